@@ -1,0 +1,187 @@
+"""Settings: read once from the environment, frozen afterwards.
+
+The names of the variables are the only thing that the infrastructure and the code share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+class SettingsError(ValueError):
+    """A setting is missing or has a value that cannot be used; the message names the variable."""
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in _TRUE:
+        return True
+    if lowered in _FALSE:
+        return False
+    raise ValueError("expected 1/0, true/false, yes/no or on/off")
+
+
+def _integer(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise ValueError(f"expected an integer from {least} to {most}")
+        return value
+
+    return parse
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _setting(variable: str, default: T, parse: Callable[[str], T], doc: str) -> Any:  # noqa: ANN401
+    """A dataclass field that knows its environment variable."""
+    return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be configured. Durations carry their unit in the name."""
+
+    table: str = _setting("OJS_TABLE", "ojs", str, "Name of the DynamoDB table.")
+    queue_prefix: str = _setting("OJS_QUEUE_PREFIX", "ojs", str, "Prefix of the SQS queue names.")
+    queue_url_prefix: str = _setting(
+        "OJS_QUEUE_URL_PREFIX",
+        "",
+        str,
+        "URL of an SQS queue up to its name, ending in a slash.",
+    )
+    bucket: str = _setting(
+        "OJS_BUCKET", "", str, "S3 bucket for documents that do not fit into DynamoDB; empty: none."
+    )
+    event_bus: str = _setting(
+        "OJS_EVENT_BUS", "", str, "EventBridge bus for lifecycle events; empty: event log only."
+    )
+    queues: tuple[str, ...] = _setting(
+        "OJS_QUEUES", ("default",), _names, "Declared OJS queues, separated by commas."
+    )
+    allow_undeclared_queues: bool = _setting(
+        "OJS_ALLOW_UNDECLARED_QUEUES", True, _boolean, "Create a queue on its first use."
+    )
+    max_envelope_bytes: int = _setting(
+        "OJS_MAX_ENVELOPE_BYTES",
+        1_048_576,
+        _integer(1024, 4_194_304),
+        "Largest job envelope accepted, in bytes of JSON.",
+    )
+    max_result_bytes: int = _setting(
+        "OJS_MAX_RESULT_BYTES",
+        1_048_576,
+        _integer(0, 4_194_304),
+        "Largest result accepted by ACK, in bytes of JSON.",
+    )
+    max_depth: int = _setting(
+        "OJS_MAX_DEPTH", 100, _integer(8, 500), "Deepest nesting of arrays and objects accepted."
+    )
+    inline_limit_bytes: int = _setting(
+        "OJS_INLINE_LIMIT_BYTES",
+        4096,
+        _integer(0, 65_536),
+        "Larger documents leave the hot item, so that a transition does not pay for them.",
+    )
+    s3_threshold_bytes: int = _setting(
+        "OJS_S3_THRESHOLD_BYTES",
+        300_000,
+        _integer(1024, 380_000),
+        "Documents larger than this are kept in S3 (when there is a bucket).",
+    )
+    default_timeout_s: int = _setting(
+        "OJS_DEFAULT_TIMEOUT_S", 1800, _integer(1, 604_800), "Execution timeout of a job."
+    )
+    default_visibility_timeout_s: int = _setting(
+        "OJS_DEFAULT_VISIBILITY_TIMEOUT_S",
+        1800,
+        _integer(1, 43_200),
+        "Reservation length when neither job nor request names one.",
+    )
+    fetch_wait_ms: int = _setting(
+        "OJS_FETCH_WAIT_MS",
+        0,
+        _integer(0, 2000),
+        "How long FETCH waits on empty queues. Waiting in Lambda costs more than asking again.",
+    )
+    max_fetch_count: int = _setting(
+        "OJS_MAX_FETCH_COUNT", 100, _integer(1, 1000), "Most jobs one FETCH may claim."
+    )
+    completed_retention_s: int = _setting(
+        "OJS_COMPLETED_RETENTION_S", 7 * 86_400, _integer(0, 10**9), "How long completed and "
+        "cancelled jobs stay readable; 0: for ever."
+    )
+    discarded_retention_s: int = _setting(
+        "OJS_DISCARDED_RETENTION_S", 30 * 86_400, _integer(0, 10**9), "The same for discarded jobs."
+    )
+    event_retention_s: int = _setting(
+        "OJS_EVENT_RETENTION_S", 86_400, _integer(60, 10**9), "How long the event log goes back."
+    )
+    redact_backtraces: bool = _setting(
+        "OJS_REDACT_BACKTRACES", False, _boolean, "Drop the backtraces of failures."
+    )
+    enqueue_middleware: str = _setting(
+        "OJS_ENQUEUE_MIDDLEWARE",
+        "",
+        str,
+        "Dotted path of an EnqueueChain that PUSH runs before it stores a job.",
+    )
+    json_content_type: str = _setting(
+        "OJS_JSON_CONTENT_TYPE",
+        "auto",
+        str,
+        "Content-Type of answers: 'auto', 'ojs' or 'json' (see docs/clients.md).",
+    )
+    base_url: str = _setting(
+        "OJS_BASE_URL", "", str, "Public URL of the API, for the manifest; empty: from the request."
+    )
+    test_mode: bool = _setting(
+        "OJS_TEST_MODE", False, _boolean, "Conformance test aids. The local server only."
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse combinations that cannot work."""
+        if self.json_content_type not in {"auto", "ojs", "json"}:
+            raise SettingsError(
+                f"OJS_JSON_CONTENT_TYPE is {self.json_content_type!r}: use auto, ojs or json."
+            )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Settings:
+        """Read the settings; what the environment does not name keeps its default.
+
+        :raises SettingsError: a value cannot be parsed, is out of range, or test aids are
+            switched on inside AWS Lambda.
+        """
+        values: dict[str, Any] = {}
+        for spec in fields(cls):
+            variable = spec.metadata["variable"]
+            if variable not in environ:
+                continue
+            try:
+                values[spec.name] = spec.metadata["parse"](environ[variable])
+            except ValueError as problem:
+                raise SettingsError(
+                    f"{variable} is {environ[variable]!r}: {problem}."
+                ) from problem
+        settings = cls(**values)
+        if settings.test_mode and "AWS_EXECUTION_ENV" in environ:
+            raise SettingsError("OJS_TEST_MODE is for the local server and refused in AWS Lambda.")
+        return settings
+
+
+def describe_settings() -> list[tuple[str, str, str]]:
+    """Variable, default and meaning of each setting, for ``--help`` and the documentation."""
+    return [
+        (spec.metadata["variable"], str(spec.default), spec.metadata["doc"])
+        for spec in fields(Settings)
+    ]

@@ -1,0 +1,79 @@
+"""The one definition of the table, its index and the SQS queues.
+
+Pure data: the CDK app, the local server and the tests all build from here, so that what is
+tested is what is deployed. Sizes of the names matter: DynamoDB bills attribute names too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A global secondary index: its keys (strings) and the attributes projected beside them."""
+
+    name: str
+    partition_key: str
+    sort_key: str
+    projected: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table: string keys, one sparse index, TTL attribute and stream view."""
+
+    partition_key: str
+    sort_key: str
+    ttl_attribute: str
+    stream_view: str
+    index: Index
+
+
+TABLE: Final = Table(
+    partition_key="pk",
+    sort_key="sk",
+    ttl_attribute="ttl",
+    stream_view="NEW_AND_OLD_IMAGES",
+    # `st`, `ty`, `vt` and `to` let FETCH claim, and the sweep arm, without reading the job first.
+    index=Index("lists", "gpk", "gsk", ("st", "ty", "vt", "to")),
+)
+
+MESSAGE_RETENTION_S: Final = 14 * 24 * 3600
+"""How long SQS keeps a message (its maximum, in seconds); the sweep sends lost ones again."""
+
+MAX_RECEIVE_COUNT: Final = 1000
+"""Receives before SQS gives a message to the dead-letter queue: only unreadable ones get there,
+the retry policy lives in the job."""
+
+DEFAULT_QUEUE: Final = "default"
+"""The OJS queue that works on every deployment without configuration (core, section 5.1)."""
+
+_SQS_NAME_LIMIT: Final = 80
+_HASH_LENGTH: Final = 16
+
+
+def sqs_queue_name(prefix: str, queue: str) -> str:
+    """Name of the SQS queue behind an OJS queue.
+
+    OJS names may hold dots and 128 characters; SQS names neither. Dots become underscores (which
+    OJS names cannot hold), and a name that is too long ends in a hash instead.
+
+    :param prefix: the deployment's own prefix, at most 30 characters of ``[A-Za-z0-9-]``.
+    :param queue: a valid OJS queue name.
+    """
+    name = f"{prefix}-{queue.replace('.', '_')}"
+    if len(name) <= _SQS_NAME_LIMIT:
+        return name
+    digest = hashlib.sha256(queue.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{name[: _SQS_NAME_LIMIT - _HASH_LENGTH - 1]}_{digest}"
+
+
+def dead_letter_queue_name(prefix: str) -> str:
+    """Name of the SQS queue that takes messages nobody can read.
+
+    The capital letters keep it apart from every OJS queue's.
+    """
+    return f"{prefix}-UNREADABLE"
