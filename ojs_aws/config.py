@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any
 
-T = TypeVar("T")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
@@ -42,7 +41,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _setting(variable: str, default: T, parse: Callable[[str], T], doc: str) -> Any:  # noqa: ANN401
+def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:  # noqa: ANN401
     """A dataclass field that knows its environment variable."""
     return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
 

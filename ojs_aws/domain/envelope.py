@@ -1,0 +1,396 @@
+"""The job envelope that people and middleware handle (core, section 5; middleware, section 3.4).
+
+An envelope is an ordered set of members. One that came as text keeps each member's own text until
+somebody changes it, so that what nobody touched goes on exactly as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import IntEnum
+from typing import Final, cast
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import (
+    Member,
+    RawJson,
+    assemble,
+    check_native,
+    decode,
+    encode,
+    parse_object,
+)
+from ojs_aws.domain.timestamps import format_instant, instant_of
+
+SPEC_VERSION: Final = "1.0.0-rc.1"
+DEFAULT_QUEUE: Final = "default"
+
+SYSTEM_ATTRIBUTES: Final = frozenset(
+    {
+        "state",
+        "attempt",
+        "max_attempts",
+        "created_at",
+        "enqueued_at",
+        "started_at",
+        "completed_at",
+        "cancelled_at",
+        "discarded_at",
+        "activated_at",
+        "next_attempt_at",
+        "next_retry_at",
+        "retry_delay_ms",
+        "error",
+        "errors",
+        "result",
+    }
+)
+"""Attributes that only the system sets (core, section 5.3); a client's values are ignored."""
+
+
+class Priority(IntEnum):
+    """Names for three priorities; any integer from -100 to 100 is one."""
+
+    HIGH = 10
+    NORMAL = 0
+    LOW = -10
+
+
+class Job:
+    """A job envelope: the attributes of the specification, and any others that came with it.
+
+    ``args`` and ``meta`` may be changed in place; the other attributes by assignment or with
+    :meth:`copy`. Attributes that the specification does not name are reached by ``job["name"]``.
+    """
+
+    __slots__ = ("_raw", "_values")
+
+    def __init__(  # noqa: PLR0913 - the envelope has that many attributes
+        self,
+        type: str,  # noqa: A002 - the specification's name
+        args: Sequence[JsonValue] = (),
+        *,
+        id: str | None = None,  # noqa: A002
+        queue: str | None = None,
+        meta: Mapping[str, JsonValue] | None = None,
+        priority: int | str | None = None,
+        timeout_s: int | None = None,
+        visibility_timeout_s: float | None = None,
+        scheduled_at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        retry: Mapping[str, JsonValue] | None = None,
+        unique: Mapping[str, JsonValue] | None = None,
+        schema: str | None = None,
+        tags: Sequence[str] | None = None,
+        pending: bool | None = None,
+        **extra: JsonValue,
+    ) -> None:
+        """Describe a job. What is left out takes the specification's default.
+
+        :param args: positional arguments of the handler; JSON values only.
+        :param id: a lowercase UUIDv7; the client makes one when it is left out.
+        :param priority: -100 to 100, or ``"high"``, ``"normal"``, ``"low"``.
+        :param timeout_s: execution timeout in whole seconds.
+        :param visibility_timeout_s: reservation length in seconds.
+        :param scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+PT10S``.
+        :param expires_at: when it is no longer worth executing; the same forms.
+        :param retry: retry policy; a partial one keeps the other defaults.
+        :param pending: hold the job back until it is activated.
+        :param extra: further attributes, carried as they are.
+        :raises InvalidPayloadError: a value that JSON cannot say exactly.
+        """
+        given: dict[str, object] = {
+            "specversion": extra.pop("specversion", SPEC_VERSION),
+            "id": id,
+            "type": type,
+            "queue": queue or DEFAULT_QUEUE,
+            "args": list(args),
+            "meta": None if meta is None else dict(meta),
+            "priority": _priority(priority),
+            "timeout": timeout_s,
+            "visibility_timeout_ms": _milliseconds(visibility_timeout_s),
+            "scheduled_at": _timestamp(scheduled_at),
+            "expires_at": _timestamp(expires_at),
+            "retry": None if retry is None else dict(retry),
+            "unique": None if unique is None else dict(unique),
+            "schema": schema,
+            "tags": None if tags is None else list(tags),
+            "pending": pending,
+        }
+        values = {name: value for name, value in given.items() if value is not None} | extra
+        for name, value in values.items():
+            check_native(value, name)
+        self._raw: dict[str, RawJson | None] = dict.fromkeys(values)
+        self._values: dict[str, JsonValue] = cast("dict[str, JsonValue]", values)
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, RawJson]) -> Job:
+        """An envelope over JSON texts; nothing is decoded until it is looked at."""
+        job = cls.__new__(cls)
+        job._raw = dict(members)
+        job._values = {}
+        return job
+
+    @classmethod
+    def from_parsed(cls, members: Mapping[str, Member]) -> Job:
+        """An envelope over a parsed body."""
+        return cls.from_members({name: member.raw for name, member in members.items()})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Job:
+        """Read an envelope from the text of a JSON object.
+
+        :raises InvalidPayloadError: the text is no JSON object.
+        """
+        return cls.from_parsed(parse_object(text))
+
+    # ------------------------------------------------------------------ any attribute
+    def __contains__(self, name: str) -> bool:
+        """Whether the envelope has the attribute."""
+        return name in self._raw
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the attributes, in order."""
+        return iter(self._raw)
+
+    def __getitem__(self, name: str) -> JsonValue:
+        """The value of any attribute.
+
+        :raises KeyError: the envelope does not have it.
+        """
+        if name not in self._values:
+            raw = self._raw[name]
+            if raw is None:  # pragma: no cover - a name is in one of the two
+                raise KeyError(name)
+            self._values[name] = decode(raw)
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: JsonValue) -> None:
+        """Set any attribute.
+
+        :raises InvalidPayloadError: a value that JSON cannot say exactly.
+        """
+        check_native(value, name)
+        self._raw[name] = None
+        self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        """Remove an attribute."""
+        del self._raw[name]
+        self._values.pop(name, None)
+
+    def get(self, name: str, default: JsonValue = None) -> JsonValue:
+        """The value of any attribute, or the default."""
+        return self[name] if name in self._raw else default
+
+    def copy(self, **changes: JsonValue) -> Job:
+        """A new envelope with some attributes changed; None removes one."""
+        other = Job.from_members(self.members())
+        for name, value in changes.items():
+            if value is not None:
+                other[name] = value
+            elif name in other:
+                del other[name]
+        return other
+
+    def members(self) -> dict[str, RawJson]:
+        """Each attribute's JSON text: its own where nobody changed the value.
+
+        :raises InvalidPayloadError: a value put into ``args`` or ``meta`` is not JSON.
+        """
+        return {name: self._text(name, raw) for name, raw in self._raw.items()}
+
+    def _text(self, name: str, raw: RawJson | None) -> RawJson:
+        if name not in self._values and raw is not None:
+            return raw
+        value = self._values[name]
+        if raw is not None and not isinstance(value, (list, dict)):
+            return raw
+        check_native(value, name)
+        text = encode(value)
+        return raw if raw is not None and encode(decode(raw)) == text else text
+
+    def to_json(self) -> RawJson:
+        """The envelope as one JSON object."""
+        return assemble(self.members())
+
+    def __repr__(self) -> str:
+        """Type, id and queue; never the arguments, which may be secret."""
+        return f"<Job {self.get('type')} {self.get('id')} on {self.get('queue')}>"
+
+    # ------------------------------------------------------------------ the specification's own
+    def _string(self, name: str, default: str = "") -> str:
+        value = self.get(name)
+        return value if isinstance(value, str) else default
+
+    def _number(self, name: str, default: int = 0) -> int:
+        value = self.get(name)
+        return value if isinstance(value, int) else default
+
+    def _mapping(self, name: str) -> dict[str, JsonValue] | None:
+        value = self.get(name)
+        return value if isinstance(value, dict) else None
+
+    @property
+    def specversion(self) -> str:
+        """Version of the specification that the envelope follows."""
+        return self._string("specversion", SPEC_VERSION)
+
+    @property
+    def id(self) -> str:
+        """UUIDv7 of the job; empty before the client made one."""
+        return self._string("id")
+
+    @id.setter
+    def id(self, value: str) -> None:
+        self["id"] = value
+
+    @property
+    def type(self) -> str:
+        """Dot-namespaced type, which picks the handler."""
+        return self._string("type")
+
+    @type.setter
+    def type(self, value: str) -> None:
+        self["type"] = value
+
+    @property
+    def queue(self) -> str:
+        """Queue the job is or will be in."""
+        return self._string("queue", DEFAULT_QUEUE)
+
+    @queue.setter
+    def queue(self, value: str) -> None:
+        self["queue"] = value
+
+    @property
+    def args(self) -> list[JsonValue]:
+        """Positional arguments; may be changed in place."""
+        value = self.get("args")
+        return value if isinstance(value, list) else []
+
+    @args.setter
+    def args(self, value: Sequence[JsonValue]) -> None:
+        self["args"] = list(value)
+
+    @property
+    def meta(self) -> dict[str, JsonValue]:
+        """Metadata; may be changed in place."""
+        value = self._mapping("meta")
+        if value is None:
+            value = {}
+            self["meta"] = value
+        return value
+
+    @meta.setter
+    def meta(self, value: Mapping[str, JsonValue]) -> None:
+        self["meta"] = dict(value)
+
+    @property
+    def priority(self) -> int:
+        """-100 to 100; higher first."""
+        return self._number("priority")
+
+    @priority.setter
+    def priority(self, value: int | str) -> None:
+        self["priority"] = _priority(value)
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """Execution timeout in milliseconds, if the envelope names one."""
+        if value := self._number("timeout_ms"):
+            return value
+        seconds = self._number("timeout")
+        return seconds * 1000 if seconds else None
+
+    @property
+    def timeout(self) -> float | None:
+        """Execution timeout in seconds, if the envelope names one."""
+        milliseconds = self.timeout_ms
+        return None if milliseconds is None else milliseconds / 1000
+
+    @timeout.setter
+    def timeout(self, seconds: int) -> None:
+        if "timeout_ms" in self:
+            del self["timeout_ms"]
+        self["timeout"] = seconds
+
+    @property
+    def visibility_timeout_ms(self) -> int | None:
+        """The job's own reservation length in milliseconds."""
+        return self._number("visibility_timeout_ms") or None
+
+    @property
+    def scheduled_at(self) -> str | None:
+        """When the job becomes available, as it was written."""
+        return self._string("scheduled_at") or None
+
+    @scheduled_at.setter
+    def scheduled_at(self, value: datetime | str) -> None:
+        self["scheduled_at"] = _timestamp(value)
+
+    @property
+    def expires_at(self) -> str | None:
+        """When the job is no longer worth executing, as it was written."""
+        return self._string("expires_at") or None
+
+    @expires_at.setter
+    def expires_at(self, value: datetime | str) -> None:
+        self["expires_at"] = _timestamp(value)
+
+    @property
+    def retry(self) -> dict[str, JsonValue] | None:
+        """The retry policy as the client gave it."""
+        return self._mapping("retry")
+
+    @property
+    def unique(self) -> dict[str, JsonValue] | None:
+        """The unique policy as the client gave it."""
+        return self._mapping("unique")
+
+    @property
+    def tags(self) -> list[str]:
+        """Tags."""
+        value = self.get("tags")
+        return [tag for tag in value if isinstance(tag, str)] if isinstance(value, list) else []
+
+    @property
+    def state(self) -> str | None:
+        """State, once the system has the job."""
+        return self._string("state") or None
+
+    @property
+    def attempt(self) -> int:
+        """Current attempt; 0 before the first execution."""
+        return self._number("attempt")
+
+    @property
+    def max_attempts(self) -> int | None:
+        """Executions that the retry policy allows."""
+        value = self.get("max_attempts")
+        return value if isinstance(value, int) else None
+
+    @property
+    def result(self) -> JsonValue:
+        """What the handler returned, once completed."""
+        return self.get("result")
+
+    @property
+    def error(self) -> dict[str, JsonValue] | None:
+        """The latest failure."""
+        return self._mapping("error")
+
+
+def _priority(value: int | str | None) -> int | None:
+    if isinstance(value, str):
+        return int(Priority[value.upper()])
+    return None if value is None else int(value)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _timestamp(moment: datetime | str | None) -> str | None:
+    return format_instant(instant_of(moment)) if isinstance(moment, datetime) else moment

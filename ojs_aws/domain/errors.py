@@ -1,0 +1,172 @@
+"""The OJS error catalogue: every code with its HTTP status and retryable flag, in this one place.
+
+Implements the HTTP binding, section 16, with the wire vocabulary of its table 16.3; the decision
+record on error codes says why this vocabulary and not the screaming one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, TypeAlias
+
+JsonValue: TypeAlias = (
+    "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+)
+
+DOCS: Final = "https://openjobspec.org/spec/v1/errors"
+
+
+class OjsError(Exception):
+    """Base of every error that a caller can meet.
+
+    :ivar code: machine-readable code on the wire.
+    :ivar status: HTTP status.
+    :ivar retryable: whether the same request may succeed later.
+    :ivar type: the family of the error, for people and logs.
+    """
+
+    code: ClassVar[str] = "backend_error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = True
+    type: ClassVar[str] = "server_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, JsonValue] | None = None,
+        hint: str = "",
+    ) -> None:
+        """Keep what was wrong (message), where (details) and what to do (hint)."""
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, JsonValue] = dict(details or {})
+        self.hint = hint
+
+    def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
+        """The ``error`` object of an answer (HTTP binding, section 16.1)."""
+        error: dict[str, JsonValue] = {
+            "code": self.code,
+            "type": self.type,
+            "message": self.message,
+            "retryable": self.retryable,
+            "details": self.details,
+            "docs_url": f"{DOCS}#{self.code}",
+        }
+        if self.hint:
+            error["hint"] = self.hint
+        if request_id:
+            error["request_id"] = request_id
+        return error
+
+
+class InvalidRequestError(OjsError):
+    """A missing or malformed attribute, parameter or header."""
+
+    code = "invalid_request"
+    status = 400
+    retryable = False
+    type = "validation_error"
+
+
+class InvalidPayloadError(InvalidRequestError):
+    """The body is no JSON object, or JSON that this system refuses (NaN, repeated keys ...)."""
+
+    code = "invalid_payload"
+
+
+class InvalidPolicyError(InvalidRequestError):
+    """A policy that is well formed but cannot be followed (a backoff coefficient of 0.5, say)."""
+
+    status = 422
+
+
+class PayloadTooLargeError(InvalidRequestError):
+    """The envelope, result or body exceeds its limit; the details name size and limit in bytes."""
+
+    code = "payload_too_large"
+    status = 413
+    type = "limit_error"
+
+
+class UnsupportedError(OjsError):
+    """A version or feature that this server does not have."""
+
+    code = "unsupported"
+    status = 422
+    retryable = False
+    type = "unsupported"
+
+
+class NotFoundError(OjsError):
+    """The job, queue or route does not exist."""
+
+    code = "not_found"
+    status = 404
+    retryable = False
+    type = "not_found"
+
+
+class MethodNotAllowedError(OjsError):
+    """The route exists, but not with this method."""
+
+    code = "method_not_allowed"
+    status = 405
+    retryable = False
+    type = "not_found"
+
+
+class ConflictError(OjsError):
+    """The job is not in a state, or not in the caller's hands, for what was asked."""
+
+    code = "conflict"
+    status = 409
+    retryable = False
+    type = "conflict"
+
+
+class DuplicateError(ConflictError):
+    """The id is taken by another job, or a unique policy rejects this one."""
+
+    code = "duplicate"
+    type = "duplicate"
+
+
+class EnqueueRejectedError(OjsError):
+    """An enqueue middleware of the backend refused the job."""
+
+    code = "enqueue_rejected"
+    status = 422
+    retryable = False
+    type = "middleware_error"
+
+
+class QueuePausedError(OjsError):
+    """The queue is paused."""
+
+    code = "queue_paused"
+    status = 422
+    retryable = True
+    type = "queue_paused"
+
+
+class RateLimitedError(OjsError):
+    """Too many requests."""
+
+    code = "rate_limited"
+    status = 429
+    retryable = True
+    type = "rate_limited"
+
+
+class BackendError(OjsError):
+    """An AWS call failed, and whether it took effect may be unknown.
+
+    The status is 500 and not 502-504: several clients resend a PUSH without an id on those.
+    """
+
+
+class BackendUnavailableError(BackendError):
+    """An AWS call was throttled or unreachable and certainly did not take effect."""
+
+    status = 503

@@ -1,0 +1,153 @@
+"""A job as the system holds it: what it decides on, beside the client's own document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.retry import RetryPolicy
+from ojs_aws.domain.timestamps import Instant
+
+
+class JobState(StrEnum):
+    """The eight states (core, section 6.1)."""
+
+    SCHEDULED = "scheduled"
+    AVAILABLE = "available"
+    PENDING = "pending"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    RETRYABLE = "retryable"
+    CANCELLED = "cancelled"
+    DISCARDED = "discarded"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing automatic leaves this state."""
+        return self in _TERMINAL
+
+
+_TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DISCARDED})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredElsewhere:
+    """A document that left the hot item: where it is (``item`` or ``s3``), and its size in bytes."""
+
+    place: str
+    digest: str
+    size_bytes: int
+
+
+Document: TypeAlias = RawJson | StoredElsewhere
+"""JSON text, or the place where it is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """The right of one worker to execute one attempt of a job.
+
+    :ivar worker_id: the holder, or empty when it gave no name.
+    :ivar expires_at: when the visibility timeout ends, unless a heartbeat moves it.
+    :ivar execution_ends_at: when the execution timeout ends; heartbeats do not move it.
+    :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
+    :ivar message_job_id: the job which that message names; another job's message may serve.
+    """
+
+    worker_id: str
+    expires_at: Instant
+    execution_ends_at: Instant
+    message_handle: str = ""
+    message_job_id: str = ""
+
+    @property
+    def due_at(self) -> Instant:
+        """When time ends this attempt, one way or the other."""
+        return min(self.expires_at, self.execution_ends_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed attempt (core, section 8.1; ojs-retry, section 10.1).
+
+    :ivar type: class of the error; what retry patterns are matched against, with the code.
+    :ivar code: code of the HTTP binding's error object, or empty.
+    :ivar retryable: what the worker said, if it said anything.
+    :ivar backtrace: frames, bounded in number and characters.
+    :ivar extra: the error's other attributes as they were sent (details among them).
+    """
+
+    type: str
+    message: str
+    attempt: int
+    occurred_at: Instant
+    code: str = ""
+    retryable: bool | None = None
+    backtrace: tuple[str, ...] = ()
+    extra: Mapping[str, RawJson] = field(default_factory=dict)
+    error_class: str = ""
+
+    def without_backtrace(self) -> Failure:
+        """The failure without its frames; only the latest one keeps them."""
+        return replace(self, backtrace=()) if self.backtrace else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A job's whole state. Immutable: transitions return a new record.
+
+    :ivar version: number of writes so far; each write is conditional on the one it read.
+    :ivar order: microsecond stamp that gives the place within a priority; unique per process.
+    :ivar document: the client's members except the promoted ones (id, type, queue, retry).
+    :ivar retry_document: the client's own retry object, or None for the default policy.
+    :ivar timeout_ms: execution timeout in milliseconds.
+    :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.
+    :ivar next_attempt_at: when a retryable job becomes available.
+    :ivar retry_delay_ms: the last backoff, in milliseconds.
+    :ivar failures: error history of the current life, oldest first.
+    :ivar past_failures: error history before the last manual retry.
+    :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
+    """
+
+    id: str
+    type: str
+    queue: str
+    state: JobState
+    priority: int
+    attempt: int
+    version: int
+    order: int
+    document: Document
+    timeout_ms: int
+    created_at: Instant
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry_document: RawJson | None = None
+    visibility_timeout_ms: int | None = None
+    scheduled_at: Instant | None = None
+    expires_at: Instant | None = None
+    enqueued_at: Instant | None = None
+    activated_at: Instant | None = None
+    started_at: Instant | None = None
+    completed_at: Instant | None = None
+    cancelled_at: Instant | None = None
+    discarded_at: Instant | None = None
+    next_attempt_at: Instant | None = None
+    retry_delay_ms: int | None = None
+    reservation: Reservation | None = None
+    failures: tuple[Failure, ...] = ()
+    past_failures: tuple[Failure, ...] = ()
+    result: Document | None = None
+    is_dead_letter: bool = False
+
+    @property
+    def allowed_attempts(self) -> int:
+        """Executions in all that the policy allows; a policy of 0 still runs the job once."""
+        return max(self.retry.max_attempts, 1)
+
+    @property
+    def error(self) -> Failure | None:
+        """The latest failure, until a success clears it."""
+        return self.failures[-1] if self.failures and self.state is not JobState.COMPLETED else None

@@ -1,0 +1,271 @@
+"""JSON as text: parsed once for validation, kept and returned as the very characters sent.
+
+A client's data must come back exactly (integers of any size, floats, key order, escapes), so the
+members of an envelope are carried as raw text beside their decoded values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NewType
+
+from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
+
+RawJson = NewType("RawJson", str)
+"""Text that is known to be one valid JSON value."""
+
+MAX_INTEGER_DIGITS: Final = 4300
+DEFAULT_MAX_DEPTH: Final = 100
+
+_WHITESPACE: Final = " \t\n\r"
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET: Final = re.compile(r"[\[{\]}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a JSON object: its text and what the text says."""
+
+    raw: RawJson
+    value: JsonValue
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_INTEGER_DIGITS:
+        raise InvalidPayloadError(
+            f"The body holds an integer of {len(text)} digits; at most {MAX_INTEGER_DIGITS} are "
+            "accepted.",
+            hint="Send very long numbers as strings.",
+        )
+    return int(text)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise InvalidPayloadError(
+            f"The number {text[:40]} is outside the range of a double.",
+            hint="Send it as a string.",
+        )
+    return value
+
+
+def _constant(name: str) -> JsonValue:
+    raise InvalidPayloadError(
+        f"{name} is not JSON.", hint="Send null or a string instead of NaN and Infinity."
+    )
+
+
+def _pairs(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _repeated(key)
+            seen.add(key)
+    return members
+
+
+def _repeated(key: str) -> InvalidPayloadError:
+    return InvalidPayloadError(
+        f"The key {key[:80]!r} appears twice in one object.",
+        details={"key": key[:80]},
+        hint="Which of two equal keys counts differs between parsers: send each once.",
+    )
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_real, parse_constant=_constant
+)
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    """Refuse nesting that could exhaust the stack of this or of another parser."""
+    if text.count("[") + text.count("{") <= max_depth:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > max_depth:
+            raise InvalidPayloadError(
+                f"The body is nested deeper than {max_depth} levels.",
+                details={"max_depth": max_depth},
+                hint="Flatten the arguments, or send the deep part as a string.",
+            )
+
+
+def _text(body: bytes | str) -> str:
+    if isinstance(body, str):
+        return body
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise InvalidPayloadError(
+            f"The body is not UTF-8 (byte {problem.start}).", hint="Encode JSON as UTF-8."
+        ) from problem
+
+
+def _malformed(text: str, problem: json.JSONDecodeError) -> InvalidPayloadError:
+    return InvalidPayloadError(
+        f"The body is not valid JSON: {problem.msg} at line {problem.lineno}, column "
+        f"{problem.colno}.",
+        details={"line": problem.lineno, "column": problem.colno},
+        hint="Send one JSON object." if text.strip() else "The body is empty: send a JSON object.",
+    )
+
+
+def decode(text: str, *, max_depth: int = DEFAULT_MAX_DEPTH) -> JsonValue:
+    """Decode JSON strictly: no NaN, no repeated keys, bounded depth and digits.
+
+    :raises InvalidPayloadError: saying where and why.
+    """
+    _check_depth(text, max_depth)
+    try:
+        value: JsonValue = _DECODER.decode(text)
+    except json.JSONDecodeError as problem:
+        raise _malformed(text, problem) from problem
+    except RecursionError:  # only with a max_depth beyond the interpreter's own limit
+        raise InvalidPayloadError("The body is nested too deeply.") from None
+    return value
+
+
+def parse_object(
+    body: bytes | str, *, max_bytes: int | None = None, max_depth: int = DEFAULT_MAX_DEPTH
+) -> dict[str, Member]:
+    """Parse a JSON object into its members, in order, keeping each value's own text.
+
+    :param max_bytes: refuse a longer body (bytes of UTF-8).
+    :param max_depth: refuse deeper nesting, the object itself counting as one level.
+    :raises PayloadTooLargeError: the body exceeds ``max_bytes``.
+    :raises InvalidPayloadError: it is not one JSON object, or holds what :func:`decode` refuses.
+    """
+    size = len(body) if isinstance(body, bytes) else len(body.encode("utf-8", "surrogatepass"))
+    if max_bytes is not None and size > max_bytes:
+        raise PayloadTooLargeError(
+            f"The body has {size} bytes; at most {max_bytes} are accepted.",
+            details={"size_bytes": size, "max_bytes": max_bytes},
+            hint="Store the data elsewhere and send a reference to it.",
+        )
+    text = _text(body)
+    _check_depth(text, max_depth)
+    try:
+        return _members(text)
+    except json.JSONDecodeError as problem:
+        raise _malformed(text, problem) from problem
+    except RecursionError:
+        raise InvalidPayloadError("The body is nested too deeply.") from None
+
+
+def _members(text: str) -> dict[str, Member]:
+    """Walk the top level only; the decoder reads each value and tells where it ends."""
+    at = _skip(text, 0)
+    if text[at : at + 1] != "{":
+        value, end = _DECODER.raw_decode(text, at)
+        if _skip(text, end) != len(text):
+            raise json.JSONDecodeError("Extra data", text, end)
+        raise InvalidPayloadError(
+            f"The body is a JSON {json_type(value)}, not an object.",
+            details={"expected": "object", "received": json_type(value)},
+        )
+    members: dict[str, Member] = {}
+    at = _skip(text, at + 1)
+    closed = text[at : at + 1] == "}"
+    while not closed:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError("Expecting a key in double quotes", text, at)
+        key, at = _DECODER.raw_decode(text, at)
+        at = _expect(text, _skip(text, at), ":")
+        value, end = _DECODER.raw_decode(text, at)
+        if key in members:
+            raise _repeated(key)
+        members[key] = Member(RawJson(text[at:end]), value)
+        at = _skip(text, end)
+        closed = text[at : at + 1] == "}"
+        if not closed:
+            at = _expect(text, at, ",")
+    if (end := _skip(text, at + 1)) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return members
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _WHITESPACE:
+        at += 1
+    return at
+
+
+def _expect(text: str, at: int, sign: str) -> int:
+    if text[at : at + 1] != sign:
+        raise json.JSONDecodeError(f"Expecting {sign!r}", text, at)
+    return _skip(text, at + 1)
+
+
+def json_type(value: object) -> str:
+    """The JSON name of a value's type, for error messages."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    for kinds, name in (((int, float), "number"), ((str,), "string"), ((list, tuple), "array")):
+        if isinstance(value, kinds):
+            return name
+    return "object" if isinstance(value, dict) else type(value).__name__
+
+
+def encode(value: JsonValue) -> RawJson:
+    """Compact JSON text of a value; Unicode stays readable, lone surrogates are escaped.
+
+    :raises ValueError: NaN or Infinity.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return RawJson(text)
+
+
+def assemble(members: Mapping[str, RawJson]) -> RawJson:
+    """Put an object together from the raw texts of its members."""
+    return RawJson("{" + ",".join(f"{encode(k)}:{raw}" for k, raw in members.items()) + "}")
+
+
+def assemble_array(items: Iterable[RawJson]) -> RawJson:
+    """Put an array together from the raw texts of its items."""
+    return RawJson("[" + ",".join(items) + "]")
+
+
+def check_native(value: object, path: str) -> None:
+    """Refuse what JSON cannot say exactly: other types, keys that are no strings, NaN.
+
+    :param path: where the value stands, for the message (``args[0].when``).
+    :raises InvalidRequestError: naming the place and the type.
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidPayloadError(f"{path} is {value}, which is not JSON.")
+        return
+    if isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            check_native(item, f"{path}[{position}]")
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidPayloadError(
+                    f"{path} has the key {key!r}: keys of JSON objects are strings.",
+                )
+            check_native(item, f"{path}.{key}")
+        return
+    raise InvalidPayloadError(
+        f"{path} is a {type(value).__name__}, which JSON does not have.",
+        details={"field": path, "received": type(value).__name__},
+        hint="Use strings, numbers, booleans, None, lists and dicts; dates as RFC 3339 strings.",
+    )

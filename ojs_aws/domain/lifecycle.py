@@ -1,0 +1,261 @@
+"""The transition table of the core specification, section 6.3, as pure functions.
+
+Each function takes a job and returns the job after one transition, or raises ConflictError. Time
+is an argument. :func:`settle_once` applies what time alone has already decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Reservation
+from ojs_aws.domain.retry import Exhaustion
+from ojs_aws.domain.timestamps import Instant
+
+S = JobState
+
+TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
+    {
+        (None, S.SCHEDULED),
+        (None, S.AVAILABLE),
+        (None, S.PENDING),
+        (S.SCHEDULED, S.AVAILABLE),
+        (S.PENDING, S.AVAILABLE),
+        (S.AVAILABLE, S.ACTIVE),
+        (S.ACTIVE, S.COMPLETED),
+        (S.ACTIVE, S.RETRYABLE),
+        (S.ACTIVE, S.DISCARDED),
+        (S.ACTIVE, S.CANCELLED),
+        (S.ACTIVE, S.AVAILABLE),
+        (S.RETRYABLE, S.AVAILABLE),
+        (S.SCHEDULED, S.CANCELLED),
+        (S.AVAILABLE, S.CANCELLED),
+        (S.PENDING, S.CANCELLED),
+        (S.RETRYABLE, S.CANCELLED),
+        # Expiry (section 5.2, expires_at) discards whatever has not been executed.
+        (S.SCHEDULED, S.DISCARDED),
+        (S.AVAILABLE, S.DISCARDED),
+        (S.PENDING, S.DISCARDED),
+        (S.RETRYABLE, S.DISCARDED),
+        # The operator's retry.
+        (S.DISCARDED, S.AVAILABLE),
+    }
+)
+"""Every pair of states that may follow each other; None stands for a job that does not exist."""
+
+HISTORY_LIMIT: Final = 20
+"""Failures kept per job; the specification asks for at least 10."""
+
+TIMEOUT: Final = "timeout"
+RESERVATION_EXPIRED: Final = "reservation_expired"
+
+_UNDELAYED: Final = 1000  # microseconds in a millisecond: an instant as an order stamp
+
+
+def initial_state(scheduled_at: Instant | None, *, is_pending: bool, now: Instant) -> JobState:
+    """The state PUSH gives a job; the pending flag outweighs a schedule (section 7.1)."""
+    if is_pending:
+        return S.PENDING
+    return S.SCHEDULED if scheduled_at is not None and scheduled_at > now else S.AVAILABLE
+
+
+def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
+    """FETCH: available -> active; counts the attempt and starts the reservation."""
+    _require(job, "fetch", S.AVAILABLE)
+    return _moved(
+        job,
+        S.ACTIVE,
+        attempt=job.attempt + 1,
+        started_at=now,
+        reservation=reservation,
+    )
+
+
+def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
+    """ACK: active -> completed; clears the error left by earlier attempts."""
+    _require(job, "acknowledge", S.ACTIVE)
+    return _moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
+
+
+def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
+    """FAIL: active -> retryable or discarded, as the retry policy and the handler say.
+
+    A handler's response code outweighs the policy (ojs-retry, section 7.2).
+    """
+    _require(job, "fail", S.ACTIVE)
+    match failure.code:
+        case "DISCARD" | "FAIL":
+            return _discarded_after(job, failure, now, is_dead_letter=False)
+        case "DEAD_LETTER":
+            return _discarded_after(job, failure, now, is_dead_letter=True)
+    forbidden = job.retry.forbids(*filter(None, (failure.type, failure.code, failure.error_class)))
+    if failure.retryable is False or forbidden or job.attempt >= job.allowed_attempts:
+        return _exhausted(job, failure, now)
+    delay_ms = job.retry.delay_ms(job.attempt, f"{job.id}:{job.attempt}")
+    return _moved(
+        job,
+        S.RETRYABLE,
+        failures=_recorded(job, failure),
+        next_attempt_at=Instant(now + delay_ms),
+        retry_delay_ms=delay_ms,
+        reservation=None,
+    )
+
+
+def extend(job: JobRecord, expires_at: Instant) -> JobRecord:
+    """BEAT: the same state with a later end of the reservation, never an earlier one."""
+    _require(job, "extend", S.ACTIVE)
+    held = job.reservation
+    if held is None or expires_at <= held.expires_at:
+        return job
+    return replace(
+        job, version=job.version + 1, reservation=replace(held, expires_at=expires_at)
+    )
+
+
+def cancel(job: JobRecord, now: Instant) -> JobRecord:
+    """CANCEL: any non-terminal state -> cancelled."""
+    if job.state.is_terminal:
+        raise ConflictError(
+            f"Cannot cancel job in terminal state '{job.state}'.",
+            details={"job_id": job.id, "current_state": job.state},
+        )
+    return _moved(job, S.CANCELLED, cancelled_at=now, next_attempt_at=None, reservation=None)
+
+
+def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
+    """ACTIVATE: pending -> available."""
+    _require(job, "activate", S.PENDING)
+    return _moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
+
+
+def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
+    """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3)."""
+    _require(job, "retry", S.DISCARDED)
+    return _moved(
+        job,
+        S.AVAILABLE,
+        attempt=0,
+        order=order,
+        enqueued_at=now,
+        started_at=None,
+        completed_at=None,
+        discarded_at=None,
+        retry_delay_ms=None,
+        expires_at=None,
+        failures=(),
+        past_failures=(*job.past_failures, *job.failures)[-HISTORY_LIMIT:],
+        is_dead_letter=False,
+    )
+
+
+def next_due(job: JobRecord) -> Instant | None:
+    """When time will change the job next, if ever."""
+    match job.state:
+        case S.ACTIVE:
+            return job.reservation.due_at if job.reservation else None
+        case S.SCHEDULED:
+            return _earliest(job.scheduled_at, job.expires_at)
+        case S.RETRYABLE:
+            return _earliest(job.next_attempt_at, job.expires_at)
+        case S.AVAILABLE | S.PENDING:
+            return job.expires_at
+    return None
+
+
+def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
+    """The next transition that time alone has decided, or None when nothing is due.
+
+    The transition takes effect at its due instant, not at ``now``: whoever settles a job, and
+    whenever, comes to the same record.
+    """
+    due = next_due(job)
+    if due is None or due > now:
+        return None
+    if job.state is S.ACTIVE:
+        return _overdue(job, due)
+    if due == job.expires_at:
+        return _moved(job, S.DISCARDED, discarded_at=due, next_attempt_at=None)
+    return _moved(
+        job, S.AVAILABLE, enqueued_at=due, order=due * _UNDELAYED, next_attempt_at=None
+    )
+
+
+def settle(job: JobRecord, now: Instant) -> JobRecord:
+    """Apply every transition that is due; each step is one of the table's."""
+    while (after := settle_once(job, now)) is not None:
+        job = after
+    return job
+
+
+def _overdue(job: JobRecord, due: Instant) -> JobRecord:
+    """An attempt that time ended: execution timeout, or a worker that was not heard of again."""
+    held = job.reservation
+    if held is not None and held.execution_ends_at <= held.expires_at:
+        message = f"The execution exceeded its timeout of {job.timeout_ms} ms."
+        failure = Failure(
+            type=TIMEOUT, code=TIMEOUT, message=message, attempt=job.attempt, occurred_at=due
+        )
+        return fail(job, failure, due)
+    failure = Failure(
+        type=RESERVATION_EXPIRED,
+        code=RESERVATION_EXPIRED,
+        message="The visibility timeout expired without ACK, FAIL or heartbeat.",
+        attempt=job.attempt,
+        occurred_at=due,
+    )
+    if job.attempt >= job.allowed_attempts:
+        return _exhausted(job, failure, due)
+    return _moved(
+        job,
+        S.AVAILABLE,
+        failures=_recorded(job, failure),
+        enqueued_at=due,
+        order=due * _UNDELAYED,
+        started_at=None,
+        reservation=None,
+    )
+
+
+def _exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
+    keeps = job.retry.on_exhaustion is Exhaustion.DEAD_LETTER
+    return _discarded_after(job, failure, now, is_dead_letter=keeps)
+
+
+def _discarded_after(
+    job: JobRecord, failure: Failure, now: Instant, *, is_dead_letter: bool
+) -> JobRecord:
+    return _moved(
+        job,
+        S.DISCARDED,
+        failures=_recorded(job, failure),
+        completed_at=now,
+        discarded_at=now,
+        reservation=None,
+        is_dead_letter=is_dead_letter,
+    )
+
+
+def _recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
+    """The history with one more failure; only the latest keeps its backtrace."""
+    earlier = tuple(past.without_backtrace() for past in job.failures)
+    return (*earlier, failure)[-HISTORY_LIMIT:]
+
+
+def _moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
+    assert (job.state, state) in TRANSITIONS, f"{job.state} -> {state}"  # noqa: S101
+    return replace(job, state=state, version=job.version + 1, **changes)  # type: ignore[arg-type]
+
+
+def _require(job: JobRecord, verb: str, wanted: JobState) -> None:
+    if job.state is not wanted:
+        raise ConflictError(
+            f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'.",
+            details={"job_id": job.id, "current_state": job.state, "expected_state": wanted},
+        )
+
+
+def _earliest(*instants: Instant | None) -> Instant | None:
+    return min((instant for instant in instants if instant is not None), default=None)

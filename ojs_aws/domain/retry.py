@@ -1,0 +1,208 @@
+"""The retry policy: what it may say, when it retries, and after how long (ojs-retry)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import json_type
+from ojs_aws.domain.timestamps import MAX_DURATION_MS, parse_duration
+
+MAX_ATTEMPTS: Final = 1000
+MAX_PATTERNS: Final = 100
+
+
+class BackoffStrategy(StrEnum):
+    """How the delay grows from retry to retry (ojs-retry, section 3)."""
+
+    NONE = "none"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    POLYNOMIAL = "polynomial"
+
+
+class Exhaustion(StrEnum):
+    """Where a job goes that may not be retried."""
+
+    DISCARD = "discard"
+    DEAD_LETTER = "dead_letter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """A complete retry policy; the defaults are the specification's (section 8).
+
+    :ivar max_attempts: executions in all, the first included; 0 and 1 both mean no retry.
+    :ivar initial_interval_ms: delay before the first retry, in milliseconds.
+    :ivar max_interval_ms: cap of every delay, before and after jitter, in milliseconds.
+    """
+
+    max_attempts: int = 3
+    initial_interval_ms: int = 1000
+    backoff_coefficient: float = 2.0
+    strategy: BackoffStrategy = BackoffStrategy.EXPONENTIAL
+    max_interval_ms: int = 300_000
+    jitter: bool = True
+    non_retryable_errors: tuple[str, ...] = ()
+    on_exhaustion: Exhaustion = Exhaustion.DISCARD
+
+    def delay_ms(self, retry: int, seed: str) -> int:
+        """Backoff before a retry, in milliseconds (sections 3 and 5).
+
+        The jitter is drawn from a hash of the seed, not from a generator: whoever computes the
+        delay of one attempt comes to the same instant, so two processes that settle one job
+        cannot disagree, while different jobs still spread evenly over [0.5, 1.5).
+
+        :param retry: 1 for the first retry.
+        :param seed: what tells this delay from others: job id and attempt.
+        """
+        capped = min(self._raw_delay(retry), float(self.max_interval_ms))
+        if self.jitter:
+            capped = min(capped * _jitter(seed), float(self.max_interval_ms))
+        return round(capped)
+
+    def _raw_delay(self, retry: int) -> float:
+        interval, coefficient = float(self.initial_interval_ms), self.backoff_coefficient
+        try:
+            match self.strategy:
+                case BackoffStrategy.NONE:
+                    return interval
+                case BackoffStrategy.LINEAR:
+                    return interval * retry
+                case BackoffStrategy.POLYNOMIAL:
+                    return interval * math.pow(retry, coefficient)
+                case BackoffStrategy.EXPONENTIAL:
+                    return interval * math.pow(coefficient, retry - 1)
+        except OverflowError:
+            return float(self.max_interval_ms)
+
+    def forbids(self, *names: str) -> bool:
+        """Whether one of the error's names matches a non-retryable pattern (section 6.2)."""
+        return any(_matches(pattern, name) for pattern in self.non_retryable_errors for name in names)
+
+
+def _jitter(seed: str) -> float:
+    digest = hashlib.sha256(seed.encode()).digest()
+    return 0.5 + int.from_bytes(digest[:7], "big") / 2**56
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith(".*") else name == pattern
+
+
+def parse_retry_policy(value: JsonValue) -> RetryPolicy:
+    """Read a partial policy; what it omits keeps its default (section 8.1).
+
+    :raises InvalidRequestError: an attribute has the wrong type or form.
+    :raises InvalidPolicyError: every attribute is well formed, but one cannot be followed.
+    """
+    if value is None:
+        return RetryPolicy()
+    if not isinstance(value, dict):
+        raise _malformed("retry", "an object", value)
+    given = {_ALIASES.get(name, name): item for name, item in value.items() if item is not None}
+    read: dict[str, object] = {}
+    for name, (attribute, reader) in _READERS.items():
+        if name in given:
+            read[attribute] = reader(given[name], f"retry.{name}")
+    return RetryPolicy(**read)  # type: ignore[arg-type]
+
+
+def _attempts(value: JsonValue, field: str) -> int:
+    number = _integer(value, field)
+    if not 0 <= number <= MAX_ATTEMPTS:
+        raise _impossible(field, f"from 0 to {MAX_ATTEMPTS}", number)
+    return number
+
+
+def _interval(value: JsonValue, field: str) -> int:
+    if isinstance(value, str):
+        return parse_duration(value, field)
+    number = _integer(value, field)
+    if not 0 <= number <= MAX_DURATION_MS:
+        raise _impossible(field, "a number of milliseconds that is not negative", number)
+    return number
+
+
+def _coefficient(value: JsonValue, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _malformed(field, "a number", value)
+    if not 1.0 <= value <= 1000.0:  # noqa: PLR2004
+        raise _impossible(field, "from 1.0 to 1000.0", value)
+    return float(value)
+
+
+def _flag(value: JsonValue, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise _malformed(field, "a boolean", value)
+    return value
+
+
+def _patterns(value: JsonValue, field: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise _malformed(field, "an array of non-empty strings", value)
+    if len(value) > MAX_PATTERNS:
+        raise _impossible(field, f"at most {MAX_PATTERNS} entries", len(value))
+    return tuple(str(item) for item in value)
+
+
+def _strategy(value: JsonValue, field: str) -> BackoffStrategy:
+    name = "none" if value == "constant" else value
+    return BackoffStrategy(_one_of(name, field, BackoffStrategy))
+
+
+def _exhaustion(value: JsonValue, field: str) -> Exhaustion:
+    return Exhaustion(_one_of(value, field, Exhaustion))
+
+
+def _one_of(value: JsonValue, field: str, choices: type[StrEnum]) -> str:
+    if not isinstance(value, str):
+        raise _malformed(field, "a string", value)
+    names = [choice.value for choice in choices]
+    if value not in names:
+        raise _impossible(field, "one of " + ", ".join(names), value)
+    return value
+
+
+def _integer(value: JsonValue, field: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _malformed(field, "an integer", value)
+    return value
+
+
+_READERS: Final[Mapping[str, tuple[str, Callable[[JsonValue, str], object]]]] = {
+    "max_attempts": ("max_attempts", _attempts),
+    "initial_interval": ("initial_interval_ms", _interval),
+    "backoff_coefficient": ("backoff_coefficient", _coefficient),
+    "backoff_strategy": ("strategy", _strategy),
+    "max_interval": ("max_interval_ms", _interval),
+    "jitter": ("jitter", _flag),
+    "non_retryable_errors": ("non_retryable_errors", _patterns),
+    "on_exhaustion": ("on_exhaustion", _exhaustion),
+}
+_ALIASES: Final = {
+    "initial_interval_ms": "initial_interval",
+    "max_interval_ms": "max_interval",
+    "backoff_multiplier": "backoff_coefficient",
+    "strategy": "backoff_strategy",
+    "backoff": "backoff_strategy",
+}
+
+
+def _malformed(field: str, expected: str, value: JsonValue) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}, not a JSON {json_type(value)}.",
+        details={"field": field, "expected": expected, "received": json_type(value)},
+    )
+
+
+def _impossible(field: str, expected: str, value: float | str) -> InvalidPolicyError:
+    return InvalidPolicyError(
+        f"The '{field}' attribute must be {expected}, not {str(value)[:40]}.",
+        details={"field": field, "expected": expected, "received": str(value)[:40]},
+    )

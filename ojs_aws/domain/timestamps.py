@@ -1,0 +1,121 @@
+"""Instants and durations: RFC 3339 timestamps, ISO 8601 durations, and the short forms in use.
+
+Inside the system an instant is a whole number of milliseconds since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final, NewType
+
+from ojs_aws.domain.errors import InvalidRequestError
+
+Instant = NewType("Instant", int)
+"""Milliseconds since 1970-01-01T00:00:00Z."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?(?P<zone>[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+)
+_SHORT: Final = re.compile(r"(?P<count>\d{1,12}(?:\.\d{1,6})?)(?P<unit>ms|s|m|h|d)", re.ASCII)
+_UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PLAIN: Final = re.compile(
+    r"PT(?:(?P<h>\d{1,9})H)?(?:(?P<m>\d{1,9})M)?(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)S)?", re.ASCII
+)
+MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
+
+
+def instant_of(moment: datetime) -> Instant:
+    """The instant of an aware datetime.
+
+    :raises ValueError: the datetime is naive.
+    """
+    if moment.tzinfo is None:
+        raise ValueError("a datetime without a timezone names no instant")
+    return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
+
+
+def format_instant(instant: Instant) -> str:
+    """RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``."""
+    moment = _EPOCH + timedelta(milliseconds=instant)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % 1000:03d}Z"
+
+
+def parse_timestamp(text: object, field: str) -> Instant:
+    """Read an RFC 3339 timestamp.
+
+    :param field: the attribute's name, for the message.
+    :raises InvalidRequestError: wrong type or form, no timezone, or no such day (5.5.2).
+    """
+    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    if match is None or not isinstance(text, str):
+        raise _invalid(field, text, "an RFC 3339 timestamp such as 2026-02-12T10:30:00Z")
+    if match["zone"] is None:
+        raise _invalid(field, text, "a timestamp with a timezone (Z or +02:00)")
+    try:
+        return instant_of(datetime.fromisoformat(text.upper()))
+    except (ValueError, OverflowError):
+        raise _invalid(field, text, "a day and time that exist") from None
+
+
+def resolve_timestamp(text: object, field: str, now: Instant) -> Instant:
+    """Like :func:`parse_timestamp`, but ``+PT2S`` is also accepted and counts from ``now``."""
+    if isinstance(text, str) and text.startswith("+"):
+        return Instant(now + parse_duration(text[1:], field))
+    return parse_timestamp(text, field)
+
+
+def parse_duration(text: object, field: str) -> int:
+    """Read a duration: ISO 8601 (``PT1M30S``) or short (``90s``, ``500ms``, ``2h``).
+
+    :returns: milliseconds, not negative.
+    :raises InvalidRequestError: any other form, a negative one, or more than a hundred years.
+    """
+    if isinstance(text, str):
+        if (match := _PLAIN.fullmatch(text)) and text != "PT":
+            hours, minutes, seconds = (float(match[unit] or 0) for unit in "hms")
+            return _bounded(round((hours * 3600 + minutes * 60 + seconds) * 1000), text, field)
+        if match := _SHORT.fullmatch(text):
+            return _bounded(round(float(match["count"]) * _UNIT_MS[match["unit"]]), text, field)
+        if text.startswith("P") and len(text) < 64:  # noqa: PLR2004
+            return _calendar(text, field)
+    raise _invalid(field, text, "an ISO 8601 duration such as PT30S")
+
+
+def _calendar(text: str, field: str) -> int:
+    """Durations with years, months, weeks or days; a month counts 30 days, a year 365."""
+    import isodate  # noqa: PLC0415 - rare, and not worth its import time at start-up
+
+    try:
+        parsed = isodate.parse_duration(text)
+    except (ValueError, OverflowError, ArithmeticError):
+        raise _invalid(field, text, "an ISO 8601 duration such as PT30S or P1D") from None
+    if isinstance(parsed, isodate.Duration):
+        parsed = parsed.tdelta + timedelta(days=float(parsed.years * 365 + parsed.months * 30))
+    return _bounded(parsed // timedelta(milliseconds=1), text, field)
+
+
+def _bounded(milliseconds: int, text: str, field: str) -> int:
+    if not 0 <= milliseconds <= MAX_DURATION_MS:
+        raise _invalid(field, text, "a duration from 0 to 100 years")
+    return milliseconds
+
+
+def format_duration(milliseconds: int) -> str:
+    """ISO 8601 duration in seconds and, where they come out even, minutes and hours."""
+    seconds, rest = divmod(milliseconds, 1000)
+    if rest:
+        return f"PT{milliseconds / 1000:.3f}".rstrip("0") + "S"
+    for size, sign in ((3600, "H"), (60, "M")):
+        if seconds and seconds % size == 0:
+            return f"PT{seconds // size}{sign}"
+    return f"PT{seconds}S"
+
+
+def _invalid(field: str, received: object, expected: str) -> InvalidRequestError:
+    shown = received if isinstance(received, str) else type(received).__name__
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}, not {shown[:80]!r}.",
+        details={"field": field, "expected": expected, "received": shown[:80]},
+    )

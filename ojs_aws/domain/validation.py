@@ -1,0 +1,250 @@
+"""The constraints of the job envelope (core, section 5), each refused with its name and reason.
+
+An envelope has one canonical, flat form here; how clients spell it is the transport's business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeGuard
+from urllib.parse import urlsplit
+
+from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
+from ojs_aws.domain.json_text import RawJson, encode, json_type
+from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
+from ojs_aws.domain.timestamps import (
+    Instant,
+    format_instant,
+    parse_duration,
+    resolve_timestamp,
+)
+
+ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*"
+QUEUE_PATTERN: Final = r"[a-z0-9][a-z0-9.-]*"
+SEMVER_PATTERN: Final = (
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)(\.(0|[1-9]\d*))?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"
+)
+MAX_TYPE_LENGTH: Final = 255
+MAX_QUEUE_LENGTH: Final = 128
+PRIORITY_LIMIT: Final = 100
+MAX_TIMEOUT_MS: Final = 7 * 86_400_000
+MIN_VISIBILITY_MS: Final = 1
+MAX_VISIBILITY_MS: Final = 43_200_000
+MAX_TAGS: Final = 100
+SUPPORTED_MAJOR: Final = "1"
+
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
+_TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
+_QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
+_SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
+
+PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
+"""Members that the job record holds itself; the rest is the document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """A valid envelope, read: what the system decides on, and the document it only keeps.
+
+    :ivar id: empty when the client gave none.
+    :ivar timeout_ms: None when the client gave none (or 0, which means the default).
+    """
+
+    id: str
+    type: str
+    queue: str
+    priority: int
+    is_pending: bool
+    retry: RetryPolicy
+    retry_document: RawJson | None
+    timeout_ms: int | None
+    visibility_timeout_ms: int | None
+    scheduled_at: Instant | None
+    expires_at: Instant | None
+    document: Mapping[str, RawJson]
+
+
+def read_envelope(job: Job, now: Instant) -> Envelope:
+    """Check every constraint of section 5 and read what the system decides on.
+
+    :raises InvalidRequestError: naming the attribute, what was expected and what came.
+    :raises InvalidPolicyError: a retry policy that cannot be followed.
+    :raises UnsupportedError: another major version of the specification.
+    """
+    _check_version(job.get("specversion"))
+    job_id = _check_id(job.get("id")) if "id" in job else ""
+    _check_members(job)
+    scheduled = _moment(job, "scheduled_at", now)
+    expires = _moment(job, "expires_at", now)
+    members = job.members()
+    return Envelope(
+        id=job_id,
+        type=check_type(job.get("type")),
+        queue=check_queue(job.get("queue", DEFAULT_QUEUE)),
+        priority=_check_priority(job.get("priority")),
+        is_pending=job.get("pending") is True,
+        retry=parse_retry_policy(job.get("retry")),
+        retry_document=members.get("retry") if job.get("retry") is not None else None,
+        timeout_ms=_check_timeout(job),
+        visibility_timeout_ms=_check_visibility(job),
+        scheduled_at=scheduled,
+        expires_at=expires,
+        document=_document(job, members, scheduled, expires),
+    )
+
+
+def _document(
+    job: Job,
+    members: Mapping[str, RawJson],
+    scheduled: Instant | None,
+    expires: Instant | None,
+) -> dict[str, RawJson]:
+    """The members that are only kept. A relative timestamp is kept as what it came to mean."""
+    document = {name: raw for name, raw in members.items() if name not in PROMOTED}
+    for name, instant in (("scheduled_at", scheduled), ("expires_at", expires)):
+        written = job.get(name)
+        if instant is not None and isinstance(written, str) and written.startswith("+"):
+            document[name] = encode(format_instant(instant))
+    document.setdefault("specversion", encode(SPEC_VERSION))
+    return document
+
+
+def check_type(value: JsonValue) -> str:
+    """A job type: lowercase segments of letters, digits, ``_`` and ``-``, joined by dots.
+
+    The hyphen is more than the core specification allows; existing producers send it.
+    """
+    if isinstance(value, str) and len(value) <= MAX_TYPE_LENGTH and _TYPE.fullmatch(value):
+        return value
+    expected = "lowercase segments joined by dots, such as email.send, at most 255 characters"
+    raise invalid("type", expected, value)
+
+
+def check_queue(value: JsonValue) -> str:
+    """A queue name: lowercase letters, digits, hyphens and dots, at most 128 characters."""
+    if isinstance(value, str) and len(value) <= MAX_QUEUE_LENGTH and _QUEUE.fullmatch(value):
+        return value
+    expected = "lowercase letters, digits, hyphens and dots, at most 128 characters"
+    raise invalid("queue", expected, value)
+
+
+def check_job_id(value: JsonValue) -> str:
+    """A job id: a UUIDv7 in lowercase hexadecimal with hyphens."""
+    return _check_id(value)
+
+
+def _check_id(value: JsonValue) -> str:
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise invalid("id", "a lowercase UUIDv7 such as 019539a4-b68c-7def-8000-1a2b3c4d5e6f", value)
+
+
+def _check_version(value: JsonValue) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str) or not _SEMVER.fullmatch(value):
+        raise invalid("specversion", f"a version such as {SPEC_VERSION}", value)
+    if value.split(".")[0] != SUPPORTED_MAJOR:
+        raise UnsupportedError(
+            f"Version {value} of the specification is not supported; this server speaks "
+            f"{SPEC_VERSION}.",
+            details={"field": "specversion", "received": value, "supported": [SPEC_VERSION, "1.0"]},
+        )
+
+
+def _check_members(job: Job) -> None:
+    """The attributes that are kept and not decided on."""
+    if not isinstance(job.get("args"), list):
+        raise invalid("args", "an array", job.get("args"), missing="args" not in job)
+    if not isinstance(job.get("meta", {}), dict):
+        raise invalid("meta", "an object", job.get("meta"))
+    if not isinstance(job.get("pending", False), (bool, type(None))):
+        raise invalid("pending", "a boolean", job.get("pending"))
+    unique = job.get("unique")
+    if unique is not None and not isinstance(unique, dict):
+        raise invalid("unique", "an object", unique)
+    tags = job.get("tags")
+    if tags is not None and not (
+        isinstance(tags, list)
+        and len(tags) <= MAX_TAGS
+        and all(isinstance(tag, str) for tag in tags)
+    ):
+        raise invalid("tags", f"an array of at most {MAX_TAGS} strings", tags)
+    _check_schema(job.get("schema"))
+
+
+def _check_schema(value: JsonValue) -> None:
+    if value is None:
+        return
+    if isinstance(value, str) and value and not any(sign.isspace() for sign in value):
+        try:
+            if urlsplit(value).scheme:
+                return
+        except ValueError:
+            pass
+    raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
+
+
+def _check_priority(value: JsonValue) -> int:
+    if value is None:
+        return 0
+    if _is_integer(value) and -PRIORITY_LIMIT <= value <= PRIORITY_LIMIT:
+        return value
+    raise invalid("priority", "an integer from -100 to 100", value)
+
+
+def _check_timeout(job: Job) -> int | None:
+    """``timeout_ms``, else ``timeout`` in seconds; 0 means the default."""
+    for name, unit in (("timeout_ms", 1), ("timeout", 1000)):
+        value = job.get(name)
+        if value is None:
+            continue
+        if not _is_integer(value) or not 0 <= value * unit <= MAX_TIMEOUT_MS:
+            kind = "milliseconds" if unit == 1 else "seconds"
+            raise invalid(name, f"a whole number of {kind}, at most 7 days", value)
+        if value:
+            return value * unit
+    return None
+
+
+def _check_visibility(job: Job) -> int | None:
+    """``visibility_timeout_ms``, or ``visibility_timeout`` in seconds or as a duration."""
+    value = job.get("visibility_timeout_ms")
+    if value is None:
+        value = job.get("visibility_timeout")
+        if isinstance(value, str):
+            value = parse_duration(value, "visibility_timeout")
+        elif _is_integer(value):
+            value *= 1000
+    if value is None:
+        return None
+    if _is_integer(value) and MIN_VISIBILITY_MS <= value <= MAX_VISIBILITY_MS:
+        return value
+    raise invalid("visibility_timeout_ms", "milliseconds, at most 12 hours", value)
+
+
+def _moment(job: Job, name: str, now: Instant) -> Instant | None:
+    value = job.get(name)
+    return None if value is None else resolve_timestamp(value, name, now)
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def invalid(
+    field: str, expected: str, value: JsonValue, *, missing: bool = False
+) -> InvalidRequestError:
+    """The error for an attribute that is missing or malformed."""
+    received = "nothing" if missing else json_type(value)
+    shown = f" {value[:80]!r}" if isinstance(value, str) else ""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        shown = f" {str(value)[:40]}"
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
+        details={"field": field, "expected": expected, "received": received},
+    )

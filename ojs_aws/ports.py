@@ -1,0 +1,321 @@
+"""What the services need from the world, as protocols by role.
+
+Adapters implement them; services and tests know nothing else. Unless a method says otherwise it
+may raise :class:`~ojs_aws.domain.errors.BackendError`, after which the call may or may not have
+taken effect: every caller must be able to repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> Instant:
+        """The current instant (milliseconds)."""
+
+    def order(self) -> int:
+        """Microseconds since the epoch, strictly increasing within the process.
+
+        Jobs of one priority are fetched in this order, so that two jobs enqueued within one
+        millisecond keep theirs.
+        """
+
+
+class IdGenerator(Protocol):
+    """Where identifiers come from."""
+
+    def job_id(self) -> str:
+        """A new lowercase UUIDv7."""
+
+    def request_id(self) -> str:
+        """A new request id, ``req_`` and a UUIDv7."""
+
+
+class JobList(StrEnum):
+    """The lists that the index keeps for each queue."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    PENDING = "pending"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedJob:
+    """One row of the index: enough to claim or arm a job without reading it.
+
+    :ivar sort_key: place within its list; smaller comes first.
+    """
+
+    id: str
+    queue: str
+    sort_key: str
+    state: JobState
+    type: str
+    timeout_ms: int | None
+    visibility_timeout_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first ready jobs of a queue, in fetch order, and whether the queue is paused."""
+
+    jobs: tuple[ListedJob, ...]
+    is_paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list. ``cursor`` is empty on the last page."""
+
+    jobs: tuple[ListedJob, ...]
+    cursor: str = ""
+
+
+class StaleJobError(Exception):
+    """A conditional write found the job changed since it was read.
+
+    :ivar current: the job as the write found it, or None when there is none.
+    """
+
+    def __init__(self, current: JobRecord | None) -> None:
+        """Keep what the write found."""
+        super().__init__("the job has changed")
+        self.current = current
+
+
+class AlreadyStoredError(Exception):
+    """An insert met ids that are taken.
+
+    :ivar existing: the stored jobs by their position in the insert.
+    """
+
+    def __init__(self, existing: Mapping[int, JobRecord]) -> None:
+        """Keep what the insert met."""
+        super().__init__("the id is taken")
+        self.existing = dict(existing)
+
+
+class JobStore(Protocol):
+    """Jobs. Each write is one conditional write (or one transaction), atomic.
+
+    A write that took effect although its answer was lost is recognised when it is repeated, and
+    answered as the success it was.
+    """
+
+    def insert(self, job: JobRecord) -> None:
+        """Store a new job.
+
+        :raises AlreadyStoredError: its id is taken.
+        """
+
+    def insert_all(self, jobs: Sequence[JobRecord]) -> None:
+        """Store up to 100 new jobs, all or none.
+
+        :raises AlreadyStoredError: ids are taken; nothing was stored.
+        """
+
+    def load(self, job_id: str) -> JobRecord | None:
+        """Read a job, strongly consistent, without documents that are kept elsewhere."""
+
+    def load_whole(self, job_id: str) -> JobRecord | None:
+        """Read a job with all its documents, strongly consistent, in one call (two with S3)."""
+
+    def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """Read up to 100 jobs like :meth:`load`; absent ones are left out."""
+
+    def fill(self, job: JobRecord) -> JobRecord:
+        """The job with the documents that are kept elsewhere; no call when there are none."""
+
+    def save(self, before: JobRecord, after: JobRecord) -> None:
+        """Replace one version of a job by the next.
+
+        :raises StaleJobError: the stored job is no longer ``before``.
+        """
+
+    def claim(self, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+        """Move an available, unexpired job to active, counting the attempt, without reading it.
+
+        :returns: the claimed job, documents kept elsewhere not filled in.
+        :raises StaleJobError: it is not available, or has expired.
+        """
+
+    def acknowledge(
+        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+    ) -> JobRecord:
+        """Move an active job whose reservation is not over to completed, without reading it.
+
+        :param worker_id: the holder to insist on; None accepts any.
+        :returns: the job as it was before, with its reservation.
+        :raises StaleJobError: it is not active, not the worker's, or overdue.
+        """
+
+    def keep_result(self, job_id: str, result: RawJson) -> Document:
+        """Put a result where it belongs before :meth:`acknowledge`; small ones need no call."""
+
+    def delete(self, job: JobRecord) -> None:
+        """Remove a job and its documents.
+
+        :raises StaleJobError: the stored job is no longer this one.
+        """
+
+    def head(self, queue: str, limit: int) -> Head:
+        """The first ready jobs of a queue; what others claimed a moment ago may still be there."""
+
+    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+        """Waiting jobs whose next due time lies in [since, until], earliest first."""
+
+    def listed(
+        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+    ) -> Page:
+        """A page of one list of a queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What an SQS message says: one job of this queue may run, probably this one.
+
+    :ivar sort_key: the job's place in the ready list, empty when it was not ready yet.
+    """
+
+    job_id: str
+    sort_key: str = ""
+    timeout_ms: int | None = None
+    visibility_timeout_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedMessage:
+    """A message in hand, until its visibility timeout ends."""
+
+    message: Message
+    handle: str
+    receive_count: int = 1
+
+
+class MessageQueue(Protocol):
+    """The SQS queues behind the OJS queues. Times are in whole seconds.
+
+    Nothing may be concluded from an answer: messages repeat, reorder and come late.
+    """
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        """Send a message that turns visible after 0 to 900 seconds."""
+
+    def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """Send messages with their delays, ten to a call."""
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        """Receive up to ten messages; unreadable ones are left for the dead-letter queue."""
+
+    def delete(self, queue: str, handles: Sequence[str]) -> None:
+        """Delete messages, ten to a call. A handle that is too old is no error."""
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
+        """Make messages visible again after so many seconds from now (0 to 43,200)."""
+
+    def backlog(self, queue: str) -> int:
+        """Roughly how many messages are visible or delayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueInfo:
+    """A queue as the registry knows it."""
+
+    name: str
+    created_at: Instant | None = None
+    paused_at: Instant | None = None
+    swept_until: Instant | None = None
+
+
+class QueueRegistry(Protocol):
+    """Which queues there are, and what the sweep did for them."""
+
+    def ensure(self, queue: str, now: Instant) -> None:
+        """Make a queue exist on its first use; no call for one that is known to.
+
+        :raises NotFoundError: the queue is not declared and undeclared ones are not allowed.
+        """
+
+    def all(self) -> list[QueueInfo]:
+        """Every declared or used queue, by name."""
+
+    def remember_sweep(self, queue: str, until: Instant) -> None:
+        """Remember that waiting jobs due up to here have their messages. Never moves back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker as its heartbeats describe it."""
+
+    id: str
+    last_seen: Instant
+    directive: str = "running"
+    queues: tuple[str, ...] = ()
+    active_jobs: int = 0
+
+
+class WorkerRegistry(Protocol):
+    """Workers that heartbeat."""
+
+    def beat(self, worker_id: str, active_jobs: int, now: Instant) -> WorkerInfo:
+        """Register the worker or renew its last-seen time; returns what it is told to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A lifecycle event (ojs-events).
+
+    :ivar id: the same for the same transition, however often it is published.
+    :ivar data: JSON object.
+    """
+
+    id: str
+    type: str
+    time: Instant
+    queue: str
+    subject: str
+    data: RawJson
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """Which events to read; empty filters match all."""
+
+    types: frozenset[str] = field(default_factory=frozenset)
+    queues: frozenset[str] = field(default_factory=frozenset)
+    limit: int = 100
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events, oldest first, and the cursor to go on from."""
+
+    events: tuple[Event, ...]
+    cursor: str = ""
+    has_more: bool = False
+
+
+class EventLog(Protocol):
+    """The log of lifecycle events, and the bus they are published to."""
+
+    def publish(self, events: Iterable[Event]) -> None:
+        """Write events to the log and the bus; repeating one changes nothing in the log."""
+
+    def read(self, query: EventQuery, now: Instant) -> EventPage:
+        """Read events in order of time."""
