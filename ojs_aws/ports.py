@@ -205,10 +205,15 @@ class ReceivedMessage:
     receive_count: int = 1
 
 
+class QueueMissingError(Exception):
+    """There is no SQS queue behind this OJS queue yet; the registry can make one."""
+
+
 class MessageQueue(Protocol):
     """The SQS queues behind the OJS queues. Times are in whole seconds.
 
-    Nothing may be concluded from an answer: messages repeat, reorder and come late.
+    Nothing may be concluded from an answer: messages repeat, reorder and come late. Sending
+    raises QueueMissingError, receiving finds nothing, where no SQS queue exists.
     """
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
