@@ -50,6 +50,8 @@ class JobList(StrEnum):
     COMPLETED = "completed"
     CANCELLED = "cancelled"
     DISCARDED = "discarded"
+    DEAD_LETTER = "dead_letter"
+    """Discarded jobs whose policy keeps them for an operator; not in ``discarded``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +159,8 @@ class JobStore(Protocol):
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed, without reading it.
 
-        :param worker_id: the holder to insist on; None accepts any.
+        :param worker_id: the holder to insist on; None accepts any, and a reservation made
+            without a name accepts every worker.
         :returns: the job as it was before, with its reservation.
         :raises StaleJobError: it is not active, not the worker's, or overdue.
         """

@@ -30,6 +30,9 @@ class JobState(StrEnum):
         return self in _TERMINAL
 
 
+READY_BASE: Final = 100
+"""The highest priority, which sorts as 000."""
+
 _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DISCARDED})
 
 
@@ -141,6 +144,11 @@ class JobRecord:
     past_failures: tuple[Failure, ...] = ()
     result: Document | None = None
     is_dead_letter: bool = False
+
+    @property
+    def ready_key(self) -> str:
+        """Place in the queue's ready list: priority first (higher sorts before), then order."""
+        return f"{READY_BASE - self.priority:03d}#{self.order:016d}"
 
     @property
     def allowed_attempts(self) -> int:

@@ -63,7 +63,7 @@ def initial_state(scheduled_at: Instant | None, *, is_pending: bool, now: Instan
 
 def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
     """FETCH: available -> active; counts the attempt and starts the reservation."""
-    _require(job, "fetch", S.AVAILABLE)
+    require(job, "fetch", S.AVAILABLE)
     return _moved(
         job,
         S.ACTIVE,
@@ -75,7 +75,7 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
 
 def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
     """ACK: active -> completed; clears the error left by earlier attempts."""
-    _require(job, "acknowledge", S.ACTIVE)
+    require(job, "acknowledge", S.ACTIVE)
     return _moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
 
 
@@ -84,7 +84,7 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
 
     A handler's response code outweighs the policy (ojs-retry, section 7.2).
     """
-    _require(job, "fail", S.ACTIVE)
+    require(job, "fail", S.ACTIVE)
     match failure.code:
         case "DISCARD" | "FAIL":
             return _discarded_after(job, failure, now, is_dead_letter=False)
@@ -106,7 +106,7 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
 
 def extend(job: JobRecord, expires_at: Instant) -> JobRecord:
     """BEAT: the same state with a later end of the reservation, never an earlier one."""
-    _require(job, "extend", S.ACTIVE)
+    require(job, "extend", S.ACTIVE)
     held = job.reservation
     if held is None or expires_at <= held.expires_at:
         return job
@@ -127,13 +127,13 @@ def cancel(job: JobRecord, now: Instant) -> JobRecord:
 
 def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """ACTIVATE: pending -> available."""
-    _require(job, "activate", S.PENDING)
+    require(job, "activate", S.PENDING)
     return _moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
 
 
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3)."""
-    _require(job, "retry", S.DISCARDED)
+    require(job, "retry", S.DISCARDED)
     return _moved(
         job,
         S.AVAILABLE,
@@ -249,7 +249,11 @@ def _moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
     return replace(job, state=state, version=job.version + 1, **changes)  # type: ignore[arg-type]
 
 
-def _require(job: JobRecord, verb: str, wanted: JobState) -> None:
+def require(job: JobRecord, verb: str, wanted: JobState) -> None:
+    """Refuse what only a job in one state may undergo.
+
+    :raises ConflictError: naming the state the job is in.
+    """
     if job.state is not wanted:
         raise ConflictError(
             f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'.",

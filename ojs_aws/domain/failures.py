@@ -1,0 +1,129 @@
+"""Reading and writing the structured error object (core, section 8; binding, section 10.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job import Failure
+from ojs_aws.domain.json_text import Member, RawJson, assemble, encode, json_type
+from ojs_aws.domain.timestamps import Instant, format_instant
+
+MAX_FRAMES: Final = 50
+MAX_BACKTRACE_CHARACTERS: Final = 10_000
+MAX_NAME_CHARACTERS: Final = 256
+MAX_MESSAGE_CHARACTERS: Final = 10_000
+MAX_EXTRA_BYTES: Final = 32_768
+DEFAULT_TYPE: Final = "handler_error"
+
+_OWN: Final = frozenset(
+    {"type", "code", "message", "retryable", "backtrace", "attempt", "occurred_at", "timestamp"}
+)
+
+
+def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Failure:
+    """Read a client's error object; the forms of the core and of the binding are both accepted.
+
+    The type is ``type``, else ``details.error_class``, else ``code``. Texts that are too long are
+    cut; the backtrace keeps at most 50 frames and 10,000 characters.
+
+    :raises InvalidRequestError: ``message`` is missing, or an attribute has the wrong type.
+    """
+    code = _name(error, "code")
+    error_class = _error_class(error)
+    message = _value(error, "message")
+    if not isinstance(message, str):
+        raise _malformed("message", "a string", message, missing="message" not in error)
+    retryable = _value(error, "retryable")
+    if retryable is not None and not isinstance(retryable, bool):
+        raise _malformed("retryable", "a boolean", retryable)
+    extra = {name: member.raw for name, member in error.items() if name not in _OWN}
+    if len(assemble(extra)) > MAX_EXTRA_BYTES:
+        extra = {}
+    return Failure(
+        type=_name(error, "type") or error_class or code or DEFAULT_TYPE,
+        code=code,
+        message=message[:MAX_MESSAGE_CHARACTERS],
+        retryable=retryable,
+        backtrace=_backtrace(error),
+        extra=extra,
+        error_class=error_class,
+        attempt=attempt,
+        occurred_at=now,
+    )
+
+
+def render_failure(failure: Failure) -> RawJson:
+    """The error object as answered, with the names of the core and of the binding."""
+    members: dict[str, RawJson] = {
+        "type": encode(failure.type),
+        "message": encode(failure.message),
+        "code": encode(failure.code or DEFAULT_TYPE),
+    }
+    if failure.retryable is not None:
+        members["retryable"] = encode(failure.retryable)
+    if failure.backtrace:
+        members["backtrace"] = encode(list(failure.backtrace))
+    occurred = encode(format_instant(failure.occurred_at))
+    members |= failure.extra
+    members |= {
+        "attempt": encode(failure.attempt),
+        "occurred_at": occurred,
+        "timestamp": occurred,
+    }
+    return assemble(members)
+
+
+def _value(error: Mapping[str, Member], name: str) -> JsonValue:
+    member = error.get(name)
+    return None if member is None else member.value
+
+
+def _name(error: Mapping[str, Member], name: str) -> str:
+    value = _value(error, name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _malformed(name, "a string", value)
+    return value[:MAX_NAME_CHARACTERS]
+
+
+def _error_class(error: Mapping[str, Member]) -> str:
+    details = _value(error, "details")
+    if details is not None and not isinstance(details, dict):
+        raise _malformed("details", "an object", details)
+    name = (details or {}).get("error_class")
+    return name[:MAX_NAME_CHARACTERS] if isinstance(name, str) else ""
+
+
+def _backtrace(error: Mapping[str, Member]) -> tuple[str, ...]:
+    frames = _value(error, "backtrace")
+    if frames is None:
+        return ()
+    if not isinstance(frames, list) or not all(isinstance(frame, str) for frame in frames):
+        raise _malformed("backtrace", "an array of strings", frames)
+    return bound_backtrace([str(frame) for frame in frames])
+
+
+def bound_backtrace(frames: list[str]) -> tuple[str, ...]:
+    """The first frames that fit into 50 frames and 10,000 characters; the last one may be cut."""
+    kept: list[str] = []
+    room = MAX_BACKTRACE_CHARACTERS
+    for frame in frames[:MAX_FRAMES]:
+        if room <= 0:
+            break
+        kept.append(frame[:room])
+        room -= len(frame)
+    return tuple(kept)
+
+
+def _malformed(
+    field: str, expected: str, value: JsonValue, *, missing: bool = False
+) -> InvalidRequestError:
+    received = "nothing" if missing else json_type(value)
+    return InvalidRequestError(
+        f"The 'error.{field}' attribute must be {expected}; received {received}.",
+        details={"field": f"error.{field}", "expected": expected, "received": received},
+        hint='Send {"error": {"type": "...", "message": "..."}}.',
+    )

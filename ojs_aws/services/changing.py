@@ -1,0 +1,97 @@
+"""Reading a job as of now, and changing it by one conditional write.
+
+Every operation but PUSH, the claim and ACK goes through here. A write that meets a newer version
+starts over from that version, so nothing is ever decided on a stale read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendError, NotFoundError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, JobStore, StaleJobError
+
+MAX_CONFLICTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A job before and after one transition."""
+
+    before: JobRecord
+    after: JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """Settles and changes jobs of one store."""
+
+    store: JobStore
+    clock: Clock
+
+    def settled(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Write what time has already decided; one conditional write per due transition.
+
+        :raises NotFoundError: the job was removed meanwhile.
+        """
+        while (after := lifecycle.settle_once(job, now)) is not None:
+            try:
+                self.store.save(job, after)
+                job = after
+            except StaleJobError as stale:
+                job = found(stale.current, job.id)
+        return job
+
+    def load(self, job_id: str, now: Instant) -> JobRecord:
+        """The job as of now.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return self.settled(found(self.store.load(job_id), job_id), now)
+
+    def apply(
+        self,
+        job_id: str,
+        decide: Callable[[JobRecord, Instant], JobRecord],
+        *,
+        start: JobRecord | None = None,
+    ) -> Change:
+        """Read, settle, let ``decide`` make the next version, and write it if nothing changed.
+
+        ``decide`` may run several times. Returning the job itself means nothing is to be written.
+
+        :param start: the job as last seen, to save the first read.
+        :raises NotFoundError: there is no such job.
+        :raises BackendError: too many others changed the job at the same time.
+        """
+        now = self.clock.now()
+        job = start if start is not None else found(self.store.load(job_id), job_id)
+        for _ in range(MAX_CONFLICTS):
+            job = self.settled(job, now)
+            after = decide(job, now)
+            if after is job:
+                return Change(job, job)
+            try:
+                self.store.save(job, after)
+            except StaleJobError as stale:
+                job = found(stale.current, job_id)
+            else:
+                return Change(job, after)
+        raise BackendError(
+            f"Job '{job_id}' is being changed by too many requests at once.",
+            hint="Repeat the request.",
+        )
+
+
+def found(job: JobRecord | None, job_id: str) -> JobRecord:
+    """The job, or the error that says there is none."""
+    if job is None:
+        raise NotFoundError(
+            f"Job '{job_id}' not found.",
+            details={"resource_type": "job", "resource_id": job_id},
+        )
+    return job

@@ -1,0 +1,229 @@
+"""One queue's round of a FETCH: from messages and the head of the queue to claimed jobs.
+
+A message is a permission to run one job of its queue, and a hint which. The head of the ready list
+says which job is first. A job is claimed by one conditional write that also stores the message in
+hand, whatever job that message names; the number of messages and of runnable jobs stays equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Head, JobStore, Message, ReceivedMessage, StaleJobError
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.waking import MAX_DELAY_S, Waking, seconds_until
+
+SPARE_TRIES: Final = 8
+"""Claims that may be lost to other fetchers before the round gives up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms jobs are claimed.
+
+    :ivar visibility_timeout_ms: reservation length where the job has none of its own.
+    :ivar timeout_ms: execution timeout where the index does not name one.
+    :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
+    """
+
+    queue: str
+    worker_id: str
+    visibility_timeout_ms: int
+    timeout_ms: int
+    message_visibility_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that may be claimable, with its place in line."""
+
+    id: str
+    sort_key: str
+    timeout_ms: int | None
+    visibility_timeout_ms: int | None
+
+
+@dataclass(slots=True)
+class Round:
+    """The working state of one round; it lives for one request and one queue."""
+
+    store: JobStore
+    changing: Changing
+    waking: Waking
+    terms: Terms
+    now: Instant
+    hands: list[ReceivedMessage]
+    claimed: list[JobRecord] = field(default_factory=list)
+    seen: dict[str, JobRecord | None] = field(default_factory=dict)
+    tries_left: int = SPARE_TRIES
+
+    def run(self, head: Head, need: int) -> list[JobRecord]:
+        """Claim up to ``need`` jobs: the head of the queue first, then what time made due."""
+        self.tries_left += need
+        self._claim_all(self._in_line(head), need)
+        if len(self.claimed) < need:
+            self._claim_all(self._swapped(), need)
+        if not self.claimed:
+            self._claim_all(self._overdue(need), need)
+        return self.claimed
+
+    # ------------------------------------------------------------------ who is in line
+    def _in_line(self, head: Head) -> list[Candidate]:
+        """The head of the queue and the jobs of the messages in hand, in fetch order."""
+        line = {
+            row.id: Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
+            for row in head.jobs
+        }
+        for received in self.hands:
+            message = received.message
+            if message.job_id in line:
+                continue
+            candidate = self._named_by(received)
+            if candidate is not None:
+                line[candidate.id] = candidate
+        return sorted(line.values(), key=lambda candidate: candidate.sort_key)
+
+    def _named_by(self, received: ReceivedMessage) -> Candidate | None:
+        """The job of a message. One that had to wait, or came back, is settled first."""
+        message: Message = received.message
+        if message.sort_key and received.receive_count == 1:
+            return Candidate(
+                message.job_id,
+                message.sort_key,
+                message.timeout_ms,
+                message.visibility_timeout_ms,
+            )
+        return self._settled(message.job_id)
+
+    def _settled(self, job_id: str) -> Candidate | None:
+        try:
+            job = self.changing.load(job_id, self.now)
+        except NotFoundError:
+            self.seen[job_id] = None
+            return None
+        return self._noted(job)
+
+    def _noted(self, job: JobRecord) -> Candidate | None:
+        """Remember what a job was found to be; a candidate if it can be claimed."""
+        self.seen[job.id] = job
+        if job.state is not JobState.AVAILABLE or job.queue != self.terms.queue:
+            return None
+        return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms)
+
+    def _swapped(self) -> Iterable[Candidate]:
+        """Jobs whose message another fetcher used for the job that our message names.
+
+        The index may not show such a job yet, so it is found by way of the reservation.
+        """
+        for received in list(self.hands):
+            job = self.seen.get(received.message.job_id)
+            held = job.reservation if job else None
+            if held and held.message_job_id not in {"", received.message.job_id, *self.seen}:
+                candidate = self._settled(held.message_job_id)
+                if candidate is not None:
+                    yield candidate
+
+    def _overdue(self, need: int) -> Iterable[Candidate]:
+        """Jobs that time has made available and nobody has touched since."""
+        page = self.store.due(self.terms.queue, Instant(0), self.now, need)
+        for row in page.jobs:
+            if row.id not in self.seen:
+                candidate = self._settled(row.id)
+                if candidate is not None:
+                    yield candidate
+
+    # ------------------------------------------------------------------ claiming
+    def _claim_all(self, candidates: Iterable[Candidate], need: int) -> None:
+        for candidate in candidates:
+            if len(self.claimed) >= need or self.tries_left <= 0:
+                return
+            self._claim(candidate)
+
+    def _claim(self, candidate: Candidate) -> None:
+        self.tries_left -= 1
+        hand = self._hand_for(candidate.id)
+        reservation = self._reservation(candidate, hand)
+        try:
+            job = self.store.claim(candidate.id, reservation, self.now)
+        except StaleJobError as stale:
+            self._lost(candidate, stale.current)
+            return
+        self.seen[job.id] = job
+        self.claimed.append(job)
+        if hand is not None:
+            self.hands.remove(hand)
+            self._align(hand, reservation)
+
+    def _hand_for(self, job_id: str) -> ReceivedMessage | None:
+        """The job's own message, else the one whose job is last in line, else none."""
+        for received in self.hands:
+            if received.message.job_id == job_id:
+                return received
+        return max(self.hands, key=lambda hand: hand.message.sort_key, default=None)
+
+    def _reservation(self, candidate: Candidate, hand: ReceivedMessage | None) -> Reservation:
+        visibility = candidate.visibility_timeout_ms or self.terms.visibility_timeout_ms
+        timeout = candidate.timeout_ms or self.terms.timeout_ms
+        return Reservation(
+            worker_id=self.terms.worker_id,
+            expires_at=Instant(self.now + visibility),
+            execution_ends_at=Instant(self.now + timeout),
+            message_handle=hand.handle if hand else "",
+            message_job_id=hand.message.job_id if hand else "",
+        )
+
+    def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
+        """Somebody was faster, or the index was late. What time decided may make it claimable."""
+        self.seen[candidate.id] = current
+        if current is None:
+            return
+        settled = self.changing.settled(current, self.now)
+        again = self._noted(settled)
+        if again is not None and settled is not current and self.tries_left > 0:
+            self._claim(again)
+
+    def _align(self, hand: ReceivedMessage, reservation: Reservation) -> None:
+        """Let the message come back when the reservation ends, if that is another time."""
+        seconds = seconds_until(reservation.due_at, self.now)
+        if seconds != self.terms.message_visibility_s:
+            self.waking.hide(self.terms.queue, [(hand.handle, seconds)])
+
+    # ------------------------------------------------------------------ messages left over
+    def release(self) -> bool:
+        """Give back the messages that found nothing to run.
+
+        :returns: whether a message was kept (made visible later) rather than deleted.
+        """
+        stray: list[str] = []
+        later: list[tuple[str, int]] = []
+        for received in self.hands:
+            seconds = self._comes_back_in(received)
+            if seconds is None:
+                stray.append(received.handle)
+            else:
+                later.append((received.handle, seconds))
+        self.hands = []
+        self.waking.discard(self.terms.queue, stray)
+        self.waking.hide(self.terms.queue, later)
+        return bool(later)
+
+    def _comes_back_in(self, received: ReceivedMessage) -> int | None:
+        """After how many seconds a message is wanted again; None when it is not."""
+        job_id = received.message.job_id
+        if job_id not in self.seen:
+            return 0
+        job = self.seen[job_id]
+        if job is None or job.state.is_terminal or job.state is JobState.PENDING:
+            return None
+        if job.state is JobState.AVAILABLE:
+            return 0
+        due = job.reservation.due_at if job.reservation else job.next_attempt_at or job.scheduled_at
+        seconds = seconds_until(due, self.now) if due is not None else 0
+        if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
+            return None  # the sweep arms it
+        return max(seconds, 1)

@@ -1,0 +1,182 @@
+"""FETCH: claim the first jobs of one or more queues (core, section 7.2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from ojs_aws.domain.errors import InvalidRequestError, OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
+from ojs_aws.ports import Head, JobStore, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.claiming import Round, Terms
+from ojs_aws.services.waking import Waking
+
+MAX_RECEIVE = 10
+MAX_QUEUES = 100
+HEAD_SPARE = 5
+"""Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
+
+_log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Both(Protocol):
+    """Runs two calls side by side and returns both results."""
+
+    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """Call both; the first error is raised after both have ended."""
+
+
+def in_turn(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """The simplest :class:`Both`: one after the other."""
+    return first(), second()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What a worker asks for.
+
+    :ivar queues: names, in the order in which they are to be emptied.
+    :ivar count: jobs wanted at most.
+    :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
+    """
+
+    queues: tuple[str, ...]
+    count: int = 1
+    worker_id: str = ""
+    visibility_timeout_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a message led to: a claimed job, or none; and whether the message must stay."""
+
+    record: JobRecord | None
+    keep_message: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Claims jobs: receive and look at the head side by side, then one conditional write each."""
+
+    store: JobStore
+    messages: MessageQueue
+    changing: Changing
+    waking: Waking
+    both: Both
+    default_timeout_ms: int
+    default_visibility_timeout_ms: int
+    max_count: int
+    wait_ms: int
+
+    def __call__(self, request: FetchRequest) -> list[JobRecord]:
+        """Claim up to ``count`` jobs, queues strictly from left to right.
+
+        :raises InvalidRequestError: no queue, a bad name, or a count out of range.
+        """
+        self._check(request)
+        claimed = self._once(request, wait_s=0)
+        if not claimed and self.wait_ms > 0:
+            claimed = self._once(request, wait_s=max(1, self.wait_ms // 1000))
+        return [self.store.fill(job) for job in claimed]
+
+    def claim_message(
+        self,
+        queue: str,
+        received: ReceivedMessage,
+        worker_id: str,
+        visibility_timeout_ms: int | None = None,
+    ) -> Claimed:
+        """Claim the job that a delivered message permits: its own, or one before it in line.
+
+        :param visibility_timeout_ms: reservation length for a job that has none of its own.
+        """
+        request = FetchRequest((queue,), 1, worker_id, visibility_timeout_ms)
+        head = self.store.head(queue, 1 + HEAD_SPARE)
+        turn = self._round(queue, request, [received])
+        claimed = [] if head.is_paused else turn.run(head, 1)
+        keep = turn.release() if turn.hands else False
+        return Claimed(self.store.fill(claimed[0]) if claimed else None, keep)
+
+    def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
+        claimed: list[JobRecord] = []
+        for queue in request.queues:
+            need = request.count - len(claimed)
+            if need <= 0:
+                break
+            claimed += self._from(queue, request, need, wait_s)
+            wait_s = 0
+        return claimed
+
+    def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:
+        def look() -> Head:
+            return self.store.head(queue, need + HEAD_SPARE)
+
+        def receive() -> list[ReceivedMessage]:
+            return self._receive(queue, min(need, MAX_RECEIVE), request, wait_s)
+
+        if wait_s:  # what arrives during the wait must be in the head that is looked at
+            received, head = receive(), look()
+        else:
+            received, head = self.both(receive, look)
+        turn = self._round(queue, request, received)
+        claimed = [] if head.is_paused else turn.run(head, need)
+        if turn.hands:
+            turn.release()
+        return claimed
+
+    def _receive(
+        self, queue: str, limit: int, request: FetchRequest, wait_s: int
+    ) -> list[ReceivedMessage]:
+        try:
+            return self.messages.receive(queue, limit, self._visibility_s(request), wait_s)
+        except (OjsError, QueueMissingError):
+            # The head of the queue finds the jobs all the same.
+            _log.warning("Could not receive from queue %s", queue)
+            return []
+
+    def _round(self, queue: str, request: FetchRequest, hands: list[ReceivedMessage]) -> Round:
+        terms = Terms(
+            queue=queue,
+            worker_id=request.worker_id,
+            visibility_timeout_ms=request.visibility_timeout_ms
+            or self.default_visibility_timeout_ms,
+            timeout_ms=self.default_timeout_ms,
+            message_visibility_s=self._visibility_s(request),
+        )
+        now: Instant = self.changing.clock.now()
+        return Round(self.store, self.changing, self.waking, terms, now, hands)
+
+    def _visibility_s(self, request: FetchRequest) -> int:
+        milliseconds = request.visibility_timeout_ms or self.default_visibility_timeout_ms
+        return -(-milliseconds // 1000)
+
+    def _check(self, request: FetchRequest) -> None:
+        if not 0 < len(request.queues) <= MAX_QUEUES:
+            raise InvalidRequestError(
+                f"The 'queues' attribute must name from 1 to {MAX_QUEUES} queues; received "
+                f"{len(request.queues)}.",
+                details={"field": "queues", "received": len(request.queues)},
+            )
+        for queue in request.queues:
+            check_queue(queue)
+        if not 0 < request.count <= self.max_count:
+            raise InvalidRequestError(
+                f"The 'count' attribute must be from 1 to {self.max_count}; received "
+                f"{request.count}.",
+                details={"field": "count", "received": request.count},
+            )
+        visibility = request.visibility_timeout_ms
+        if visibility is not None and not 0 < visibility <= MAX_VISIBILITY_MS:
+            raise InvalidRequestError(
+                "The 'visibility_timeout_ms' attribute must be from 1 to "
+                f"{MAX_VISIBILITY_MS}; received {visibility}.",
+                details={"field": "visibility_timeout_ms", "received": visibility},
+            )

@@ -1,0 +1,31 @@
+"""INFO: a job as of now (core, section 7.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import JobStore
+from ojs_aws.services.changing import Changing, found
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """Reads a job with all its documents: one call, unless time has a transition to write."""
+
+    store: JobStore
+    changing: Changing
+
+    def __call__(self, job_id: str) -> JobRecord:
+        """The job, never in a state that time has overtaken.
+
+        :raises InvalidRequestError: the id is no UUIDv7.
+        :raises NotFoundError: there is no such job.
+        """
+        job = found(self.store.load_whole(check_job_id(job_id)), job_id)
+        now = self.changing.clock.now()
+        if lifecycle.settle_once(job, now) is None:
+            return job
+        return self.store.fill(self.changing.settled(job, now))

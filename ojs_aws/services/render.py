@@ -1,0 +1,70 @@
+"""A job as callers see it: the client's own members, and what the system says of the job."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.failures import render_failure
+from ojs_aws.domain.job import Document, JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble_array, encode, parse_object
+from ojs_aws.domain.timestamps import Instant, format_instant
+
+
+def render_job(job: JobRecord) -> dict[str, RawJson]:
+    """The job's members in order: identity, the client's document as sent, system attributes.
+
+    Documents kept elsewhere must have been filled in. Attributes that do not apply are absent.
+    """
+    members: dict[str, RawJson] = {
+        "specversion": RawJson('""'),
+        "id": encode(job.id),
+        "type": encode(job.type),
+        "queue": encode(job.queue),
+        "state": encode(str(job.state)),
+        "args": RawJson("[]"),
+        "meta": RawJson("{}"),
+        "priority": encode(job.priority),
+    }
+    members |= {name: member.raw for name, member in parse_object(_text(job.document)).items()}
+    if job.retry_document is not None:
+        members["retry"] = job.retry_document
+    members |= _system(job)
+    return members
+
+
+def _text(document: Document) -> RawJson:
+    if not isinstance(document, str):
+        raise TypeError(f"the document is kept elsewhere ({document.place}); fill it in first")
+    return document
+
+
+def _system(job: JobRecord) -> dict[str, RawJson]:
+    """The attributes that only the system sets (core, section 5.3)."""
+    system: dict[str, RawJson] = {
+        "timeout_ms": encode(job.timeout_ms),
+        "attempt": encode(job.attempt),
+        "max_attempts": encode(job.retry.max_attempts),
+    }
+    instants: dict[str, Instant | None] = {
+        "created_at": job.created_at,
+        "enqueued_at": job.enqueued_at,
+        "activated_at": job.activated_at,
+        "started_at": job.started_at,
+        "completed_at": job.completed_at,
+        "cancelled_at": job.cancelled_at,
+        "discarded_at": job.discarded_at,
+        "next_attempt_at": job.next_attempt_at,
+        "next_retry_at": job.next_attempt_at,
+    }
+    for name, instant in instants.items():
+        if instant is not None:
+            system[name] = encode(format_instant(instant))
+    if job.retry_delay_ms is not None:
+        system["retry_delay_ms"] = encode(job.retry_delay_ms)
+    if job.error is not None:
+        system["error"] = render_failure(job.error)
+    if job.failures:
+        system["errors"] = assemble_array(render_failure(failure) for failure in job.failures)
+    if job.past_failures:
+        system["x_aws_past_errors"] = assemble_array(map(render_failure, job.past_failures))
+    if job.result is not None:
+        system["result"] = _text(job.result)
+    return system

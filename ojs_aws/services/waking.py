@@ -1,0 +1,111 @@
+"""Sending and taking back the messages that let jobs run.
+
+The item is the truth and is always written first. A message that cannot be sent costs time, not
+the job: pollers find ready jobs without one, and the sweep sends missing ones again. So failures
+here are logged and never undo or deny what has been committed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Message, MessageQueue, QueueMissingError, QueueRegistry
+
+MAX_DELAY_S: Final = 900
+"""SQS delays a message by at most this many seconds; the sweep arms what is due later."""
+
+MAX_HIDE_S: Final = 43_200
+
+_log = logging.getLogger(__name__)
+
+
+def message_of(job: JobRecord) -> Message:
+    """The message that lets a job run; it names the place in line only when the job has one."""
+    is_ready = job.state is JobState.AVAILABLE
+    return Message(
+        job.id, job.ready_key if is_ready else "", job.timeout_ms, job.visibility_timeout_ms
+    )
+
+
+def seconds_until(due: Instant, now: Instant) -> int:
+    """Whole seconds from now to an instant, rounded up so that nothing comes early."""
+    return max(0, -((now - due) // 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """Covers jobs by messages."""
+
+    messages: MessageQueue
+    queues: QueueRegistry
+
+    def cover(self, jobs: Sequence[JobRecord], now: Instant) -> None:
+        """Send the message of each job that is or becomes runnable within SQS's reach."""
+        by_queue: dict[str, list[tuple[Message, int]]] = {}
+        for job in jobs:
+            delay = self._delay(job, now)
+            if delay is not None:
+                by_queue.setdefault(job.queue, []).append((message_of(job), delay))
+        for queue, messages in by_queue.items():
+            self.send(queue, messages, now)
+
+    def _delay(self, job: JobRecord, now: Instant) -> int | None:
+        """Seconds until the job may run, or None when no message is due yet."""
+        if job.state is JobState.AVAILABLE:
+            return 0
+        if job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
+            return None
+        due = lifecycle.next_due(job)
+        delay = None if due is None else seconds_until(due, now)
+        return delay if delay is not None and delay <= MAX_DELAY_S else None
+
+    def send(self, queue: str, messages: Sequence[tuple[Message, int]], now: Instant) -> bool:
+        """Send messages with their delays in seconds; False when that is not certain."""
+        try:
+            try:
+                self._deliver(queue, messages)
+            except QueueMissingError:
+                self.queues.ensure(queue, now)
+                self._deliver(queue, messages)
+        except (OjsError, QueueMissingError):
+            _log.exception("Could not send %d messages to queue %s", len(messages), queue)
+            return False
+        return True
+
+    def _deliver(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        if len(messages) == 1:
+            self.messages.send(queue, *messages[0])
+        else:
+            self.messages.send_all(queue, messages)
+
+    def forget(self, job: JobRecord) -> None:
+        """Delete the message under which the job was reserved."""
+        if job.reservation and job.reservation.message_handle:
+            self.discard(job.queue, [job.reservation.message_handle])
+
+    def discard(self, queue: str, handles: Sequence[str]) -> None:
+        """Delete messages; one that stays is found to be stray when it comes back."""
+        if handles:
+            try:
+                self.messages.delete(queue, handles)
+            except (OjsError, QueueMissingError):
+                _log.warning("Could not delete %d messages of queue %s", len(handles), queue)
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> bool:
+        """Let messages come back after so many seconds; False when that is not certain."""
+        if not handles:
+            return True
+        bounded = [(handle, min(max(seconds, 0), MAX_HIDE_S)) for handle, seconds in handles]
+        try:
+            self.messages.hide(queue, bounded)
+        except (OjsError, QueueMissingError):
+            _log.warning("Could not hide %d messages of queue %s", len(handles), queue)
+            return False
+        return True
