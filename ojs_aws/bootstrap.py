@@ -1,0 +1,131 @@
+"""The composition root: settings and AWS clients in, services out.
+
+The clients come from botocore's session, not from boto3: importing boto3 also loads its S3
+transfer manager, which costs a cold Lambda start about 0.1 s and is never used here.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import uuid_utils
+
+from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
+from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
+from ojs_aws.adapters.dynamodb.worker_registry import DynamoWorkerRegistry
+from ojs_aws.adapters.s3.documents import S3Documents
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.config import Settings
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.backend import Backend, Ports, assemble_backend
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def __init__(self) -> None:
+        """Start with no stamp given out."""
+        self._last = 0
+
+    def now(self) -> Instant:
+        """The current instant (milliseconds)."""
+        return Instant(time.time_ns() // 1_000_000)
+
+    def order(self) -> int:
+        """Strictly increasing microseconds."""
+        self._last = max(self._last + 1, time.time_ns() // 1000)
+        return self._last
+
+
+class UuidGenerator:
+    """UUIDv7 identifiers."""
+
+    def job_id(self) -> str:
+        """A new lowercase UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def request_id(self) -> str:
+        """A new request id."""
+        return f"req_{uuid_utils.uuid7()}"
+
+
+@dataclass(frozen=True, slots=True)
+class AwsClients:
+    """Low-level AWS clients. The rarely used ones are made when first asked for."""
+
+    dynamodb: DynamoDBClient
+    sqs: SQSClient
+    s3: Callable[[], S3Client]
+    events: Callable[[], EventBridgeClient]
+
+
+CONNECT_TIMEOUT_S: Final = 1.0
+READ_TIMEOUT_S: Final = 5.0
+MAX_TRIES: Final = 3
+"""Three tries of at most five seconds end well inside the gateway's 30 seconds."""
+
+
+def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> AwsClients:
+    """Make the clients from the usual AWS environment.
+
+    :param endpoint_url: another AWS endpoint (an emulator) for all services.
+    """
+    import botocore.config  # noqa: PLC0415 - tests bring clients of their own
+    import botocore.session  # noqa: PLC0415
+
+    session = botocore.session.get_session()
+    config = botocore.config.Config(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
+        retries={"mode": "standard", "total_max_attempts": MAX_TRIES},
+        tcp_keepalive=True,
+        parameter_validation=False,
+    )
+
+    def make(service: str) -> object:
+        return session.create_client(
+            service, region_name=region, endpoint_url=endpoint_url, config=config
+        )
+
+    return AwsClients(
+        dynamodb=cast("DynamoDBClient", make("dynamodb")),
+        sqs=cast("SQSClient", make("sqs")),
+        s3=functools.cache(lambda: cast("S3Client", make("s3"))),
+        events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
+    )
+
+
+class InThreads:
+    """Runs two calls side by side; the thread is made at the first use and kept."""
+
+    def __init__(self) -> None:
+        """Make no thread yet."""
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """Call both and wait for both."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(8, thread_name_prefix="ojs")
+        ahead = self._pool.submit(first)
+        try:
+            right = second()
+        finally:
+            left = ahead.result()
+        return left, right
+
+

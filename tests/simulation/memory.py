@@ -1,0 +1,344 @@
+"""A model of the table and the queues in memory, for tests of the services.
+
+It keeps what AWS promises and no more: conditional writes are atomic, the index may lag, messages
+may come in any order. It passes the same contract suite as the real adapters.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    AlreadyStoredError,
+    Event,
+    EventPage,
+    EventQuery,
+    Head,
+    JobList,
+    ListedJob,
+    Message,
+    Page,
+    QueueInfo,
+    ReceivedMessage,
+    StaleJobError,
+    WorkerInfo,
+)
+
+
+@dataclass
+class FakeClock:
+    """A clock that stands still until it is told to move."""
+
+    at: int = 1_760_000_000_000
+    _last: int = 0
+
+    def now(self) -> Instant:
+        """The current instant."""
+        return Instant(self.at)
+
+    def order(self) -> int:
+        """Strictly increasing microseconds."""
+        self._last = max(self._last + 1, self.at * 1000)
+        return self._last
+
+    def advance(self, *, ms: int = 0, s: float = 0) -> None:
+        """Let time pass."""
+        self.at += ms + round(s * 1000)
+
+
+@dataclass
+class CountingIds:
+    """Ids in sequence: valid UUIDv7 texts that tell themselves apart."""
+
+    _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def job_id(self) -> str:
+        """The next job id."""
+        return f"01990000-0000-7000-8000-{next(self._count):012x}"
+
+    def request_id(self) -> str:
+        """The next request id."""
+        return f"req_{self.job_id()}"
+
+
+def list_of(job: JobRecord) -> tuple[JobList, str]:
+    """Which list a job is in, and its sort key there."""
+    match job.state:
+        case JobState.AVAILABLE:
+            return JobList.READY, job.ready_key
+        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
+            return JobList.WAITING, f"{lifecycle.next_due(job) or 0:015d}"
+        case JobState.PENDING:
+            return JobList.PENDING, f"{job.created_at:015d}"
+        case JobState.COMPLETED:
+            return JobList.COMPLETED, f"{job.completed_at:015d}"
+        case JobState.CANCELLED:
+            return JobList.CANCELLED, f"{job.cancelled_at:015d}"
+    name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
+    return name, f"{job.discarded_at:015d}"
+
+
+@dataclass
+class MemoryStore:
+    """Jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
+
+    jobs: dict[str, JobRecord] = field(default_factory=dict)
+    lagging: dict[str, JobRecord | None] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
+
+    def insert(self, job: JobRecord) -> None:
+        """Store a new job."""
+        if job.id in self.jobs:
+            raise AlreadyStoredError({0: self.jobs[job.id]})
+        self.jobs[job.id] = job
+
+    def insert_all(self, jobs: Sequence[JobRecord]) -> None:
+        """Store new jobs, all or none."""
+        taken = {i: self.jobs[job.id] for i, job in enumerate(jobs) if job.id in self.jobs}
+        if taken:
+            raise AlreadyStoredError(taken)
+        self.jobs |= {job.id: job for job in jobs}
+
+    def load(self, job_id: str) -> JobRecord | None:
+        """Read a job."""
+        return self.jobs.get(job_id)
+
+    def load_whole(self, job_id: str) -> JobRecord | None:
+        """Read a job."""
+        return self.jobs.get(job_id)
+
+    def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """Read jobs."""
+        return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
+
+    def fill(self, job: JobRecord) -> JobRecord:
+        """Nothing is kept elsewhere."""
+        return job
+
+    def save(self, before: JobRecord, after: JobRecord) -> None:
+        """Replace one version by the next."""
+        current = self.jobs.get(before.id)
+        if current is None or current.version != before.version:
+            raise StaleJobError(current)
+        self.jobs[before.id] = after
+
+    def claim(self, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+        """Move an available, unexpired job to active."""
+        current = self.jobs.get(job_id)
+        if (
+            current is None
+            or current.state is not JobState.AVAILABLE
+            or (current.expires_at is not None and current.expires_at <= now)
+        ):
+            raise StaleJobError(current)
+        self.jobs[job_id] = lifecycle.claim(current, reservation, now)
+        return self.jobs[job_id]
+
+    def acknowledge(
+        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+    ) -> JobRecord:
+        """Move an active job whose reservation is not over to completed."""
+        current = self.jobs.get(job_id)
+        held = current.reservation if current else None
+        if (
+            current is None
+            or current.state is not JobState.ACTIVE
+            or held is None
+            or held.due_at <= now
+            or (worker_id is not None and held.worker_id not in {"", worker_id})
+        ):
+            raise StaleJobError(current)
+        self.jobs[job_id] = lifecycle.complete(current, result, now)
+        return current
+
+    def keep_result(self, job_id: str, result: RawJson) -> Document:
+        """Results stay with the job."""
+        assert job_id
+        return result
+
+    def delete(self, job: JobRecord) -> None:
+        """Remove a job."""
+        current = self.jobs.get(job.id)
+        if current is None or current.version != job.version:
+            raise StaleJobError(current)
+        del self.jobs[job.id]
+
+    def _rows(self, queue: str, name: JobList) -> list[ListedJob]:
+        shown = {**self.jobs, **self.lagging}
+        rows = []
+        for job in shown.values():
+            if job is None or job.queue != queue:
+                continue
+            listed, key = list_of(job)
+            if listed is name:
+                row = ListedJob(
+                    id=job.id,
+                    queue=queue,
+                    sort_key=key,
+                    state=job.state,
+                    type=job.type,
+                    timeout_ms=job.timeout_ms,
+                    visibility_timeout_ms=job.visibility_timeout_ms,
+                )
+                rows.append(row)
+        return sorted(rows, key=lambda row: row.sort_key)
+
+    def head(self, queue: str, limit: int) -> Head:
+        """The first ready jobs as the index shows them."""
+        return Head(tuple(self._rows(queue, JobList.READY)[:limit]), queue in self.paused)
+
+    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+        """Waiting jobs due in a range."""
+        rows = self._rows(queue, JobList.WAITING)
+        return Page(tuple(r for r in rows if since <= int(r.sort_key) <= until)[:limit])
+
+    def listed(
+        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+    ) -> Page:
+        """A page of a list."""
+        rows = self._rows(queue, name)
+        if newest_first:
+            rows.reverse()
+        start = int(cursor or 0)
+        following = str(start + limit) if len(rows) > start + limit else ""
+        return Page(tuple(rows[start : start + limit]), following)
+
+
+@dataclass
+class _Held:
+    message: Message
+    visible_at: int
+    received: int = 0
+    handle: str = ""
+
+
+@dataclass
+class MemoryQueue:
+    """SQS queues over a FakeClock: at least once, any order, handles go stale."""
+
+    clock: FakeClock
+    queues: dict[str, dict[int, _Held]] = field(default_factory=dict)
+    newest_first: bool = False
+    _ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    def _of(self, queue: str) -> dict[int, _Held]:
+        return self.queues.setdefault(queue, {})
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        """Send a message."""
+        assert 0 <= delay_s <= 900
+        self._of(queue)[next(self._ids)] = _Held(message, self.clock.at + delay_s * 1000)
+
+    def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """Send messages."""
+        for message, delay in messages:
+            self.send(queue, message, delay)
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        """Receive visible messages."""
+        assert limit <= 10
+        assert wait_s <= 20
+        taken = []
+        entries = sorted(self._of(queue).items(), reverse=self.newest_first)
+        for key, held in entries:
+            if held.visible_at <= self.clock.at and len(taken) < limit:
+                held.received += 1
+                held.visible_at = self.clock.at + visibility_s * 1000
+                held.handle = f"{key}:{held.received}"
+                taken.append(ReceivedMessage(held.message, held.handle, held.received))
+        return taken
+
+    def _find(self, queue: str, handle: str) -> int | None:
+        for key, held in self._of(queue).items():
+            if held.handle == handle:
+                return key
+        return None
+
+    def delete(self, queue: str, handles: Sequence[str]) -> None:
+        """Delete messages; stale handles do nothing."""
+        for handle in handles:
+            key = self._find(queue, handle)
+            if key is not None:
+                del self._of(queue)[key]
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
+        """Make messages visible later."""
+        for handle, seconds in handles:
+            assert 0 <= seconds <= 43_200
+            key = self._find(queue, handle)
+            if key is not None:
+                self._of(queue)[key].visible_at = self.clock.at + seconds * 1000
+
+    def backlog(self, queue: str) -> int:
+        """Messages visible or delayed."""
+        return sum(1 for held in self._of(queue).values() if not held.handle)
+
+
+@dataclass
+class MemoryRegistry:
+    """Queues in a dict."""
+
+    infos: dict[str, QueueInfo] = field(
+        default_factory=lambda: {"default": QueueInfo(name="default")}
+    )
+
+    def ensure(self, queue: str, now: Instant) -> None:
+        """Make a queue known."""
+        self.infos.setdefault(queue, QueueInfo(name=queue, created_at=now))
+
+    def all(self) -> list[QueueInfo]:
+        """Every known queue."""
+        return sorted(self.infos.values(), key=lambda info: info.name)
+
+    def remember_sweep(self, queue: str, until: Instant) -> None:
+        """Remember how far the sweep got."""
+        self.infos[queue] = replace(self.infos[queue], swept_until=until)
+
+
+@dataclass
+class MemoryWorkers:
+    """Workers in a dict."""
+
+    workers: dict[str, WorkerInfo] = field(default_factory=dict)
+    directives: dict[str, str] = field(default_factory=dict)
+
+    def beat(self, worker_id: str, active_jobs: int, now: Instant) -> WorkerInfo:
+        """Renew a worker."""
+        self.workers[worker_id] = WorkerInfo(
+            id=worker_id,
+            last_seen=now,
+            active_jobs=active_jobs,
+            directive=self.directives.get(worker_id, "running"),
+        )
+        return self.workers[worker_id]
+
+
+@dataclass
+class MemoryEvents:
+    """Events in a dict."""
+
+    events: dict[str, Event] = field(default_factory=dict)
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Keep events; repeated ones change nothing."""
+        for event in events:
+            self.events.setdefault(event.id, event)
+
+    def read(self, query: EventQuery, now: Instant) -> EventPage:
+        """Read events in order of time."""
+        assert now
+        chosen = [
+            event
+            for event in sorted(self.events.values(), key=lambda event: (event.time, event.id))
+            if (not query.types or event.type in query.types)
+            and (not query.queues or event.queue in query.queues)
+        ]
+        return EventPage(tuple(chosen[: query.limit]))

@@ -1,0 +1,58 @@
+"""A backend over the model in memory, with a clock that tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ojs_aws.services.backend import Backend, Ports, assemble_backend
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.services.fetch import in_turn
+from tests.simulation.memory import (
+    CountingIds,
+    FakeClock,
+    MemoryEvents,
+    MemoryQueue,
+    MemoryRegistry,
+    MemoryStore,
+    MemoryWorkers,
+)
+
+
+class NoMiddleware:
+    """An empty enqueue chain."""
+
+    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
+        """Store the job."""
+        return store(job), ""
+
+
+@dataclass
+class World:
+    """The model and the services over it."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    registry: MemoryRegistry = field(default_factory=MemoryRegistry)
+    workers: MemoryWorkers = field(default_factory=MemoryWorkers)
+    events: MemoryEvents = field(default_factory=MemoryEvents)
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        """Put the services together."""
+        self.messages = MemoryQueue(self.clock)
+        self.backend: Backend = assemble_backend(
+            self.settings,
+            Ports(
+                store=self.store,
+                messages=self.messages,
+                queues=self.registry,
+                workers=self.workers,
+                events=self.events,
+                clock=self.clock,
+                ids=CountingIds(),
+                chain=NoMiddleware(),
+                both=in_turn,
+            ),
+        )
