@@ -1,0 +1,6 @@
+"""The one place that states the version; the build and `ojs_aws.__version__` read it."""
+
+from typing import Final
+
+VERSION: Final = "0.1.0"
+__version__: Final = VERSION
