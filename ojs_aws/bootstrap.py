@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import uuid_utils
 
-from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
-from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
-from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
-from ojs_aws.adapters.dynamodb.worker_registry import DynamoWorkerRegistry
-from ojs_aws.adapters.s3.documents import S3Documents
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
-from ojs_aws.config import Settings
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.backend import Backend, Ports, assemble_backend
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -127,5 +119,3 @@ class InThreads:
         finally:
             left = ahead.result()
         return left, right
-
-

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -41,7 +40,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:  # noqa: ANN401
+def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:
     """A dataclass field that knows its environment variable."""
     return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
 
@@ -116,8 +115,10 @@ class Settings:
         "OJS_MAX_FETCH_COUNT", 100, _integer(1, 1000), "Most jobs one FETCH may claim."
     )
     completed_retention_s: int = _setting(
-        "OJS_COMPLETED_RETENTION_S", 7 * 86_400, _integer(0, 10**9), "How long completed and "
-        "cancelled jobs stay readable; 0: for ever."
+        "OJS_COMPLETED_RETENTION_S",
+        7 * 86_400,
+        _integer(0, 10**9),
+        "How long completed and cancelled jobs stay readable; 0: for ever.",
     )
     discarded_retention_s: int = _setting(
         "OJS_DISCARDED_RETENTION_S", 30 * 86_400, _integer(0, 10**9), "The same for discarded jobs."
@@ -169,9 +170,7 @@ class Settings:
             try:
                 values[spec.name] = spec.metadata["parse"](environ[variable])
             except ValueError as problem:
-                raise SettingsError(
-                    f"{variable} is {environ[variable]!r}: {problem}."
-                ) from problem
+                raise SettingsError(f"{variable} is {environ[variable]!r}: {problem}.") from problem
         settings = cls(**values)
         if settings.test_mode and "AWS_EXECUTION_ENV" in environ:
             raise SettingsError("OJS_TEST_MODE is for the local server and refused in AWS Lambda.")

@@ -48,7 +48,7 @@ class QueueRules:
         if not self.allow_undeclared and queue not in self.declared:
             raise NotFoundError(
                 f"There is no queue '{queue}'.",
-                details={"queue": queue, "queues": list(sorted(self.declared))},
+                details={"queue": queue, "queues": [*sorted(self.declared)]},
                 hint="Declare it (OJS_QUEUES), or allow queues to be created on first use.",
             )
 

@@ -145,7 +145,8 @@ class Sweep:
                 return 0
         except QueueMissingError:
             self.queues.ensure(queue, now)
-        return len(late) if self.waking.send(queue, [(_message(row), 0) for row in late], now) else 0
+        is_sent = self.waking.send(queue, [(_message(row), 0) for row in late], now)
+        return len(late) if is_sent else 0
 
 
 def _message(row: ListedJob) -> Message:

@@ -7,7 +7,7 @@ may come in any order. It passes the same contract suite as the real adapters.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
@@ -246,7 +246,7 @@ class MemoryQueue:
         """Receive visible messages."""
         assert limit <= 10
         assert wait_s <= 20
-        taken = []
+        taken: list[ReceivedMessage] = []
         entries = sorted(self._of(queue).items(), reverse=self.newest_first)
         for key, held in entries:
             if held.visible_at <= self.clock.at and len(taken) < limit:
@@ -327,7 +327,7 @@ class MemoryEvents:
 
     events: dict[str, Event] = field(default_factory=dict)
 
-    def publish(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Iterable[Event]) -> None:
         """Keep events; repeated ones change nothing."""
         for event in events:
             self.events.setdefault(event.id, event)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ojs_aws.services.backend import Backend, Ports, assemble_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
+from ojs_aws.services.backend import Backend, Ports, assemble_backend
 from ojs_aws.services.fetch import in_turn
 from tests.simulation.memory import (
     CountingIds,

@@ -1,0 +1,10 @@
+"""The command ``ojs-aws``."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line."""
+    from ojs_aws.cli.app import app  # noqa: PLC0415 - so that importing the package stays cheap
+
+    app()

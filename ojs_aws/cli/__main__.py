@@ -1,0 +1,5 @@
+"""``python -m ojs_aws.cli``."""
+
+from ojs_aws.cli import main
+
+main()

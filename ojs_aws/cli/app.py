@@ -1,0 +1,73 @@
+"""The command's tree. Each subcommand imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+try:
+    import typer
+except ModuleNotFoundError as missing:  # pragma: no cover - depends on the installation
+    raise SystemExit("The command needs an extra: pip install 'ojs-aws[local]'") from missing
+
+app = typer.Typer(
+    name="ojs-aws",
+    help="Open Job Spec on AWS: run the backend locally, and look at what it would do.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root() -> None:
+    """Open Job Spec on AWS."""
+
+
+@app.command()
+def local(
+    port: Annotated[
+        int, typer.Option(envvar="OJS_PORT", help="Port to listen on; 0 picks a free one.")
+    ] = 8080,
+    host: Annotated[
+        str, typer.Option(envvar="OJS_HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A LambdaWorker to run in the server, as module:attribute. May be repeated. "
+            "Without one, the demo worker serves the queue 'demo'."
+        ),
+    ] = None,
+    endpoint_url: Annotated[
+        str | None,
+        typer.Option(help="Another AWS endpoint (an emulator); default: moto in this process."),
+    ] = None,
+    log_level: Annotated[
+        str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+    ] = "WARNING",
+) -> None:
+    """Run the whole backend on this machine: API, storage, queues, triggers and timers.
+
+    The requests are answered by the very Lambda handlers that `cdk deploy` deploys. Nothing
+    leaves this machine and nothing is kept: stopping it forgets everything.
+    """
+    from ojs_aws.cli.local import run_local  # noqa: PLC0415
+    from ojs_aws.local.server import LocalOptions  # noqa: PLC0415
+
+    workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
+    run_local(
+        LocalOptions(host=host, port=port, workers=workers, endpoint_url=endpoint_url), log_level
+    )
+
+
+@app.command()
+def settings() -> None:
+    """Show every setting of the backend: its variable, default and meaning."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    from ojs_aws.config import describe_settings  # noqa: PLC0415
+
+    table = Table("Variable", "Default", "Meaning", title="Settings")
+    for row in describe_settings():
+        table.add_row(*row)
+    Console().print(table)

@@ -1,0 +1,53 @@
+"""``ojs-aws local``: start the server, say so, and stop it cleanly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from ojs_aws.local.server import LocalOptions, LocalServer, StartError, running
+
+_EXAMPLE = """\
+  curl -s {url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
+    -d '{{"type": "demo.echo", "args": ["hello"], "options": {{"queue": "demo"}}}}'"""
+
+
+def run_local(options: LocalOptions, log_level: str) -> None:
+    """Run the server until Ctrl-C or SIGTERM.
+
+    Exits with 1 and a message when it cannot start.
+    """
+    environ = os.environ
+    environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
+    print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
+    try:
+        with running(options, environ) as server:  # type: ignore[arg-type]
+            _serve(server)
+    except StartError as problem:
+        print(f"ojs-aws local: {problem}", file=sys.stderr)
+        raise SystemExit(1) from None
+    print("Stopped.", flush=True)
+
+
+def _serve(server: LocalServer) -> None:
+    def stop(*_: object) -> None:
+        threading.Thread(target=server.stop, daemon=True).start()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, stop)
+    print(_welcome(server), flush=True)
+    server.serve()
+    print("\nStopping: letting running jobs end ...", flush=True)
+
+
+def _welcome(server: LocalServer) -> str:
+    served = ", ".join(server.served_queues) or "none"
+    return (
+        f"\nOJS backend at {server.url}   (Ctrl-C stops it and forgets everything)\n"
+        f"Lambda workers serve the queues: {served}; all others wait for HTTP workers.\n\n"
+        "Push a job, then look at it:\n\n"
+        f"{_EXAMPLE.format(url=server.url)}\n"
+        f"  curl -s {server.url}/ojs/v1/jobs/<id>\n"
+    )

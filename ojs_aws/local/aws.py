@@ -1,0 +1,135 @@
+"""The AWS underneath the local server: moto inside this process, or any other endpoint."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.topology import (
+    MAX_RECEIVE_COUNT,
+    MESSAGE_RETENTION_S,
+    TABLE,
+    dead_letter_queue_name,
+    sqs_queue_name,
+)
+
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+    from ojs_aws.config import Settings
+
+REGION: Final = "us-east-1"
+ACCOUNT: Final = "123456789012"
+
+
+def queue_url_prefix() -> str:
+    """What the URLs of moto's SQS queues begin with."""
+    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+
+
+@contextmanager
+def embedded_aws() -> Iterator[None]:
+    """Let every AWS call of this process go to moto, one at a time.
+
+    Moto is not safe under threads: two conditional writes can both win. One lock around it makes
+    each call atomic, as AWS's are. A receive that waits for messages stays outside the lock.
+    """
+    from moto import mock_aws  # noqa: PLC0415 - an extra, and slow to import
+    from moto.core.botocore_stubber import BotocoreStubber  # noqa: PLC0415
+
+    lock = threading.RLock()
+    original = BotocoreStubber.process_request
+
+    def one_at_a_time(self: BotocoreStubber, request: AWSPreparedRequest) -> Any:
+        if _waits(request):
+            return original(self, request)
+        with lock:
+            return original(self, request)
+
+    mock = mock_aws()
+    mock.start()
+    BotocoreStubber.process_request = one_at_a_time  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        BotocoreStubber.process_request = original  # type: ignore[method-assign]
+        mock.stop()
+
+
+def _waits(request: AWSPreparedRequest) -> bool:
+    target = request.headers.get("X-Amz-Target", b"")
+    name = target.decode() if isinstance(target, bytes) else str(target)
+    if name.rpartition(".")[2] != "ReceiveMessage":
+        return False
+    try:
+        body = request.body or b"{}"
+        text = body.decode() if isinstance(body, bytes) else str(body)
+        return bool(json.loads(text).get("WaitTimeSeconds"))
+    except ValueError:
+        return False
+
+
+def create_table(dynamodb: DynamoDBClient, name: str) -> None:
+    """Create the table as it is deployed, unless it exists."""
+    index = TABLE.index
+    keys = (TABLE.partition_key, TABLE.sort_key, index.partition_key, index.sort_key)
+    try:
+        dynamodb.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[
+                {"AttributeName": TABLE.partition_key, "KeyType": "HASH"},
+                {"AttributeName": TABLE.sort_key, "KeyType": "RANGE"},
+            ],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": index.name,
+                    "KeySchema": [
+                        {"AttributeName": index.partition_key, "KeyType": "HASH"},
+                        {"AttributeName": index.sort_key, "KeyType": "RANGE"},
+                    ],
+                    "Projection": {
+                        "ProjectionType": "INCLUDE",
+                        "NonKeyAttributes": list(index.projected),
+                    },
+                }
+            ],
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": TABLE.stream_view},  # type: ignore[typeddict-item]
+        )
+    except dynamodb.exceptions.ResourceInUseException:
+        return
+    dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+
+
+def create_queues(sqs: SQSClient, settings: Settings) -> str:
+    """Create the declared queues as they are deployed; returns the URL prefix of them all."""
+    dead = sqs.create_queue(
+        QueueName=dead_letter_queue_name(settings.queue_prefix),
+        Attributes={"MessageRetentionPeriod": str(MESSAGE_RETENTION_S)},
+    )["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]
+    redrive = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": MAX_RECEIVE_COUNT}
+    for queue in settings.queues:
+        sqs.create_queue(
+            QueueName=sqs_queue_name(settings.queue_prefix, queue),
+            Attributes={
+                "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
+                "RedrivePolicy": json.dumps(redrive),
+            },
+        )
+    return dead.removesuffix(dead_letter_queue_name(settings.queue_prefix))
+
+
+def create_bucket(s3: S3Client, name: str) -> None:
+    """Create the bucket for large documents, unless it exists."""
+    try:
+        s3.create_bucket(Bucket=name)
+    except (s3.exceptions.BucketAlreadyOwnedByYou, s3.exceptions.BucketAlreadyExists):
+        return

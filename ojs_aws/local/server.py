@@ -1,0 +1,286 @@
+"""The local server: HTTP on one side, the deployed Lambda handlers and their triggers behind it."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ojs_aws.config import Settings
+from ojs_aws.local import aws
+from ojs_aws.local.lambdas import (
+    API_TIMEOUT_S,
+    Handler,
+    LambdaContext,
+    http_answer,
+    http_event,
+)
+from ojs_aws.local.triggers import IDLE_S, Loop, SqsTrigger, StreamTrigger, Timer
+from ojs_aws.topology import sqs_queue_name
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+BUCKET: Final = "ojs-documents"
+MAX_BODY_BYTES: Final = 10 * 1024 * 1024
+STREAM_IDLE_S: Final = 0.1
+GROUPS: Final = ("producer", "worker_api", "operator", "system")
+
+_log = logging.getLogger(__name__)
+
+
+class StartError(Exception):
+    """The server cannot start; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalOptions:
+    """How the local server is run.
+
+    :ivar workers: Lambda workers to run in the server, as ``module:attribute``.
+    :ivar endpoint_url: another AWS endpoint; None embeds moto.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: tuple[str, ...] = ()
+    endpoint_url: str | None = None
+
+
+def load_attribute(path: str) -> Any:
+    """The object that ``module:attribute`` names; modules in the working directory are found.
+
+    :raises StartError: there is no such module or attribute.
+    """
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(importlib.import_module(module_name), attribute or "worker")
+    except ModuleNotFoundError as problem:
+        raise StartError(f"Cannot import {module_name!r}: {problem}.") from problem
+    except AttributeError:
+        raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
+
+
+class Application:
+    """A WSGI application that turns each request into an event for the function it belongs to."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        group_of: Callable[[str, str], str],
+        reset: Callable[[], None] | None = None,
+    ) -> None:
+        """Route to ``handlers`` by function group.
+
+        :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
+        """
+        self._handlers = handlers
+        self._group_of = group_of
+        self._reset = reset
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
+        path = path.encode("latin-1").decode("utf-8", "replace")
+        if self._reset and (method, path) == ("POST", "/ojs/v1/test/reset"):
+            self._reset()
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [b'{"reset":true}']
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
+        event = http_event(method, path, environ.get("QUERY_STRING", ""), _headers(environ), body)
+        group = self._group_of(method, path)
+        result = self._handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
+        answer = http_answer(result)
+        headers = [(name, value) for name, value in answer.headers.items()]
+        headers.append(("Content-Length", str(len(answer.body))))
+        start_response(f"{answer.status} {_REASONS.get(answer.status, 'Status')}", headers)
+        return [answer.body if method != "HEAD" else b""]
+
+
+_REASONS: Final = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request"}
+
+
+def _headers(environ: WSGIEnvironment) -> dict[str, str]:
+    headers = {
+        name[5:].replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers[name.replace("_", "-").lower()] = environ[name]
+    return headers
+
+
+def check_port(host: str, port: int) -> None:
+    """Refuse a port that is taken, before anything else is started.
+
+    :raises StartError: naming the port and the ways out.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as problem:
+            raise StartError(
+                f"Port {port} on {host} is not free ({problem.strerror}). Stop what uses it, or "
+                "choose another one with --port or OJS_PORT."
+            ) from problem
+
+
+class LocalServer:
+    """The server with everything behind it; a context manager that starts and stops it all."""
+
+    def __init__(self, options: LocalOptions, environ: dict[str, str]) -> None:
+        """Prepare; nothing is started yet.
+
+        :param environ: the process environment, completed with what the functions need.
+        """
+        self.options = options
+        self._environ = environ
+        self._stack = ExitStack()
+        self.served_queues: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        """Start AWS, load the functions, start the triggers, and listen.
+
+        :raises StartError: a port, a worker or AWS is not to be had.
+        """
+        check_port(self.options.host, self.options.port)
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop listening, let running invocations end, and stop AWS."""
+        self._stack.close()
+
+    def _start(self) -> None:
+        if self.options.endpoint_url is None:
+            self._environ.pop("AWS_ENDPOINT_URL", None)
+            self._environ.setdefault("AWS_DEFAULT_REGION", aws.REGION)
+            self._stack.enter_context(aws.embedded_aws())
+        else:
+            self._environ["AWS_ENDPOINT_URL"] = self.options.endpoint_url
+        settings = self._provide()
+        handlers = {group: _function(group) for group in (*GROUPS, "stream", "tick")}
+        self._start_triggers(settings, handlers)
+        self._listen(settings, handlers)
+
+    def _provide(self) -> Settings:
+        """Create what CDK would deploy, and tell the functions about it."""
+        import boto3  # noqa: PLC0415 - only what runs locally needs it
+
+        workers = [load_attribute(path) for path in self.options.workers]
+        queues = tuple(dict.fromkeys(queue for worker in workers for queue in worker.queues))
+        self._workers = workers
+        self.served_queues = queues
+        settings = Settings.from_env(self._environ)
+        settings = replace(settings, queues=tuple(dict.fromkeys((*settings.queues, *queues))))
+        self._dynamodb = boto3.client("dynamodb")
+        self._sqs = boto3.client("sqs")
+        self._streams = boto3.client("dynamodbstreams")
+        aws.create_table(self._dynamodb, settings.table)
+        prefix = aws.create_queues(self._sqs, settings)
+        aws.create_bucket(boto3.client("s3"), BUCKET)
+        self._environ |= {
+            "OJS_QUEUE_URL_PREFIX": prefix,
+            "OJS_QUEUES": ",".join(settings.queues),
+            "OJS_BUCKET": BUCKET,
+            "POWERTOOLS_SERVICE_NAME": "ojs",
+            "POWERTOOLS_TRACE_DISABLED": "1",
+            "POWERTOOLS_METRICS_DISABLED": "true",
+        }
+        return Settings.from_env(self._environ)
+
+    def _start_triggers(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
+        stream = StreamTrigger(self._dynamodb, self._streams, settings.table, handlers["stream"])
+        self._stream = stream
+        self._run(Loop("stream", stream.step, STREAM_IDLE_S))
+        self._run(Loop("timer", Timer(handlers["tick"]).step, 1.0))
+        for worker in self._workers:
+            for queue in worker.queues:
+                url = settings.queue_url_prefix + sqs_queue_name(settings.queue_prefix, queue)
+                trigger = SqsTrigger(self._sqs, url, worker.lambda_handler, queue)
+                self._stack.callback(trigger.close)
+                self._run(Loop(f"sqs-{queue}", trigger.step, IDLE_S))
+
+    def _run(self, loop: Loop) -> None:
+        loop.start()
+        self._stack.callback(loop.stop)
+
+    def _listen(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
+        from werkzeug.serving import WSGIRequestHandler, make_server  # noqa: PLC0415
+
+        from ojs_aws.transport.http.routes import group_of  # noqa: PLC0415
+
+        class Quiet(WSGIRequestHandler):
+            """Speaks HTTP/1.1 and leaves logging to the functions."""
+
+            protocol_version = "HTTP/1.1"
+
+            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+                """Log nothing: the functions log their requests."""
+
+        reset = self._reset if settings.test_mode else None
+        application = Application(handlers, group_of, reset)
+        self._server = make_server(
+            self.options.host,
+            self.options.port,
+            application,
+            threaded=True,
+            request_handler=Quiet,
+        )
+        self._stack.callback(self._server.server_close)
+
+    @property
+    def url(self) -> str:
+        """Where the API answers."""
+        return f"http://{self.options.host}:{self._server.server_port}"
+
+    def serve(self) -> None:
+        """Answer requests until :meth:`stop` is called."""
+        self._server.serve_forever(poll_interval=0.1)
+
+    def stop(self) -> None:
+        """Make :meth:`serve` return; may be called from any thread."""
+        self._server.shutdown()
+
+    def _reset(self) -> None:
+        """Forget every job, message and event (test mode)."""
+        settings = Settings.from_env(self._environ)
+        self._dynamodb.delete_table(TableName=settings.table)
+        aws.create_table(self._dynamodb, settings.table)
+        self._stream.restart()
+        declared = {sqs_queue_name(settings.queue_prefix, queue) for queue in settings.queues}
+        for url in self._sqs.list_queues().get("QueueUrls", []):
+            if url.rpartition("/")[2] in declared:
+                self._sqs.purge_queue(QueueUrl=url)
+            else:
+                self._sqs.delete_queue(QueueUrl=url)
+        aws.create_queues(self._sqs, settings)
+
+
+def _function(name: str) -> Handler:
+    handler: Handler = importlib.import_module(f"functions.{name}.handler").handler
+    return handler
+
+
+@contextmanager
+def running(options: LocalOptions, environ: dict[str, str]) -> Iterator[LocalServer]:
+    """A started server, stopped at the end of the block."""
+    with LocalServer(options, environ) as server:
+        yield server

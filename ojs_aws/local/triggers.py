@@ -1,0 +1,217 @@
+"""What AWS does between the functions: SQS and stream triggers, and the timer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ojs_aws.local.lambdas import WORKER_TIMEOUT_S, Event, Handler, LambdaContext
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
+    from mypy_boto3_sqs import SQSClient
+
+BATCH: Final = 10
+CONCURRENCY: Final = 8
+IDLE_S: Final = 0.05
+TICK_S: Final = 60.0
+VISIBILITY_S: Final = 120
+
+_log = logging.getLogger(__name__)
+
+
+class Loop:
+    """A thread that repeats a step until it is stopped; a failing step is logged and repeated."""
+
+    def __init__(self, name: str, step: Callable[[], bool], idle_s: float) -> None:
+        """Prepare the loop.
+
+        :param step: does one round; True when there was work, and then the next follows at once.
+        :param idle_s: pause after a round without work, in seconds.
+        """
+        self._step = step
+        self._idle_s = idle_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End after the current round."""
+        self._stopping.set()
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                busy = self._step()
+            except (BotoCoreError, ClientError):
+                _log.warning("A trigger's AWS call failed; it is repeated", exc_info=True)
+                busy = False
+            except Exception:  # noqa: BLE001 - whatever it was, the trigger goes on
+                _log.exception("A trigger failed; it goes on")
+                busy = False
+            if not busy:
+                self._stopping.wait(self._idle_s)
+
+
+class SqsTrigger:
+    """Invokes a function for the messages of a queue, several invocations at once."""
+
+    def __init__(self, sqs: SQSClient, queue_url: str, handler: Handler, name: str) -> None:
+        """Watch ``queue_url``."""
+        self._sqs = sqs
+        self._url = queue_url
+        self._handler = handler
+        self._name = name
+        self._pool = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix=f"lambda-{name}")
+        self._free = threading.Semaphore(CONCURRENCY)
+
+    def step(self) -> bool:
+        """Receive one batch and hand it to an invocation of its own."""
+        if not self._free.acquire(timeout=IDLE_S):
+            return True
+        try:
+            received = self._sqs.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=BATCH,
+                VisibilityTimeout=VISIBILITY_S,
+                MessageSystemAttributeNames=["ApproximateReceiveCount", "SentTimestamp"],
+            ).get("Messages", [])
+        except BaseException:
+            self._free.release()
+            raise
+        if not received:
+            self._free.release()
+            return False
+        self._pool.submit(self._invoke, [dict(message) for message in received])
+        return True
+
+    def _invoke(self, messages: Sequence[dict[str, Any]]) -> None:
+        try:
+            context = LambdaContext(self._name, WORKER_TIMEOUT_S)
+            answer = self._handler(self._event(messages), context) or {}
+            failed = {item["itemIdentifier"] for item in answer.get("batchItemFailures", [])}
+            done = [message for message in messages if message["MessageId"] not in failed]
+            if done:
+                self._sqs.delete_message_batch(
+                    QueueUrl=self._url,
+                    Entries=[
+                        {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]}
+                        for n, message in enumerate(done)
+                    ],
+                )
+        except Exception:  # noqa: BLE001 - a handler may raise anything
+            _log.exception("An invocation of %s failed; its messages come back", self._name)
+        finally:
+            self._free.release()
+
+    def _event(self, messages: Sequence[dict[str, Any]]) -> Event:
+        queue_name = self._url.rpartition("/")[2]
+        return {
+            "Records": [
+                {
+                    "messageId": message["MessageId"],
+                    "receiptHandle": message["ReceiptHandle"],
+                    "body": message["Body"],
+                    "attributes": message.get("Attributes", {}),
+                    "messageAttributes": {},
+                    "eventSource": "aws:sqs",
+                    "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{queue_name}",
+                    "awsRegion": "us-east-1",
+                }
+                for message in messages
+            ]
+        }
+
+    def close(self) -> None:
+        """Wait for running invocations."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class StreamTrigger:
+    """Invokes a function for the records of the table's stream, in order."""
+
+    def __init__(
+        self,
+        dynamodb: DynamoDBClient,
+        streams: DynamoDBStreamsClient,
+        table: str,
+        handler: Handler,
+    ) -> None:
+        """Watch the table's stream from its beginning."""
+        self._dynamodb = dynamodb
+        self._streams = streams
+        self._table = table
+        self._handler = handler
+        self._iterator = ""
+        self._arn = ""
+
+    def step(self) -> bool:
+        """Read what is new and hand it over; records that fail are handed over again."""
+        if not self._iterator and not self._open():
+            return False
+        try:
+            page = self._streams.get_records(ShardIterator=self._iterator, Limit=100)
+        except ClientError:
+            self._iterator = ""
+            raise
+        records = page.get("Records", [])
+        if records:
+            event = {"Records": [self._record(dict(record)) for record in records]}
+            self._handler(event, LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S))
+        self._iterator = page.get("NextShardIterator", "")
+        return bool(records)
+
+    def restart(self) -> None:
+        """Look the stream up again: the table is another one."""
+        self._iterator = ""
+
+    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
+        created = record["dynamodb"].get("ApproximateCreationDateTime")
+        if hasattr(created, "timestamp"):
+            record["dynamodb"]["ApproximateCreationDateTime"] = created.timestamp()
+        return record | {"eventSourceARN": self._arn}
+
+    def _open(self) -> bool:
+        table = self._dynamodb.describe_table(TableName=self._table)["Table"]
+        self._arn = table.get("LatestStreamArn", "")
+        shards = self._streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
+        if not shards:
+            return False
+        self._iterator = self._streams.get_shard_iterator(
+            StreamArn=self._arn,
+            ShardId=shards[-1]["ShardId"],
+            ShardIteratorType="TRIM_HORIZON",
+        )["ShardIterator"]
+        return True
+
+
+API_STREAM_TIMEOUT_S: Final = 60.0
+
+
+class Timer:
+    """Invokes a function at a fixed rate, as an EventBridge rule does."""
+
+    def __init__(self, handler: Handler, every_s: float = TICK_S) -> None:
+        """Fire first after one period."""
+        self._handler = handler
+        self._every_s = every_s
+        self._next = time.monotonic() + every_s
+
+    def step(self) -> bool:
+        """Fire when it is time."""
+        if time.monotonic() >= self._next:
+            self._next += self._every_s
+            event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
+            self._handler(event, LambdaContext("ojs-tick", API_STREAM_TIMEOUT_S))
+        return False
