@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
+from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
 from ojs_aws.services.backend import Backend, Ports, assemble_backend
 from ojs_aws.services.fetch import in_turn
+from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
     CountingIds,
     FakeClock,
@@ -38,6 +41,7 @@ class World:
     workers: MemoryWorkers = field(default_factory=MemoryWorkers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
     settings: Settings = field(default_factory=Settings)
+    faults: Faults = field(default_factory=Faults)
 
     def __post_init__(self) -> None:
         """Put the services together."""
@@ -45,10 +49,10 @@ class World:
         self.backend: Backend = assemble_backend(
             self.settings,
             Ports(
-                store=self.store,
-                messages=self.messages,
-                queues=self.registry,
-                workers=self.workers,
+                store=cast("JobStore", Observed(self.store, self.faults)),
+                messages=cast("MessageQueue", Observed(self.messages, self.faults)),
+                queues=cast("QueueRegistry", Observed(self.registry, self.faults)),
+                workers=cast("WorkerRegistry", Observed(self.workers, self.faults)),
                 events=self.events,
                 clock=self.clock,
                 ids=CountingIds(),

@@ -1,0 +1,87 @@
+"""Faults for the model: any call may fail before or after it took effect, or end the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ojs_aws.domain.errors import BackendError
+
+OBSERVED = frozenset(
+    {
+        "insert",
+        "insert_all",
+        "load",
+        "load_whole",
+        "load_many",
+        "save",
+        "claim",
+        "acknowledge",
+        "delete",
+        "head",
+        "due",
+        "send",
+        "send_all",
+        "receive",
+        "hide",
+        "ensure",
+        "all",
+        "beat",
+    }
+)
+
+
+class Fault(Enum):
+    """What happens to a call."""
+
+    FAILS_BEFORE = "fails before it takes effect"
+    FAILS_AFTER = "takes effect, and the answer is lost"
+    DIES_BEFORE = "the process dies before the call"
+    DIES_AFTER = "the process dies after the call"
+
+
+class ProcessDiedError(BaseException):
+    """The process is gone; nothing in it may catch this."""
+
+
+@dataclass
+class Faults:
+    """Counts the calls that services make and spoils the chosen one."""
+
+    spoiled: int | None = None
+    fault: Fault = Fault.FAILS_BEFORE
+    calls: list[str] = field(default_factory=list)
+
+    def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, as the services see it."""
+
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append(name)
+            if len(self.calls) - 1 != self.spoiled:
+                return call(*args, **kwargs)
+            if self.fault is Fault.DIES_BEFORE:
+                raise ProcessDiedError
+            if self.fault is Fault.FAILS_BEFORE:
+                raise BackendError(f"{name} was refused")
+            call(*args, **kwargs)
+            if self.fault is Fault.DIES_AFTER:
+                raise ProcessDiedError
+            raise BackendError(f"the answer to {name} was lost")
+
+        return observed
+
+
+class Observed:
+    """A port whose calls go through :class:`Faults`."""
+
+    def __init__(self, port: object, faults: Faults) -> None:
+        """Wrap ``port``."""
+        self._port = port
+        self._faults = faults
+
+    def __getattr__(self, name: str) -> Any:
+        """The port's attribute; its calls observed."""
+        value = getattr(self._port, name)
+        return self._faults.around(name, value) if name in OBSERVED else value
