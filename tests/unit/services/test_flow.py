@@ -299,3 +299,21 @@ def test_a_message_whose_job_lags_in_the_index_is_not_lost(world: World) -> None
     world.store.lagging[a.id] = first
     (b,) = fetch(world, worker_id="b")
     assert {a.id, b.id} == {first.id, second.id}
+
+
+def test_a_reservation_without_a_message_is_found_when_it_expires(world: World) -> None:
+    """The queue's waiting list shows what is due, also where no message can bring it back."""
+    job = push(world)
+    world.messages.queues.clear()
+    fetch(world, visibility_timeout_ms=1000)
+    world.clock.advance(s=1)
+    (again,) = fetch(world, worker_id="w2")
+    assert (again.id, again.attempt) == (job.id, 2)
+
+
+def test_two_who_settle_one_job_at_once_agree(world: World) -> None:
+    """The slower one meets the version that the faster one wrote, and goes on from there."""
+    job = push(world, scheduled_at="+PT1S")
+    world.clock.advance(s=1)
+    settled = world.backend.info(job.id)
+    assert world.backend.info.changing.settled(job, world.clock.now()) == settled
