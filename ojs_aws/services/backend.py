@@ -1,71 +1,70 @@
-"""The services of one deployment, put together over any ports."""
+"""The services of one deployment, put together over any ports.
 
+Each service is imported and made when it is first asked for, so that a function loads what its own
+routes need and no more.
+"""
+
+# ruff: noqa: PLC0415 - imports wait for their service, see above
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ojs_aws.config import Settings
-from ojs_aws.ports import (
-    Clock,
-    EventLog,
-    IdGenerator,
-    JobStore,
-    MessageQueue,
-    QueueRegistry,
-    WorkerRegistry,
-)
-from ojs_aws.services.ack import Ack
-from ojs_aws.services.activate import Activate
-from ojs_aws.services.cancel import Cancel
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.dead_letter import DeadLetters
-from ojs_aws.services.fail import Fail
-from ojs_aws.services.fetch import Both, Fetch
-from ojs_aws.services.heartbeat import Heartbeat
-from ojs_aws.services.info import Info
-from ojs_aws.services.push import Enqueuing, Push, QueueRules
-from ojs_aws.services.queues import Queues
-from ojs_aws.services.sweep import Sweep
 from ojs_aws.services.waking import Waking
 
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.ports import (
+        Clock,
+        EventLog,
+        IdGenerator,
+        JobStore,
+        MessageQueue,
+        QueueRegistry,
+        WorkerRegistry,
+    )
+    from ojs_aws.services.ack import Ack
+    from ojs_aws.services.activate import Activate
+    from ojs_aws.services.cancel import Cancel
+    from ojs_aws.services.dead_letter import DeadLetters
+    from ojs_aws.services.fail import Fail
+    from ojs_aws.services.fetch import Both, Fetch
+    from ojs_aws.services.heartbeat import Heartbeat
+    from ojs_aws.services.info import Info
+    from ojs_aws.services.push import Enqueuing, Push
+    from ojs_aws.services.queues import Queues
+    from ojs_aws.services.sweep import Sweep
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Ports:
-    """Everything the services need from the world."""
+    """Everything the services need from the world; what few need is made by a call."""
 
     store: JobStore
     messages: MessageQueue
     queues: QueueRegistry
-    workers: WorkerRegistry
-    events: EventLog
+    workers: Callable[[], WorkerRegistry]
+    events: Callable[[], EventLog]
     clock: Clock
     ids: IdGenerator
-    chain: Enqueuing
+    chain: Callable[[], Enqueuing]
     both: Both
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """The services of one deployment, ready to be called."""
+    """The services, ready to be called."""
 
-    settings: Settings
-    ports: Ports
-    push: Push
-    fetch: Fetch
-    ack: Ack
-    fail: Fail
-    heartbeat: Heartbeat
-    cancel: Cancel
-    activate: Activate
-    info: Info
-    dead_letters: DeadLetters
-    queues: Queues
-    sweep: Sweep
-
-    @property
-    def events(self) -> EventLog:
-        """The log of lifecycle events."""
-        return self.ports.events
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        """Make nothing yet but what all services share."""
+        self.settings = settings
+        self.ports = ports
+        self.changing = Changing(ports.store, ports.clock)
+        self.waking = Waking(ports.messages, ports.queues)
+        self._timeout_ms = settings.default_timeout_s * 1000
+        self._visibility_ms = settings.default_visibility_timeout_s * 1000
 
     @property
     def clock(self) -> Clock:
@@ -77,45 +76,112 @@ class Backend:
         """Where identifiers come from."""
         return self.ports.ids
 
+    @cached_property
+    def push(self) -> Push:
+        """PUSH."""
+        from ojs_aws.services.push import Push, QueueRules
 
-def assemble_backend(settings: Settings, ports: Ports) -> Backend:
-    """Put the services together over any ports."""
-    store, clock = ports.store, ports.clock
-    changing = Changing(store, clock)
-    waking = Waking(ports.messages, ports.queues)
-    timeout_ms = settings.default_timeout_s * 1000
-    visibility_ms = settings.default_visibility_timeout_s * 1000
-    return Backend(
-        settings=settings,
-        ports=ports,
-        push=Push(
-            store=store,
-            waking=waking,
-            clock=clock,
-            ids=ports.ids,
-            chain=ports.chain,
+        settings = self.settings
+        return Push(
+            store=self.ports.store,
+            waking=self.waking,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            chain=self.ports.chain(),
             rules=QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues),
             max_envelope_bytes=settings.max_envelope_bytes,
-            default_timeout_ms=timeout_ms,
-        ),
-        fetch=Fetch(
-            store=store,
-            messages=ports.messages,
-            changing=changing,
-            waking=waking,
-            both=ports.both,
-            default_timeout_ms=timeout_ms,
-            default_visibility_timeout_ms=visibility_ms,
-            max_count=settings.max_fetch_count,
-            wait_ms=settings.fetch_wait_ms,
-        ),
-        ack=Ack(store, changing, waking, settings.max_result_bytes),
-        fail=Fail(changing, waking, settings.redact_backtraces),
-        heartbeat=Heartbeat(store, ports.workers, changing, waking, visibility_ms),
-        cancel=Cancel(changing, waking),
-        activate=Activate(changing, waking),
-        info=Info(store, changing),
-        dead_letters=DeadLetters(store, ports.queues, changing, waking),
-        queues=Queues(ports.queues),
-        sweep=Sweep(store, ports.messages, ports.queues, changing, waking),
-    )
+            default_timeout_ms=self._timeout_ms,
+        )
+
+    @cached_property
+    def fetch(self) -> Fetch:
+        """FETCH."""
+        from ojs_aws.services.fetch import Fetch
+
+        return Fetch(
+            store=self.ports.store,
+            messages=self.ports.messages,
+            changing=self.changing,
+            waking=self.waking,
+            both=self.ports.both,
+            default_timeout_ms=self._timeout_ms,
+            default_visibility_timeout_ms=self._visibility_ms,
+            max_count=self.settings.max_fetch_count,
+            wait_ms=self.settings.fetch_wait_ms,
+        )
+
+    @cached_property
+    def ack(self) -> Ack:
+        """ACK."""
+        from ojs_aws.services.ack import Ack
+
+        return Ack(self.ports.store, self.changing, self.waking, self.settings.max_result_bytes)
+
+    @cached_property
+    def fail(self) -> Fail:
+        """FAIL."""
+        from ojs_aws.services.fail import Fail
+
+        return Fail(self.changing, self.waking, self.settings.redact_backtraces)
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        """BEAT."""
+        from ojs_aws.services.heartbeat import Heartbeat
+
+        return Heartbeat(
+            self.ports.store,
+            self.ports.workers(),
+            self.changing,
+            self.waking,
+            self._visibility_ms,
+        )
+
+    @cached_property
+    def cancel(self) -> Cancel:
+        """CANCEL."""
+        from ojs_aws.services.cancel import Cancel
+
+        return Cancel(self.changing, self.waking)
+
+    @cached_property
+    def activate(self) -> Activate:
+        """ACTIVATE."""
+        from ojs_aws.services.activate import Activate
+
+        return Activate(self.changing, self.waking)
+
+    @cached_property
+    def info(self) -> Info:
+        """INFO."""
+        from ojs_aws.services.info import Info
+
+        return Info(self.ports.store, self.changing)
+
+    @cached_property
+    def dead_letters(self) -> DeadLetters:
+        """The dead letters."""
+        from ojs_aws.services.dead_letter import DeadLetters
+
+        return DeadLetters(self.ports.store, self.ports.queues, self.changing, self.waking)
+
+    @cached_property
+    def queues(self) -> Queues:
+        """The queues."""
+        from ojs_aws.services.queues import Queues
+
+        return Queues(self.ports.queues)
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The sweep."""
+        from ojs_aws.services.sweep import Sweep
+
+        return Sweep(
+            self.ports.store, self.ports.messages, self.ports.queues, self.changing, self.waking
+        )
+
+    @cached_property
+    def events(self) -> EventLog:
+        """The log of lifecycle events."""
+        return self.ports.events()

@@ -9,7 +9,7 @@ from typing import cast
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
-from ojs_aws.services.backend import Backend, Ports, assemble_backend
+from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
@@ -46,17 +46,17 @@ class World:
     def __post_init__(self) -> None:
         """Put the services together."""
         self.messages = MemoryQueue(self.clock)
-        self.backend: Backend = assemble_backend(
+        self.backend = Backend(
             self.settings,
             Ports(
                 store=cast("JobStore", Observed(self.store, self.faults)),
                 messages=cast("MessageQueue", Observed(self.messages, self.faults)),
                 queues=cast("QueueRegistry", Observed(self.registry, self.faults)),
-                workers=cast("WorkerRegistry", Observed(self.workers, self.faults)),
-                events=self.events,
+                workers=lambda: cast("WorkerRegistry", Observed(self.workers, self.faults)),
+                events=lambda: self.events,
                 clock=self.clock,
                 ids=CountingIds(),
-                chain=NoMiddleware(),
+                chain=NoMiddleware,
                 both=in_turn,
             ),
         )

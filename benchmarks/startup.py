@@ -1,0 +1,94 @@
+"""Import and init of each function, against a bare module that imports boto3 and makes two clients.
+
+    python -m benchmarks.startup            # 15 rounds, a table, exit 1 above the budget
+    python -m benchmarks.startup --rounds 5 --json startup.json
+
+Floor and functions run in turn, each in a fresh interpreter, so that a machine that slows down slows
+all of them; the ratio of the medians is what counts, not the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+BUDGET: Final = 1.35
+API_FUNCTIONS: Final = ("producer", "worker_api", "operator", "system")
+OTHER_FUNCTIONS: Final = ("stream", "tick")
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+FLOOR: Final = 'import boto3; boto3.client("dynamodb"); boto3.client("sqs")'
+ENVIRONMENT: Final = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "OJS_TABLE": "ojs",
+    "OJS_QUEUE_URL_PREFIX": "https://sqs.us-east-1.amazonaws.com/123456789012/",
+    "POWERTOOLS_SERVICE_NAME": "ojs",
+}
+
+
+def seconds_of(code: str) -> float:
+    """Wall time of a fresh interpreter that runs ``code``, in seconds."""
+    environ = {**os.environ, **ENVIRONMENT}
+    environ.pop("AWS_ENDPOINT_URL", None)
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=environ)  # noqa: S603
+    return time.perf_counter() - begun
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Median seconds of the bare interpreter, the floor and each function."""
+    codes = {"(interpreter)": "pass", "(floor)": FLOOR}
+    for name in (*API_FUNCTIONS, *OTHER_FUNCTIONS):
+        codes[name] = f"import functions.{name}.handler"
+    for code in codes.values():
+        seconds_of(code)  # fills the bytecode cache, as a deployed bundle has one
+    times: dict[str, list[float]] = {name: [] for name in codes}
+    for _ in track(range(rounds), description="Starting functions"):
+        for name, code in codes.items():
+            times[name].append(seconds_of(code))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def main() -> int:
+    """Measure, print the table, and say whether the budget is kept."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=15, help="runs of each (default 15)")
+    parser.add_argument("--json", type=Path, help="also write the result to this file")
+    options = parser.parse_args()
+
+    medians = measure(options.rounds)
+    floor = medians["(floor)"]
+    table = Table("Function", "Median ms", "Ratio to floor", "Budget", title="Import and init")
+    late = []
+    for name, seconds in medians.items():
+        ratio = seconds / floor
+        budget = f"{BUDGET}" if name in API_FUNCTIONS else ""
+        if budget and ratio > BUDGET:
+            late.append(name)
+        table.add_row(name, f"{seconds * 1000:.0f}", f"{ratio:.2f}", budget)
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps({k: round(v / floor, 3) for k, v in medians.items()}))
+    if late:
+        print(f"Above the budget: {', '.join(late)}", file=sys.stderr)
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
