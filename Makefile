@@ -1,0 +1,140 @@
+# ojs-aws: every command of the project. `make` alone explains them.
+#
+# Needs Python 3.11 or newer; Node 18 or newer only for what uses the AWS CDK. Everything else is
+# installed into the checkout: .venv, .venv-emulator and node_modules. Each is installed again only
+# when its lock file changed, so that a second run starts at once.
+
+.DEFAULT_GOAL := help
+.SILENT:
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/sh
+
+VENV := .venv
+EMULATOR_VENV := .venv-emulator
+BIN := $(VENV)/bin
+SETUP = python="$$(sh scripts/find-python)" && "$$python" scripts/setup_venv.py
+
+# Named so that the end-to-end tests and the deploy script find what `make` installed.
+export MINISTACK ?= $(CURDIR)/$(EMULATOR_VENV)/bin/ministack
+export CDK ?= $(CURDIR)/node_modules/.bin/cdk
+# The CDK's notices about the Node in use repeat in every process; the README says what it needs.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
+# An endpoint left over in the shell would send the tests and the local server somewhere else.
+unexport AWS_ENDPOINT_URL
+
+CODE := $(wildcard ojs_aws functions infra tests scripts benchmarks examples)
+TEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
+E2E_ARGS ?=
+RUN_ARGS ?=
+
+# ------------------------------------------------------------------------------ the two commands
+
+.PHONY: run
+run: $(VENV)/.ready-run ## Start a complete backend on http://127.0.0.1:8080 (RUN_ARGS="--port 9000")
+	exec $(BIN)/ojs-aws local $(RUN_ARGS)
+
+.PHONY: test
+test: setup ## Run the tests, all but the end-to-end ones (TEST_ARGS="-k retry" to choose)
+	command -v node >/dev/null 2>&1 || echo "test: no Node here, so the infrastructure tests are skipped (they need Node 18+)"
+	echo "test: running pytest; the end-to-end tests are left to 'make e2e'"
+	$(BIN)/python -m pytest -m "not e2e" $(TEST_ARGS)
+
+# -------------------------------------------------------------------------------------- building
+
+.PHONY: setup
+setup: $(VENV)/.ready-dev ## Install everything into .venv (the others do this by themselves)
+
+.PHONY: fmt
+fmt: setup ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix --quiet $(CODE) || true
+	$(BIN)/ruff format $(CODE)
+
+.PHONY: lint
+lint: setup ## Check style and format (ruff), and which module may import which (import-linter)
+	echo "lint: ruff"
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	echo "lint: import contracts"
+	PYTHONPATH=. $(BIN)/lint-imports --no-logo
+
+.PHONY: types
+types: setup ## Check the types (mypy --strict)
+	echo "types: mypy --strict"
+	$(BIN)/mypy $(CODE)
+
+.PHONY: e2e
+e2e: setup emulator node ## Deploy with the real CDK to an emulator and test what was deployed
+	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
+	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
+
+.PHONY: check
+check: ## Do what CI does: test, lint, types, e2e
+	bash .ci/run
+
+.PHONY: bench
+bench: setup ## Measure cold starts and calls per operation
+	$(BIN)/python -m benchmarks
+
+# ------------------------------------------------------------------------------------- deploying
+
+.PHONY: deploy-local
+deploy-local: setup emulator node ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down)
+	ONCE="$(ONCE)" $(BIN)/python -m infra.deploy_local
+
+.PHONY: emulator
+emulator: $(EMULATOR_VENV)/.ready ## Install the AWS emulator into .venv-emulator
+
+.PHONY: node
+node: ## Install the CDK's command line into node_modules
+	command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || \
+		{ echo "This needs Node 18 or newer with npm, which the AWS CDK runs on; install it and try again." >&2; exit 1; }
+	$(MAKE) node_modules/.ready
+
+# --------------------------------------------------------------------------------- housekeeping
+
+UV_COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-annotate --no-header $(if $(UPGRADE),--upgrade)
+
+.PHONY: lock
+lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the newest versions)
+	echo "lock: requirements.lock"
+	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
+	echo "lock: requirements-run.lock and requirements-lambda.lock, the same versions"
+	$(UV_COMPILE) --extra local --extra client --group setup -c requirements.lock -o requirements-run.lock >/dev/null
+	$(UV_COMPILE) -c requirements.lock -o requirements-lambda.lock >/dev/null
+	echo "lock: requirements-emulator.lock"
+	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
+	if command -v npm >/dev/null 2>&1; then \
+		echo "lock: package-lock.json"; npm install --package-lock-only --silent; \
+	else echo "lock: no npm here, package-lock.json left as it is"; fi
+
+.PHONY: clean
+clean: ## Remove what builds and tests leave behind; .venv and node_modules stay
+	rm -rf build dist cdk.out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv*' -not -path './node_modules/*' -prune -exec rm -rf {} +
+
+.PHONY: help
+help:
+	echo "ojs-aws: an Open Job Spec backend made of AWS primitives."
+	echo
+	echo "Start here:  make run    then, in another terminal, the curl line that it prints"
+	echo "             make test   to see that everything works on this machine"
+	echo
+	sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+# ----------------------------------------------------------------- what gets installed, and when
+
+$(VENV)/.ready-run: requirements-run.lock
+	$(SETUP) requirements-run.lock --venv $(VENV) --editable --stamp .ready-run
+
+$(VENV)/.ready-dev: requirements.lock requirements-run.lock
+	$(SETUP) requirements.lock --venv $(VENV) --editable --stamp .ready-run --stamp .ready-dev
+
+$(EMULATOR_VENV)/.ready: requirements-emulator.lock
+	$(SETUP) requirements-emulator.lock --venv $(EMULATOR_VENV) --stamp .ready
+
+node_modules/.ready: package-lock.json
+	echo "setup: installing the AWS CDK's command line ..."
+	npm ci --silent
+	touch $@
