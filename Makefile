@@ -23,7 +23,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 # An endpoint left over in the shell would send the tests and the local server somewhere else.
 unexport AWS_ENDPOINT_URL
 
-CODE := $(wildcard ojs_aws functions infra tests scripts benchmarks examples)
+CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 TEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 E2E_ARGS ?=
 RUN_ARGS ?=
