@@ -40,15 +40,17 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Import an exported name at its first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value: object = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker would take any misspelt name for granted
+
+    def __getattr__(name: str) -> object:
+        """Import an exported name at its first use (PEP 562)."""
+        home = _HOMES.get(name)
+        if home is None:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        value: object = getattr(importlib.import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,62 @@
+"""The lock files: complete, hashed, in agreement, and free of any machine's addresses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+EVERYTHING: Final = "requirements.lock"
+SUBSETS: Final = ("requirements-run.lock", "requirements-lambda.lock")
+PYTHON_LOCKS: Final = (EVERYTHING, *SUBSETS, "requirements-emulator.lock")
+PIN: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>[^ ;\\]+)", re.MULTILINE)
+
+
+def pins(lock: str) -> dict[str, str]:
+    """Return the packages of a lock with their versions."""
+    return dict(PIN.findall((CHECKOUT / lock).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("lock", PYTHON_LOCKS)
+def test_every_package_is_pinned_with_hashes(lock: str) -> None:
+    """pip and uv refuse a file that differs from the one that was locked."""
+    entries = re.split(
+        r"^(?=\S)", (CHECKOUT / lock).read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert [entry for entry in entries if entry and "--hash=sha256:" not in entry] == []
+    assert pins(lock)
+
+
+@pytest.mark.parametrize("lock", [*PYTHON_LOCKS, "package-lock.json"])
+def test_a_lock_names_no_addresses(lock: str) -> None:
+    """Where packages come from is each machine's affair."""
+    text = (CHECKOUT / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "--index" not in text
+    assert "--find-links" not in text
+
+
+@pytest.mark.parametrize("lock", SUBSETS)
+def test_a_smaller_lock_agrees_with_the_large_one(lock: str) -> None:
+    """What is tested is what runs locally and what is deployed, version for version."""
+    assert pins(lock).items() <= pins(EVERYTHING).items()
+
+
+def test_the_lambda_lock_carries_no_tools() -> None:
+    """The bundle holds the runtime dependencies and nothing that only developers use."""
+    assert (
+        pins("requirements-lambda.lock")
+        .keys()
+        .isdisjoint({"moto", "pytest", "aws-cdk-lib", "typer", "httpx", "uv", "hatchling"})
+    )
+
+
+def test_the_cdk_command_line_is_of_the_major_version_that_reads_our_assemblies() -> None:
+    """Major 3 of the command line cannot read what aws-cdk-lib 2 writes."""
+    lock = json.loads((CHECKOUT / "package-lock.json").read_text(encoding="utf-8"))
+    assert lock["packages"]["node_modules/aws-cdk"]["version"].startswith("2.")
+    assert pins(EVERYTHING)["aws-cdk-lib"].startswith("2.")

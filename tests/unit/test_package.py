@@ -1,0 +1,46 @@
+"""The front door of the package: its names, its version, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import ojs_aws
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+COSTLY: Final = ("aws_lambda_powertools", "boto3", "botocore", "httpx", "pydantic", "typer")
+
+
+@pytest.mark.parametrize("name", ojs_aws.__all__)
+def test_every_exported_name_is_there(name: str) -> None:
+    """Each name in __all__ can be imported from the package."""
+    assert getattr(ojs_aws, name) is not None
+    assert name in dir(ojs_aws)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A misspelt import fails as it does for any module, naming what was asked for."""
+    with pytest.raises(AttributeError, match="Jbo"):
+        _ = ojs_aws.Jbo  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_nothing_costly() -> None:
+    """A Lambda function that imports one name does not pay for the libraries of the others."""
+    program = f"import sys, ojs_aws; print([m for m in {COSTLY!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=CHECKOUT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_build_reads_the_version_that_the_package_tells() -> None:
+    """pyproject.toml states no version of its own, and takes it from the package's file."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    source = CHECKOUT / project["tool"]["hatch"]["version"]["path"]
+    assert "version" in project["project"]["dynamic"]
+    assert f'__version__ = "{ojs_aws.__version__}"' in source.read_text(encoding="utf-8")
