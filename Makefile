@@ -64,7 +64,7 @@ types: setup ## Check the types (mypy --strict)
 	$(BIN)/mypy $(CODE)
 
 .PHONY: e2e
-e2e: setup emulator node ## Deploy with the real CDK to an emulator and test what was deployed
+e2e: node setup emulator ## Deploy with the real CDK to an emulator and test what was deployed
 	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
 	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
 
@@ -79,7 +79,7 @@ bench: setup ## Measure cold starts and calls per operation
 # ------------------------------------------------------------------------------------- deploying
 
 .PHONY: deploy-local
-deploy-local: setup emulator node ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down)
+deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down)
 	ONCE="$(ONCE)" $(BIN)/python -m infra.deploy_local
 
 .PHONY: emulator

@@ -128,7 +128,9 @@ def pip_command(python: Path, *what: str) -> list[str]:
 
 def run(command: list[str], *, quiet: bool = False) -> bool:
     """Run a command and tell whether it succeeded; `quiet` where another way will be tried."""
-    environment = {**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}
+    # uv trusts its own list of authorities unless told to trust the machine's, as pip does.
+    settings = {"PIP_ROOT_USER_ACTION": "ignore", "UV_SYSTEM_CERTS": "1"}
+    environment = {**os.environ, **settings}
     stderr = subprocess.DEVNULL if quiet else None
     done = subprocess.run(command, check=False, env=environment, stderr=stderr)
     return done.returncode == 0
