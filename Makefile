@@ -73,8 +73,8 @@ check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run
 
 .PHONY: bench
-bench: setup ## Measure cold starts and calls per operation
-	$(BIN)/python -m benchmarks
+bench: setup ## Measure the start-up of the functions against a bare one
+	$(BIN)/python -m benchmarks.startup
 
 # ------------------------------------------------------------------------------------- deploying
 
