@@ -1,0 +1,1 @@
+"""The Lambda entry points, one folder for each boundary of trust."""
