@@ -1,0 +1,131 @@
+"""Many jobs, each through its own run of the chain, stored by one atomic batch.
+
+The chain of each job runs until it asks for the job to be stored, one job after the other. When
+all have come that far, or have ended without, the jobs that got there are stored together; then
+every chain goes on after its ``call_next``, with the stored job or with the batch's error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ojs_aws.client.errors import BatchRejectedError
+from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
+
+StoreOne: TypeAlias = Callable[[Job], Awaitable[Stored]]
+EnqueueOne: TypeAlias = Callable[[Job, StoreOne], Awaitable[EnqueueResult]]
+StoreAll: TypeAlias = Callable[[Sequence[Job]], Awaitable[list[Stored]]]
+
+
+@dataclass(slots=True)
+class _Member:
+    """One job of the batch: its chain's run, and where that run waits for the storing."""
+
+    job: Job
+    reached: asyncio.Future[Job]
+    stored: asyncio.Future[Stored]
+    run: asyncio.Task[EnqueueResult] | None = None
+
+    async def store(self, final: Job) -> Stored:
+        """What the chain calls innermost: say that the job has come through, and wait."""
+        self.reached.set_result(final)
+        return await self.stored
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.reached.done() and not self.stored.done()
+
+    def outcome(self) -> EnqueueResult:
+        """What became of the job, once its run has ended."""
+        if self.run is None or self.run.cancelled():
+            return self._failed(asyncio.CancelledError())
+        problem = self.run.exception()
+        return self.run.result() if problem is None else self._failed(problem)
+
+    def _failed(self, problem: BaseException) -> EnqueueResult:
+        job = self.reached.result() if self.reached.done() else self.job
+        return EnqueueResult(status=EnqueueStatus.FAILED, job=job, error=problem)
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch on its way. Used once.
+
+    :ivar enqueue_one: runs the chain for one job around a function that stores it.
+    :ivar store_all: stores jobs, all or none.
+    :ivar is_atomic: whether a job that does not come through stops all the others.
+    """
+
+    enqueue_one: EnqueueOne
+    store_all: StoreAll
+    is_atomic: bool
+    _members: list[_Member] = field(default_factory=list)
+
+    async def run(self, jobs: Sequence[Job]) -> list[EnqueueResult]:
+        """Enqueue the jobs; the outcomes are in the same order.
+
+        :raises BatchRejectedError: atomic, and not every job came through.
+        :raises OjsError: the backend refused the batch; nothing was stored.
+        """
+        try:
+            for job in jobs:
+                await self._bring(job)
+            await self._store()
+            await asyncio.gather(*self._runs(), return_exceptions=True)
+        finally:
+            for run in self._runs():
+                run.cancel()
+        return [member.outcome() for member in self._members]
+
+    def _runs(self) -> list[asyncio.Task[EnqueueResult]]:
+        return [member.run for member in self._members if member.run is not None]
+
+    async def _bring(self, job: Job) -> None:
+        """Run one job's chain until it ends or waits for the storing."""
+        loop = asyncio.get_running_loop()
+        member = _Member(job, loop.create_future(), loop.create_future())
+        self._members.append(member)
+        member.run = asyncio.ensure_future(self.enqueue_one(job, member.store))
+        await asyncio.wait({member.run, member.reached}, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _store(self) -> None:
+        through = [member for member in self._members if member.is_waiting]
+        try:
+            outcomes = await self._stored(through)
+        except BaseException as problem:
+            await self._abort(through, problem)
+            raise
+        for member, stored in zip(through, outcomes, strict=True):
+            member.stored.set_result(stored)
+
+    async def _stored(self, through: Sequence[_Member]) -> list[Stored]:
+        if self.is_atomic and len(through) < len(self._members):
+            raise BatchRejectedError("The middleware did not let every job of the batch pass.")
+        if not through:
+            return []
+        try:
+            return await self.store_all([member.reached.result() for member in through])
+        except OjsError as problem:
+            position = problem.details.get("index")
+            if isinstance(position, int) and 0 <= position < len(through):
+                problem.details["index"] = self._members.index(through[position])
+            raise
+
+    async def _abort(self, through: Sequence[_Member], problem: BaseException) -> None:
+        """Nothing was stored: every chain that waits learns why."""
+        for member in through:
+            if isinstance(problem, Exception):
+                member.stored.set_exception(problem)
+            else:
+                member.stored.cancel()
+        await asyncio.gather(*self._runs(), return_exceptions=True)
+        if isinstance(problem, BatchRejectedError):
+            problem.results = [member.outcome() for member in self._members]
+            errors = [result.error for result in problem.results]
+            cause = next((e for e in errors if e is not None and e is not problem), None)
+            problem.__cause__ = cause

@@ -1,0 +1,324 @@
+"""The client: enqueues jobs through the enqueue middleware, and looks after them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, Unpack
+
+from ojs_aws.client.admin import Admin
+from ojs_aws.client.attributes import JobAttributes
+from ojs_aws.client.batch import Batch, StoreOne
+from ojs_aws.client.connection import HttpConnection, Resends
+from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
+from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
+from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.client.transport import Transport
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.job import JobState
+from ojs_aws.middleware.chain import EnqueueChain
+from ojs_aws.ports import IdGenerator
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.services.backend import Backend
+
+POLL_GROWTH: Final = 1.5
+MAX_POLL_S: Final = 5.0
+
+
+class UuidV7:
+    """Makes the ids of jobs and workers."""
+
+    def job_id(self) -> str:
+        """A new lowercase UUIDv7."""
+        import uuid_utils  # noqa: PLC0415 - a compiled module; loaded when the first id is made
+
+        return str(uuid_utils.uuid7())
+
+    def request_id(self) -> str:
+        """A new request id."""
+        return f"req_{self.job_id()}"
+
+
+class Client:
+    """Enqueues jobs and looks after them. Asynchronous; :class:`SyncClient` is the other face.
+
+    Every job passes the enqueue middleware, ``client.middleware``, before it is sent. Set the chain
+    up first: it freezes with the first job. One client may be used by many tasks of one event loop.
+
+    Example::
+
+        async with Client("https://jobs.example.com") as client:
+            enqueued = await client.enqueue("email.send", ["user@example.com", "welcome"])
+            print(await client.wait(enqueued.id))
+    """
+
+    middleware: EnqueueChain
+    """The enqueue chain."""
+
+    admin: Admin
+    """Operations for operators: dead letters, queues, health."""
+
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        url: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+        timeout_s: float = 15.0,
+        resends: Resends | None = None,
+        transport: Transport | None = None,
+        ids: IdGenerator | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        """Describe the client; nothing is opened yet.
+
+        :param url: of the OJS server, with or without ``/ojs/v1``.
+        :param headers: sent with every request (Authorization, for one).
+        :param middleware: the enqueue chain, or its middleware; the default chain logs. An empty
+            list switches middleware off.
+        :param timeout_s: for each send of a request, in seconds.
+        :param resends: when requests are sent again.
+        :param transport: another way to the backend than HTTP; excludes ``url``.
+        :raises ValueError: not exactly one of ``url`` and ``transport``, or no usable URL.
+        """
+        self._timer = timer or SystemTimer()
+        self._ids = ids or UuidV7()
+        if (url is None) == (transport is None):
+            raise ValueError("a client needs the URL of a server or a transport, and not both")
+        self._transport: Transport = transport or HttpTransport(
+            HttpConnection(
+                url or "", headers=headers, timeout_s=timeout_s, resends=resends, timer=self._timer
+            )
+        )
+        self.middleware = chain_of(middleware)
+        self.admin = Admin(self._transport)
+
+    @classmethod
+    def direct(
+        cls,
+        *,
+        backend: Backend | None = None,
+        settings: Settings | None = None,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+    ) -> Self:
+        """A client that goes straight to DynamoDB and SQS, for producers inside AWS.
+
+        :param settings: of the deployment (table, queue prefix ...); default: the environment.
+        :param endpoint_url: another AWS endpoint, such as an emulator's.
+        :param backend: a backend that is there already, instead of all these.
+        """
+        from ojs_aws.client.direct import DirectTransport  # noqa: PLC0415 - imports botocore
+
+        transport = (
+            DirectTransport(backend)
+            if backend is not None
+            else DirectTransport.open(settings, endpoint_url=endpoint_url, region=region)
+        )
+        return cls(transport=transport, middleware=middleware)
+
+    @classmethod
+    def from_env(
+        cls,
+        environ: Mapping[str, str] | None = None,
+        *,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+    ) -> Self:
+        """A client for the server that ``OJS_URL`` names, else for the table in ``OJS_TABLE``.
+
+        ``OJS_TOKEN`` is sent as a bearer token.
+
+        :raises ValueError: the environment names neither.
+        """
+        env = os.environ if environ is None else environ
+        if url := env.get("OJS_URL"):
+            token = env.get("OJS_TOKEN")
+            headers = {"Authorization": f"Bearer {token}"} if token else None
+            return cls(url, headers=headers, middleware=middleware)
+        if "OJS_TABLE" in env:
+            from ojs_aws.config import Settings  # noqa: PLC0415
+
+            return cls.direct(settings=Settings.from_env(env), middleware=middleware)
+        raise ValueError("Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table.")
+
+    async def __aenter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the client."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._transport.close()
+
+    # ------------------------------------------------------------------ enqueuing
+    async def enqueue(
+        self,
+        job: Job | str,
+        args: Sequence[JsonValue] = (),
+        **attributes: Unpack[JobAttributes],
+    ) -> EnqueueResult:
+        """Enqueue one job: ``enqueue("email.send", ["user@example.com"], queue="email")``.
+
+        The id is made here, so that a job which is sent again after a lost answer exists once.
+
+        :param job: type of the job, or a whole job (then without ``args`` and attributes).
+        :returns: whether it was enqueued, or which middleware dropped it.
+        :raises InvalidRequestError: a constraint of the envelope is broken.
+        :raises OjsError: the backend refused the job, or could not be reached.
+        :raises Exception: whatever a middleware raised; nothing was enqueued.
+        """
+        prepared = self._prepared(job, args, attributes)
+        return await self._enqueue_one(prepared, self._transport.push)
+
+    async def enqueue_many(
+        self, jobs: Iterable[Job], *, atomic: bool = False
+    ) -> list[EnqueueResult]:
+        """Enqueue several jobs, each through its own run of the middleware.
+
+        Jobs that come through go to the backend as one atomic batch. Of the others, the results
+        say what happened; with ``atomic=True`` one such job stops the whole batch.
+
+        :returns: the outcome of each job, in the order of the jobs.
+        :raises BatchRejectedError: atomic, and the middleware dropped or failed a job.
+        :raises OjsError: the backend refused the batch (``details["index"]`` names the job);
+            nothing was enqueued.
+        """
+        prepared = [self._prepared(job, (), {}) for job in jobs]
+        batch = Batch(self._enqueue_one, self._store_all, atomic)
+        return await batch.run(prepared)
+
+    # ------------------------------------------------------------------ jobs
+    async def get(self, job_id: str) -> Job:
+        """Read a job.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._transport.get(job_id)
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job that has not ended; one that is cancelled already stays so.
+
+        A worker that executes it learns so with its next heartbeat.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is completed or discarded.
+        """
+        try:
+            return await self._transport.cancel(job_id)
+        except ConflictError as conflict:
+            if conflict.details.get("current_state") != JobState.CANCELLED:
+                raise
+        return await self.get(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a job available that was enqueued with ``pending=True``.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not pending.
+        """
+        return await self._transport.activate(job_id)
+
+    async def wait(
+        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+    ) -> JsonValue:
+        """Wait until a job has ended, and return its result.
+
+        :param timeout_s: seconds to wait at most; None waits as long as it takes.
+        :param poll_s: seconds between the first two looks; the interval grows up to 5 s.
+        :raises JobFailedError: it was discarded; the error says why.
+        :raises JobCancelledError: it was cancelled.
+        :raises WaitTimeoutError: it has not ended in time.
+        :raises NotFoundError: there is no such job.
+        """
+        started, interval_s = self._timer.monotonic(), poll_s
+        while True:
+            job = await self.get(job_id)
+            if job.state == JobState.COMPLETED:
+                return job.result
+            if job.state == JobState.CANCELLED:
+                raise JobCancelledError(job)
+            if job.state == JobState.DISCARDED:
+                raise JobFailedError(job)
+            pause_s = interval_s
+            if timeout_s is not None:
+                left_s = timeout_s - (self._timer.monotonic() - started)
+                if left_s <= 0:
+                    raise WaitTimeoutError(job, timeout_s)
+                pause_s = min(interval_s, left_s)
+            await self._timer.sleep(pause_s)
+            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+
+    # ------------------------------------------------------------------ how it is done
+    def _prepared(
+        self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes
+    ) -> Job:
+        """The envelope as the first middleware sees it: complete, and nobody else's."""
+        if isinstance(job, str):
+            prepared = Job(job, args, **attributes)
+        elif args or attributes:
+            raise TypeError("args and attributes belong to the Job when a Job is given")
+        else:
+            prepared = _without_system_attributes(job)
+        if not prepared.id:
+            prepared.id = self._ids.job_id()
+        if "-" in prepared.type:
+            warnings.warn(
+                f"The job type {prepared.type!r} holds a hyphen, which other OJS backends refuse.",
+                stacklevel=3,
+            )
+        return prepared
+
+    async def _enqueue_one(self, job: Job, store: StoreOne) -> EnqueueResult:
+        """Run the chain around the storing, and tell the outcomes apart."""
+        kept: list[Stored] = []
+
+        async def keep(final: Job) -> Job | None:
+            stored = await store(_without_system_attributes(final))
+            kept.append(stored)
+            return stored.job
+
+        final, dropped_by = await self.middleware.run_tracked(job, keep)
+        if not kept:
+            return EnqueueResult(
+                status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=dropped_by
+            )
+        stored = kept[0]
+        if stored.job is None:
+            return EnqueueResult(
+                status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=stored.dropped_by
+            )
+        return EnqueueResult(
+            status=EnqueueStatus.ENQUEUED, job=final or stored.job, is_new=stored.is_new
+        )
+
+    async def _store_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        return await self._transport.push_all(jobs)
+
+
+def chain_of(middleware: EnqueueChain | Iterable[object] | None) -> EnqueueChain:
+    """The chain that a caller means: their own, one of their middleware, or the default."""
+    if middleware is None:
+        return EnqueueChain.default()
+    return middleware if isinstance(middleware, EnqueueChain) else EnqueueChain(middleware)
+
+
+def _without_system_attributes(job: Job) -> Job:
+    """A copy without what only the system sets."""
+    return Job.from_members(
+        {name: raw for name, raw in job.members().items() if name not in SYSTEM_ATTRIBUTES}
+    )

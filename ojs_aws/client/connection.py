@@ -1,0 +1,266 @@
+"""One HTTPS connection to an OJS server: requests, resends, and errors of the catalogue.
+
+httpx is imported with the first request, so that programs which never use HTTP need not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlsplit
+
+from ojs_aws.client.errors import error_of
+from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
+from ojs_aws.domain.json_text import Member, RawJson, parse_object
+
+if TYPE_CHECKING:
+    import httpx
+
+BASE_PATH: Final = "/ojs/v1"
+CONTENT_TYPE: Final = "application/openjobspec+json"
+MAX_DEPTH: Final = 1000
+"""Deepest nesting read from answers: more than any server accepts in a job."""
+
+_OK: Final = range(200, 300)
+_REFUSED_BEFORE_WORK: Final = frozenset({429})
+_PERHAPS_DONE: Final = frozenset({500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resends:
+    """When, and how often, a request is sent again.
+
+    :ivar limit: resends of one request at most; 0 switches them off.
+    :ivar first_delay_s: wait before the first resend, in seconds; it doubles each time, and half
+        of it is left to chance.
+    :ivar max_retry_after_s: longest ``Retry-After`` that is waited for; a longer one is an error.
+    """
+
+    limit: int = 4
+    first_delay_s: float = 0.2
+    max_delay_s: float = 5.0
+    max_retry_after_s: float = 30.0
+
+    def delay_s(self, resend: int, chance: float) -> float:
+        """Wait before a resend, counted from 1."""
+        full = min(self.first_delay_s * 2.0 ** (resend - 1), self.max_delay_s)
+        return full * (0.5 + chance / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request.
+
+    :ivar status: HTTP status, or 0 when no answer came.
+    :ivar members: members of the JSON object that was answered.
+    :ivar error: the error to raise, if it is one.
+    :ivar sends: how often the request was sent; above 1, an earlier one may have taken effect.
+    """
+
+    status: int
+    members: Mapping[str, Member] = field(default_factory=dict)
+    error: OjsError | None = None
+    sends: int = 1
+    retry_after_s: float | None = None
+    may_resend: bool = False
+
+
+class HttpConnection:
+    """Sends requests to one server. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 15.0,
+        resends: Resends | None = None,
+        timer: Timer | None = None,
+        http_transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Describe the connection; nothing is opened yet.
+
+        :param url: of the server; ``/ojs/v1`` is appended unless it is there.
+        :param headers: sent with every request (Authorization, for one).
+        :param timeout_s: for each send, in seconds.
+        :param http_transport: replaces the network, in tests.
+        :raises ValueError: no http or https URL.
+        """
+        self.base = base_url(url)
+        self._headers = {
+            "Accept": CONTENT_TYPE,
+            "OJS-Version": "1.0",
+            "User-Agent": "ojs-aws",
+            **(headers or {}),
+        }
+        self._timeout_s = timeout_s
+        self._resends = resends or Resends()
+        self._timer = timer or SystemTimer()
+        self._http_transport = http_transport
+        self._http: httpx.AsyncClient | None = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: RawJson | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        repeatable: bool = True,
+    ) -> Answer:
+        """Send a request, again where that may help, and raise the error it ends with.
+
+        :param path: below ``/ojs/v1``.
+        :param repeatable: whether taking effect twice is the same as once. If not, a request that
+            may have been received is not sent again.
+        :raises OjsError: as answered; BackendError when no answer came.
+        """
+        answer = await self.exchange(method, path, body, query=query, repeatable=repeatable)
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        body: RawJson | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        repeatable: bool = True,
+    ) -> Answer:
+        """Like :meth:`request`, but the error is part of the answer."""
+        sends = 1
+        while True:
+            answer = await self._send(method, path, body, query or {}, repeatable=repeatable)
+            wait_s = self._wait_s(answer, sends)
+            if wait_s is None:
+                return Answer(answer.status, answer.members, answer.error, sends)
+            await self._timer.sleep(wait_s)
+            sends += 1
+
+    async def close(self) -> None:
+        """Close the connection; a later request opens it again."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    def _wait_s(self, answer: Answer, sends: int) -> float | None:
+        """Seconds to wait before a resend, or None when there will be none."""
+        if answer.error is None or not answer.may_resend or sends > self._resends.limit:
+            return None
+        if answer.retry_after_s is None:
+            return self._resends.delay_s(sends, self._timer.chance())
+        if answer.retry_after_s > self._resends.max_retry_after_s:
+            return None
+        return answer.retry_after_s
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: RawJson | None,
+        query: Mapping[str, str],
+        *,
+        repeatable: bool,
+    ) -> Answer:
+        http = self._opened()
+        import httpx  # noqa: PLC0415 - see the module's text
+
+        headers = {"Content-Type": CONTENT_TYPE} if body is not None else {}
+        content = body.encode() if body is not None else None
+        try:
+            response = await http.request(
+                method, self.base + path, content=content, params=query, headers=headers
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
+            return _no_answer(BackendUnavailableError, self.base, problem, may_resend=True)
+        except httpx.TransportError as problem:
+            return _no_answer(BackendError, self.base, problem, may_resend=repeatable)
+        return _answer(response, repeatable=repeatable)
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._http is None:
+            try:
+                import httpx  # noqa: PLC0415 - see the module's text
+            except ImportError as problem:  # pragma: no cover - depends on the installation
+                raise ImportError(
+                    "The HTTP client needs httpx: install 'ojs-aws[client]'."
+                ) from problem
+            self._http = httpx.AsyncClient(
+                headers=self._headers,
+                timeout=self._timeout_s,
+                transport=self._http_transport,
+                follow_redirects=False,
+            )
+        return self._http
+
+
+def base_url(url: str) -> str:
+    """The URL below which the operations are found.
+
+    :raises ValueError: no http or https URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ValueError(f"{url!r} is no URL of an OJS server: expected https://host[:port][/path]")
+    stem = url.split("?", 1)[0].split("#", 1)[0].rstrip("/")
+    return stem if stem.endswith(BASE_PATH) else stem + BASE_PATH
+
+
+def segment(text: str) -> str:
+    """Text as one segment of a path."""
+    return quote(text, safe="")
+
+
+def _no_answer(
+    kind: type[BackendError], base: str, problem: Exception, *, may_resend: bool
+) -> Answer:
+    error = kind(
+        f"No answer from {base}: {problem or type(problem).__name__}.",
+        hint="Check the URL and that the server runs.",
+    )
+    error.__cause__ = problem
+    return Answer(0, error=error, may_resend=may_resend)
+
+
+def _answer(response: httpx.Response, *, repeatable: bool) -> Answer:
+    """Read an answer; anything but a 2xx with a JSON object is an error."""
+    status = response.status_code
+    try:
+        members = parse_object(response.content, max_depth=MAX_DEPTH)
+    except OjsError:
+        members = {}
+    if status in _OK:
+        if members:
+            return Answer(status, members)
+        error: OjsError = BackendError(
+            f"The answer to {response.request.method} {response.request.url.path} is no JSON "
+            "object.",
+            hint="Check that the URL is that of an OJS server.",
+        )
+        return Answer(status, error=error, may_resend=False)
+    stated = members.get("error")
+    described = stated.value if stated and isinstance(stated.value, dict) else {}
+    told = members.get("message")
+    error = error_of(status, described, str(told.value) if told else "")
+    again = described.get("retryable") is not False and (
+        status in _REFUSED_BEFORE_WORK or (repeatable and status in _PERHAPS_DONE)
+    )
+    return Answer(
+        status,
+        members,
+        error,
+        retry_after_s=_seconds(response.headers.get("Retry-After")),
+        may_resend=again,
+    )
+
+
+def _seconds(text: str | None) -> float | None:
+    """``Retry-After`` in seconds; the form with a date is not used by OJS and ignored."""
+    try:
+        return max(0.0, float(text)) if text else None
+    except ValueError:
+        return None

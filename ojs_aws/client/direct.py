@@ -1,0 +1,115 @@
+"""The client's operations straight on DynamoDB and SQS, for producers inside AWS.
+
+The services are called in threads, since botocore blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Self
+
+from ojs_aws.bootstrap import aws_clients, build_backend
+from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.ports import QueueInfo
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.push import Pushed
+from ojs_aws.services.render import render_job
+
+
+class DirectTransport:
+    """Reaches the backend without a server between."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Use the services of a deployment."""
+        self._backend = backend
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+    ) -> Self:
+        """Make the AWS clients and the services.
+
+        :param settings: of the deployment; default: the environment.
+        """
+        chosen = settings or Settings.from_env(os.environ)
+        return cls(build_backend(chosen, aws_clients(endpoint_url, region)))
+
+    async def push(self, job: Job) -> Stored:
+        """Store one job."""
+        return _stored(await asyncio.to_thread(self._backend.push, job))
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        """Store several jobs, all or none."""
+        return [_stored(one) for one in await asyncio.to_thread(self._backend.push.all, jobs)]
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return job_of_record(await asyncio.to_thread(self._backend.info, job_id))
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job."""
+        await asyncio.to_thread(self._backend.cancel, job_id)
+        return await self.get(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a pending job available."""
+        await asyncio.to_thread(self._backend.activate, job_id)
+        return await self.get(job_id)
+
+    async def dead_letters(self, queue: str | None, limit: int, cursor: str) -> DeadLetters:
+        """List a page of dead letters."""
+        page = await asyncio.to_thread(self._backend.dead_letters.list, queue, limit, cursor)
+        return DeadLetters([job_of_record(job) for job in page.jobs], page.cursor, page.total)
+
+    async def retry_dead_letter(self, job_id: str) -> Job:
+        """Make a discarded job available again."""
+        return job_of_record(await asyncio.to_thread(self._backend.dead_letters.retry, job_id))
+
+    async def delete_dead_letter(self, job_id: str) -> None:
+        """Remove a discarded job for good."""
+        await asyncio.to_thread(self._backend.dead_letters.delete, job_id)
+
+    async def queues(self) -> list[dict[str, JsonValue]]:
+        """List the queues."""
+        return [_described(queue) for queue in await asyncio.to_thread(self._backend.queues.list)]
+
+    async def health(self) -> dict[str, JsonValue]:
+        """Look at the table; it answers or raises."""
+        await asyncio.to_thread(self._backend.queues.list)
+        return {"status": "ok"}
+
+    async def close(self) -> None:
+        """Nothing to let go of: botocore's connections end with the process."""
+
+
+def job_of_record(record: JobRecord) -> Job:
+    """The job as callers see it; its documents must have been filled in."""
+    return Job.from_members(render_job(record))
+
+
+def _stored(pushed: Pushed) -> Stored:
+    job = None if pushed.record is None else job_of_record(pushed.record)
+    return Stored(job, pushed.is_new, pushed.dropped_by)
+
+
+def _described(queue: QueueInfo) -> dict[str, JsonValue]:
+    is_paused = queue.paused_at is not None
+    described: dict[str, JsonValue] = {
+        "name": queue.name,
+        "status": "paused" if is_paused else "active",
+        "paused": is_paused,
+    }
+    if queue.created_at is not None:
+        described["created_at"] = format_instant(queue.created_at)
+    return described

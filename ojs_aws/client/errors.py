@@ -1,0 +1,119 @@
+"""What goes wrong for a client: answers as OJS errors, and failures of what was waited for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain import errors
+from ojs_aws.domain.errors import (
+    BackendError,
+    BackendUnavailableError,
+    EnqueueRejectedError,
+    InvalidRequestError,
+    JsonValue,
+    OjsError,
+)
+
+if TYPE_CHECKING:
+    from ojs_aws.client.results import EnqueueResult
+    from ojs_aws.domain.envelope import Job
+
+_SERVER_ERROR: Final = 500
+_UNAVAILABLE: Final = 503
+
+
+class JobFailedError(Exception):
+    """The job that was waited for ended without a result.
+
+    :ivar job: the job in its final state.
+    :ivar error: its structured error object; empty for a job that was cancelled or expired.
+    """
+
+    def __init__(self, job: Job) -> None:
+        """Describe how the job ended."""
+        self.job = job
+        self.error: dict[str, JsonValue] = job.error or {}
+        parts = [str(self.error[part]) for part in ("type", "message") if part in self.error]
+        super().__init__(": ".join([f"Job {job.id} ({job.type}) was {job.state}", *parts]))
+
+
+class JobCancelledError(JobFailedError):
+    """The job that was waited for was cancelled."""
+
+
+class WaitTimeoutError(TimeoutError):
+    """The job had not ended when the waiting time was over; it may still do so.
+
+    :ivar job: the job as last seen.
+    """
+
+    def __init__(self, job: Job, timeout_s: float) -> None:
+        """Say what was seen last."""
+        self.job = job
+        super().__init__(f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting.")
+
+
+class BatchRejectedError(EnqueueRejectedError):
+    """An atomic batch was not enqueued, because the middleware did not let every job pass.
+
+    :ivar results: the outcome of each job, in order; none was enqueued.
+    """
+
+    def __init__(self, message: str, results: Sequence[EnqueueResult] = ()) -> None:
+        """Keep the outcomes."""
+        super().__init__(message, hint="Use atomic=False to enqueue the jobs that pass.")
+        self.results = list(results)
+
+
+def error_of(status: int, error: Mapping[str, JsonValue], reason: str = "") -> OjsError:
+    """The error that an answer describes: by its code, else by the status.
+
+    :param error: the ``error`` object of the answer; empty when the answer was none of OJS's.
+    :param reason: what to say when the answer has no message.
+    """
+    code, message = error.get("code"), error.get("message")
+    details, hint = error.get("details"), error.get("hint")
+    raised = _class_of(code if isinstance(code, str) else "", status)(
+        str(message or reason or f"The server answered with HTTP status {status}."),
+        details=details if isinstance(details, dict) else None,
+        hint=hint if isinstance(hint, str) else "",
+    )
+    request_id = error.get("request_id")
+    raised.add_note(
+        f"HTTP {status}, code {code!r}" + (f", request id {request_id}" if request_id else "")
+    )
+    return raised
+
+
+def _class_of(code: str, status: int) -> type[OjsError]:
+    known = _catalogue()
+    return (
+        known.get((code, status))
+        or next((kind for (name, _), kind in known.items() if name == code), None)
+        or next((kind for (_, number), kind in known.items() if number == status), None)
+        or _family(status)
+    )
+
+
+def _family(status: int) -> type[OjsError]:
+    if status < _SERVER_ERROR:
+        return InvalidRequestError
+    return BackendUnavailableError if status == _UNAVAILABLE else BackendError
+
+
+@functools.cache
+def _catalogue() -> dict[tuple[str, int], type[OjsError]]:
+    """The classes of the error catalogue by code and status; the most general one of each wins."""
+    catalogue: dict[tuple[str, int], type[OjsError]] = {}
+    for kind in _below(OjsError):
+        if kind.__module__ == errors.__name__:
+            catalogue.setdefault((kind.code, kind.status), kind)
+    return catalogue
+
+
+def _below(kind: type[OjsError]) -> Iterator[type[OjsError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _below(child)

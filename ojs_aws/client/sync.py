@@ -1,0 +1,153 @@
+"""The synchronous face of the client: the same methods, run on a private event loop.
+
+Nothing is implemented here. Each method is the asynchronous one, wrapped.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from ojs_aws.client.admin import Admin
+from ojs_aws.client.client import Client
+from ojs_aws.client.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from ojs_aws.client.connection import Resends
+    from ojs_aws.config import Settings
+    from ojs_aws.middleware.chain import EnqueueChain
+    from ojs_aws.services.backend import Backend
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+class _Face(Generic[A]):
+    """An object whose coroutines are run by a loop thread."""
+
+    def __init__(self, target: A, loop: LoopThread) -> None:
+        self._target = target
+        self._loop = loop
+
+
+def _face(
+    method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[_Face[A], P], R]:
+    """A method that runs the asynchronous one to its end."""
+
+    @functools.wraps(method)
+    def run(self: _Face[A], *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._loop.run(method(self._target, *args, **kwargs))
+
+    return run
+
+
+class SyncAdmin(_Face[Admin]):
+    """:class:`Admin` for code that is not asynchronous."""
+
+    dead_letters = _face(Admin.dead_letters)
+    retry_dead_letter = _face(Admin.retry_dead_letter)
+    delete_dead_letter = _face(Admin.delete_dead_letter)
+    queues = _face(Admin.queues)
+    health = _face(Admin.health)
+
+
+class SyncClient(_Face[Client]):
+    """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
+
+    May be shared by threads, and used where an event loop is running (which it then blocks).
+
+    Example::
+
+        with SyncClient("https://jobs.example.com") as client:
+            client.enqueue("email.send", ["user@example.com", "welcome"])
+    """
+
+    admin: SyncAdmin
+    """Operations for operators: dead letters, queues, health."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+        timeout_s: float = 15.0,
+        resends: Resends | None = None,
+        client: Client | None = None,
+    ) -> None:
+        """Describe the client as :class:`Client` does, or wrap one that is used nowhere else.
+
+        :raises ValueError: not exactly one of ``url`` and ``client``, or no usable URL.
+        """
+        if client is not None and url is not None:
+            raise ValueError("a synchronous client takes a URL or a client, and not both")
+        target = client or Client(
+            url, headers=headers, middleware=middleware, timeout_s=timeout_s, resends=resends
+        )
+        super().__init__(target, LoopThread("ojs-client"))
+        self.admin = SyncAdmin(target.admin, self._loop)
+
+    @classmethod
+    def direct(
+        cls,
+        *,
+        settings: Settings | None = None,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+        backend: Backend | None = None,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+    ) -> Self:
+        """See :meth:`Client.direct`."""
+        return cls(
+            client=Client.direct(
+                settings=settings,
+                endpoint_url=endpoint_url,
+                region=region,
+                backend=backend,
+                middleware=middleware,
+            )
+        )
+
+    @classmethod
+    def from_env(
+        cls,
+        environ: Mapping[str, str] | None = None,
+        *,
+        middleware: EnqueueChain | Iterable[object] | None = None,
+    ) -> Self:
+        """See :meth:`Client.from_env`."""
+        return cls(client=Client.from_env(environ, middleware=middleware))
+
+    @property
+    def middleware(self) -> EnqueueChain:
+        """The enqueue chain."""
+        return self._target.middleware
+
+    enqueue = _face(Client.enqueue)
+    enqueue_many = _face(Client.enqueue_many)
+    get = _face(Client.get)
+    cancel = _face(Client.cancel)
+    activate = _face(Client.activate)
+    wait = _face(Client.wait)
+
+    def __enter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of connections and end the private event loop."""
+        self._loop.run(self._target.close())
+        self._loop.close()

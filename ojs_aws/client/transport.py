@@ -1,0 +1,54 @@
+"""How a client reaches the backend: over HTTPS, or straight to DynamoDB and SQS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+
+
+class Transport(Protocol):
+    """The operations of the backend that a client needs.
+
+    Every method raises the errors of :mod:`ojs_aws.domain.errors`. Methods may be repeated after
+    a :class:`~ojs_aws.domain.errors.BackendError`: storing finds the job that it stored before.
+    """
+
+    async def push(self, job: Job) -> Stored:
+        """Store one job, which has an id."""
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        """Store several jobs, all or none; the outcomes are in the same order."""
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job.
+
+        :raises ConflictError: it is in a terminal state, which the details name.
+        """
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a pending job available."""
+
+    async def dead_letters(self, queue: str | None, limit: int, cursor: str) -> DeadLetters:
+        """List a page of dead letters."""
+
+    async def retry_dead_letter(self, job_id: str) -> Job:
+        """Make a discarded job available again."""
+
+    async def delete_dead_letter(self, job_id: str) -> None:
+        """Remove a discarded job for good."""
+
+    async def queues(self) -> list[dict[str, JsonValue]]:
+        """List the queues."""
+
+    async def health(self) -> dict[str, JsonValue]:
+        """What the backend says of its health."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

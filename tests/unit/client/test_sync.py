@@ -1,0 +1,76 @@
+"""The synchronous face: the same operations, from any thread, also inside a running loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ojs_aws.client import Admin, Client, SyncAdmin, SyncClient
+from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import NotFoundError
+from tests.unit.client.doubles import JOB_ID, FakeServer
+
+
+def test_it_does_what_the_asynchronous_one_does() -> None:
+    """One implementation: results and errors are the same."""
+    server = FakeServer()
+    with SyncClient(client=server.client()) as client:
+        enqueued = client.enqueue("a.b", [1], queue="email")
+        assert client.get(enqueued.id).queue == "email"
+        assert len(client.enqueue_many([Job("a.b"), Job("a.c")])) == 2
+        with pytest.raises(NotFoundError):
+            client.get(JOB_ID)
+
+
+@pytest.mark.parametrize(("face", "target"), [(SyncClient, Client), (SyncAdmin, Admin)])
+def test_every_operation_has_a_synchronous_face(face: type, target: type) -> None:
+    """None can be forgotten; the documentation comes along."""
+    for name, method in inspect.getmembers(target, inspect.iscoroutinefunction):
+        if not name.startswith("_"):
+            assert hasattr(face, name), f"{face.__name__}.{name} is missing"
+            assert not inspect.iscoroutinefunction(getattr(face, name))
+            if name != "close":
+                assert getattr(face, name).__doc__ == method.__doc__
+
+
+async def test_it_works_inside_a_running_loop() -> None:
+    """It has a loop of its own, and merely blocks this one."""
+    server = FakeServer()
+    with SyncClient(client=server.client()) as client:
+        assert client.enqueue("a.b", []).is_enqueued
+
+
+def test_threads_may_share_it() -> None:
+    """Twenty threads, one client, twenty jobs."""
+    server = FakeServer()
+    with SyncClient(client=server.client()) as client, ThreadPoolExecutor(20) as pool:
+        ids = set(pool.map(lambda n: client.enqueue("a.b", [n]).id, range(20)))
+    assert len(ids) == len(server.jobs) == 20
+
+
+def test_closing_ends_the_thread() -> None:
+    """Nothing is left behind."""
+    client = SyncClient(client=FakeServer().client())
+    client.enqueue("a.b", [])
+    assert any(thread.name == "ojs-client" for thread in threading.enumerate())
+    client.close()
+    assert not any(thread.name == "ojs-client" for thread in threading.enumerate())
+
+
+def test_waiting_for_itself_is_refused() -> None:
+    """A middleware that calls the synchronous client would wait for ever."""
+    loop = LoopThread("t")
+
+    async def inner() -> None:
+        loop.run(asyncio.sleep(0))
+
+    try:
+        with pytest.raises(RuntimeError, match="its own event loop"):
+            loop.run(inner())
+    finally:
+        loop.close()
