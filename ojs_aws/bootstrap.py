@@ -7,6 +7,7 @@ transfer manager, which costs a cold Lambda start about 0.1 s and is never used 
 from __future__ import annotations
 
 import functools
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +16,24 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import uuid_utils
 
+from ojs_aws.adapters.dynamodb.blobs import Blobs
+from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.lists import Lists
+from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.config import Settings
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.backend import Backend, Ports
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+
+    from ojs_aws.ports import Clock, EventLog, IdGenerator, WorkerRegistry
+    from ojs_aws.services.fetch import Both
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -119,3 +131,82 @@ class InThreads:
         finally:
             left = ahead.result()
         return left, right
+
+
+def _token() -> str:
+    return secrets.token_hex(4)
+
+
+def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
+    """The job store of a deployment."""
+    objects = None
+    if settings.bucket:
+        from ojs_aws.adapters.s3.documents import S3Documents  # noqa: PLC0415 - few jobs need it
+
+        objects = S3Documents(clients.s3, settings.bucket)
+    blobs = Blobs(
+        clients.dynamodb,
+        settings.table,
+        objects,
+        settings.inline_limit_bytes,
+        settings.s3_threshold_bytes,
+    )
+
+    def retention(state: JobState) -> int:
+        is_discarded = state is JobState.DISCARDED
+        return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
+
+    lists = Lists(clients.dynamodb, settings.table)
+    return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, _token)
+
+
+def build_backend(
+    settings: Settings,
+    clients: AwsClients | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: IdGenerator | None = None,
+    both: Both | None = None,
+) -> Backend:
+    """The backend of a deployment.
+
+    :param clients: AWS clients; by default made from the usual AWS environment.
+    """
+    aws = clients or aws_clients()
+
+    def workers() -> WorkerRegistry:
+        from ojs_aws.adapters.dynamodb.worker_registry import (  # noqa: PLC0415
+            DynamoWorkerRegistry,
+        )
+
+        return DynamoWorkerRegistry(aws.dynamodb, settings.table)
+
+    def events() -> EventLog:
+        from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog  # noqa: PLC0415
+        from ojs_aws.adapters.events.bus import EventBus  # noqa: PLC0415
+
+        bus = EventBus(aws.events, settings.event_bus)
+        return DynamoEventLog(aws.dynamodb, settings.table, settings.event_retention_s, bus)
+
+    return Backend(
+        settings,
+        Ports(
+            store=job_store(settings, aws),
+            messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
+            queues=DynamoQueueRegistry(
+                dynamodb=aws.dynamodb,
+                sqs=aws.sqs,
+                table=settings.table,
+                queue_prefix=settings.queue_prefix,
+                queue_url_prefix=settings.queue_url_prefix,
+                declared=settings.queues,
+                allow_undeclared=settings.allow_undeclared_queues,
+            ),
+            workers=workers,
+            events=events,
+            clock=clock or SystemClock(),
+            ids=ids or UuidGenerator(),
+            chain=functools.partial(enqueue_chain, settings.enqueue_middleware),
+            both=both or InThreads(),
+        ),
+    )

@@ -52,6 +52,8 @@ class Ack:
         except StaleJobError as stale:
             job = self.changing.settled(found(stale.current, job_id), now)
             raise refusal(job, "acknowledge", worker_id) from None
+        if before.state is JobState.COMPLETED:
+            return before  # the answer to the write was lost, and its repetition found it done
         if has_message:
             self.waking.forget(before)
         return lifecycle.complete(before, document, now)

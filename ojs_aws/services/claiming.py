@@ -149,7 +149,7 @@ class Round:
         hand = self._hand_for(candidate.id)
         reservation = self._reservation(candidate, hand)
         try:
-            job = self.store.claim(candidate.id, reservation, self.now)
+            job = self.store.claim(self.terms.queue, candidate.id, reservation, self.now)
         except StaleJobError as stale:
             self._lost(candidate, stale.current)
             return

@@ -128,11 +128,14 @@ class MemoryStore:
             raise StaleJobError(current)
         self.jobs[before.id] = after
 
-    def claim(self, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant
+    ) -> JobRecord:
         """Move an available, unexpired job to active."""
         current = self.jobs.get(job_id)
         if (
             current is None
+            or current.queue != queue
             or current.state is not JobState.AVAILABLE
             or (current.expires_at is not None and current.expires_at <= now)
         ):

@@ -1,0 +1,1 @@
+"""AWS behind the ports: adapters translate and never decide."""

@@ -1,0 +1,1 @@
+"""Jobs, queues, workers and events in one DynamoDB table."""

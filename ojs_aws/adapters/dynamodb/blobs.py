@@ -1,0 +1,120 @@
+"""Documents that left the hot item: an item of their own, or an object in S3."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import Item, packed, string, unpacked
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
+from ojs_aws.domain.job import Document, StoredElsewhere
+from ojs_aws.domain.json_text import RawJson
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+ITEM: Final = "item"
+S3: Final = "s3"
+DIGEST_CHARACTERS: Final = 24
+
+
+class ObjectStore(Protocol):
+    """Large documents in S3."""
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text under a key; the same text again changes nothing."""
+
+    def get(self, key: str) -> str:
+        """The text under a key."""
+
+    def delete(self, key: str) -> None:
+        """Remove a key; an absent one is no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blobs:
+    """Decides where a document is kept, and keeps it there.
+
+    Documents are addressed by a hash of their text, so that a repeated or refused request can
+    never replace another's.
+    """
+
+    client: DynamoDBClient
+    table: str
+    objects: ObjectStore | None
+    inline_limit_bytes: int
+    s3_threshold_bytes: int
+
+    def placed(self, document: Document) -> tuple[Document, str]:
+        """Where a document belongs: itself or a pointer, and the text to be kept there."""
+        if isinstance(document, StoredElsewhere):
+            return document, ""
+        value = packed(document)
+        size = len(value["B"]) if "B" in value else len(document.encode())
+        if size <= self.inline_limit_bytes:
+            return document, ""
+        raw = document.encode()
+        digest = hashlib.sha256(raw).hexdigest()[:DIGEST_CHARACTERS]
+        place = ITEM if size <= self.s3_threshold_bytes else S3
+        if place == S3 and self.objects is None:
+            raise PayloadTooLargeError(
+                f"The document has {len(raw)} bytes, {size} when compressed; without a bucket for "
+                f"large documents at most {self.s3_threshold_bytes} compressed bytes can be kept.",
+                details={"size_bytes": len(raw), "max_bytes": self.s3_threshold_bytes},
+                hint="Configure OJS_BUCKET, or send a reference to the data.",
+            )
+        return StoredElsewhere(place, digest, len(raw)), document
+
+    def item(self, job_id: str, place: StoredElsewhere, text: str) -> Item:
+        """The item of a document that is kept in the table."""
+        return {
+            n.PK: string(n.job_pk(job_id)),
+            n.SK: string(n.blob_sk(place.digest)),
+            n.DOCUMENT: packed(text),
+        }
+
+    def keep(self, job_id: str, place: StoredElsewhere, text: str) -> None:
+        """Put a document where it belongs, by a call of its own."""
+        if place.place == S3:
+            self._objects().put(object_key(job_id, place), text)
+            return
+        with translated("PutItem"):
+            self.client.put_item(TableName=self.table, Item=self.item(job_id, place, text))
+
+    def get(self, job_id: str, place: StoredElsewhere) -> RawJson:
+        """Read a document by a call of its own."""
+        if place.place == S3:
+            return RawJson(self._objects().get(object_key(job_id, place)))
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table,
+                Key={n.PK: string(n.job_pk(job_id)), n.SK: string(n.blob_sk(place.digest))},
+                ConsistentRead=True,
+            )
+        if "Item" not in answer:
+            raise BackendError(f"A document of job '{job_id}' is missing.")
+        return RawJson(unpacked(answer["Item"][n.DOCUMENT]))
+
+    def delete(self, job_id: str, place: StoredElsewhere) -> None:
+        """Remove a document."""
+        if place.place == S3:
+            self._objects().delete(object_key(job_id, place))
+            return
+        with translated("DeleteItem"):
+            self.client.delete_item(
+                TableName=self.table,
+                Key={n.PK: string(n.job_pk(job_id)), n.SK: string(n.blob_sk(place.digest))},
+            )
+
+    def _objects(self) -> ObjectStore:
+        if self.objects is None:
+            raise BackendError("A document is kept in S3, but OJS_BUCKET is not configured.")
+        return self.objects
+
+
+def object_key(job_id: str, place: StoredElsewhere) -> str:
+    """The S3 key of a document."""
+    return f"jobs/{job_id}/{place.digest}"

@@ -1,0 +1,267 @@
+"""Between a job and its item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    Value,
+    handle_value,
+    number,
+    packed,
+    read_handle,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import (
+    Document,
+    Failure,
+    JobRecord,
+    JobState,
+    Reservation,
+    StoredElsewhere,
+)
+from ojs_aws.domain.json_text import RawJson, decode
+from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobList, ListedJob
+
+Retention = Callable[[JobState], int]
+"""Seconds that a job in a terminal state is kept; 0 means for ever."""
+
+_INSTANTS: Final = {
+    n.ENQUEUED: "enqueued_at",
+    n.ACTIVATED: "activated_at",
+    n.STARTED: "started_at",
+    n.COMPLETED: "completed_at",
+    n.CANCELLED: "cancelled_at",
+    n.DISCARDED: "discarded_at",
+    n.SCHEDULED: "scheduled_at",
+    n.EXPIRES: "expires_at",
+    n.NEXT_ATTEMPT: "next_attempt_at",
+}
+
+
+def listing(job: JobRecord) -> tuple[str, str]:
+    """The job's keys in the index."""
+    name, key = _listing(job)
+    return n.list_key(job.queue, name), key
+
+
+def _listing(job: JobRecord) -> tuple[JobList, str]:
+    match job.state:
+        case JobState.AVAILABLE:
+            return JobList.READY, job.ready_key
+        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
+            return JobList.WAITING, n.instant_key(lifecycle.next_due(job) or 0)
+        case JobState.PENDING:
+            return JobList.PENDING, n.instant_key(job.created_at)
+        case JobState.COMPLETED:
+            return JobList.COMPLETED, n.instant_key(job.completed_at or 0)
+        case JobState.CANCELLED:
+            return JobList.CANCELLED, n.instant_key(job.cancelled_at or 0)
+        case JobState.DISCARDED:
+            name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
+            return name, n.instant_key(job.discarded_at or 0)
+
+
+def to_item(job: JobRecord, retention: Retention) -> Item:
+    """The hot item of a job, without its write token."""
+    gpk, gsk = listing(job)
+    item: Item = {
+        n.PK: string(n.job_pk(job.id)),
+        n.SK: string(n.JOB_SK),
+        n.GPK: string(gpk),
+        n.GSK: string(gsk),
+        n.STATE: string(job.state),
+        n.TYPE: string(job.type),
+        n.QUEUE: string(job.queue),
+        n.ATTEMPT: number(job.attempt),
+        n.VERSION: number(job.version),
+        n.ORDER: number(job.order),
+        n.CREATED: number(job.created_at),
+        n.TIMEOUT: number(job.timeout_ms),
+        n.DOCUMENT: document_value(job.document),
+    }
+    item |= _optional(job)
+    item |= {
+        name: number(instant)
+        for name, attribute in _INSTANTS.items()
+        if (instant := getattr(job, attribute)) is not None
+    }
+    if job.reservation is not None:
+        item |= reservation_values(job.id, job.reservation)
+        item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
+    if job.state.is_terminal and (seconds := retention(job.state)):
+        item[n.TTL] = number(_ended(job) // 1000 + seconds)
+    return item
+
+
+def _optional(job: JobRecord) -> Item:
+    item: Item = {}
+    if job.priority:
+        item[n.PRIORITY] = number(job.priority)
+    if job.visibility_timeout_ms is not None:
+        item[n.VISIBILITY] = number(job.visibility_timeout_ms)
+    if job.retry_document is not None:
+        item[n.RETRY] = packed(job.retry_document)
+    if job.retry_delay_ms is not None:
+        item[n.RETRY_DELAY] = number(job.retry_delay_ms)
+    if job.failures:
+        item[n.FAILURES] = packed(_failures_text(job.failures))
+    if job.past_failures:
+        item[n.PAST_FAILURES] = packed(_failures_text(job.past_failures))
+    if job.result is not None:
+        item[n.RESULT] = document_value(job.result)
+    if job.is_dead_letter:
+        item[n.DEAD_LETTER] = {"BOOL": True}
+    return item
+
+
+def _ended(job: JobRecord) -> int:
+    return job.completed_at or job.cancelled_at or job.discarded_at or job.created_at
+
+
+def reservation_values(job_id: str, held: Reservation) -> Item:
+    """The attributes of a reservation."""
+    item: Item = {
+        n.RESERVED_UNTIL: number(held.expires_at),
+        n.EXECUTION_ENDS: number(held.execution_ends_at),
+    }
+    if held.worker_id:
+        item[n.WORKER] = string(held.worker_id)
+    if held.message_handle:
+        item[n.HANDLE] = handle_value(held.message_handle)
+    if held.message_job_id and held.message_job_id != job_id:
+        item[n.MESSAGE_JOB] = string(held.message_job_id)
+    return item
+
+
+def document_value(document: Document) -> Value:
+    """A document, or the place where it is kept (a map)."""
+    if isinstance(document, StoredElsewhere):
+        return {
+            "M": {
+                "p": string(document.place),
+                "h": string(document.digest),
+                "n": number(document.size_bytes),
+            }
+        }
+    return packed(document)
+
+
+def read_document(value: Value) -> Document:
+    """Undo :func:`document_value`."""
+    if "M" in value:
+        place: Item = value["M"]
+        return StoredElsewhere(
+            read_string(place, "p"), read_string(place, "h"), read_number(place, "n") or 0
+        )
+    return RawJson(unpacked(value))
+
+
+def from_item(item: Item) -> JobRecord:
+    """The job that an item holds."""
+    job_id = n.job_id_of(read_string(item, n.PK))
+    retry = RawJson(unpacked(item[n.RETRY])) if n.RETRY in item else None
+    instants = {
+        attribute: None if (value := read_number(item, name)) is None else Instant(value)
+        for name, attribute in _INSTANTS.items()
+    }
+    return JobRecord(
+        id=job_id,
+        type=read_string(item, n.TYPE),
+        queue=read_string(item, n.QUEUE),
+        state=JobState(read_string(item, n.STATE)),
+        priority=read_number(item, n.PRIORITY) or 0,
+        attempt=read_number(item, n.ATTEMPT) or 0,
+        version=read_number(item, n.VERSION) or 0,
+        order=read_number(item, n.ORDER) or 0,
+        document=read_document(item[n.DOCUMENT]),
+        timeout_ms=read_number(item, n.TIMEOUT) or 0,
+        created_at=Instant(read_number(item, n.CREATED) or 0),
+        retry=parse_retry_policy(decode(retry) if retry is not None else None),
+        retry_document=retry,
+        visibility_timeout_ms=read_number(item, n.VISIBILITY),
+        retry_delay_ms=read_number(item, n.RETRY_DELAY),
+        reservation=_reservation(job_id, item),
+        failures=_failures(item, n.FAILURES),
+        past_failures=_failures(item, n.PAST_FAILURES),
+        result=read_document(item[n.RESULT]) if n.RESULT in item else None,
+        is_dead_letter=n.DEAD_LETTER in item,
+        **instants,
+    )
+
+
+def _reservation(job_id: str, item: Item) -> Reservation | None:
+    expires = read_number(item, n.RESERVED_UNTIL)
+    ends = read_number(item, n.EXECUTION_ENDS)
+    if expires is None or ends is None:
+        return None
+    handle = read_handle(item, n.HANDLE)
+    return Reservation(
+        worker_id=read_string(item, n.WORKER),
+        expires_at=Instant(expires),
+        execution_ends_at=Instant(ends),
+        message_handle=handle,
+        message_job_id=read_string(item, n.MESSAGE_JOB) or (job_id if handle else ""),
+    )
+
+
+def _failures_text(failures: tuple[Failure, ...]) -> str:
+    return json.dumps(
+        [
+            {
+                "t": failure.type,
+                "m": failure.message,
+                "a": failure.attempt,
+                "o": failure.occurred_at,
+                "c": failure.code,
+                "r": failure.retryable,
+                "b": failure.backtrace,
+                "e": failure.error_class,
+                "x": dict(failure.extra),
+            }
+            for failure in failures
+        ],
+        separators=(",", ":"),
+    )
+
+
+def _failures(item: Item, name: str) -> tuple[Failure, ...]:
+    if name not in item:
+        return ()
+    return tuple(
+        Failure(
+            type=entry["t"],
+            message=entry["m"],
+            attempt=entry["a"],
+            occurred_at=Instant(entry["o"]),
+            code=entry["c"],
+            retryable=entry["r"],
+            backtrace=tuple(entry["b"]),
+            error_class=entry["e"],
+            extra={key: RawJson(raw) for key, raw in entry["x"].items()},
+        )
+        for entry in json.loads(unpacked(item[name]))
+    )
+
+
+def from_row(row: Item) -> ListedJob:
+    """The job that a row of the index stands for."""
+    return ListedJob(
+        id=n.job_id_of(read_string(row, n.PK)),
+        queue=read_string(row, n.GPK).rpartition("|")[0],
+        sort_key=read_string(row, n.GSK),
+        state=JobState(read_string(row, n.STATE)),
+        type=read_string(row, n.TYPE),
+        timeout_ms=read_number(row, n.TIMEOUT),
+        visibility_timeout_ms=read_number(row, n.VISIBILITY),
+    )

@@ -1,0 +1,366 @@
+"""Jobs in DynamoDB: every write one conditional write, or one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.blobs import ITEM, Blobs
+from ojs_aws.adapters.dynamodb.codec import (
+    Retention,
+    document_value,
+    from_item,
+    reservation_values,
+    to_item,
+)
+from ojs_aws.adapters.dynamodb.lists import Lists
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string, unpacked
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, StoredElsewhere
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    AlreadyStoredError,
+    Head,
+    JobList,
+    Page,
+    StaleJobError,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_CONDITION_FAILED: Final = "ConditionalCheckFailedException"
+_IS_NEW: Final = "attribute_not_exists(#pk)"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoJobStore:
+    """The port JobStore over one table.
+
+    :ivar token: makes the token of a write; a write that finds its own token took effect before.
+    """
+
+    client: DynamoDBClient
+    table: str
+    blobs: Blobs
+    lists: Lists
+    retention: Retention
+    token: Callable[[], str]
+
+    # ------------------------------------------------------------------ new jobs
+    def insert(self, job: JobRecord) -> None:
+        """One put; a transaction of two when the document has an item of its own."""
+        placed, text = self.blobs.placed(job.document)
+        item = to_item(replace(job, document=placed), self.retention)
+        if isinstance(placed, StoredElsewhere) and text:
+            if placed.place == ITEM:
+                blob = self.blobs.item(job.id, placed, text)
+                self._insert_items([item], [blob])
+                return
+            self.blobs.keep(job.id, placed, text)
+        item[n.TOKEN] = string(self.token())
+        try:
+            with _conditional("PutItem"):
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression=_IS_NEW,
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except _ConditionFailedError as failed:
+            if not failed.is_own(item):
+                raise AlreadyStoredError({0: from_item(failed.item)}) from None
+
+    def insert_all(self, jobs: Sequence[JobRecord]) -> None:
+        """One transaction; documents that do not fit inline are put before it."""
+        items: list[Item] = []
+        for job in jobs:
+            placed, text = self.blobs.placed(job.document)
+            if isinstance(placed, StoredElsewhere) and text:
+                self.blobs.keep(job.id, placed, text)
+            items.append(to_item(replace(job, document=placed), self.retention))
+        self._insert_items(items, [])
+
+    def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
+        token = self.token()
+        for item in items:
+            item[n.TOKEN] = string(token)
+        puts = [
+            {
+                "Put": {
+                    "TableName": self.table,
+                    "Item": item,
+                    "ConditionExpression": _IS_NEW,
+                    "ExpressionAttributeNames": {"#pk": n.PK},
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            }
+            for item in items
+        ]
+        plain = [{"Put": {"TableName": self.table, "Item": blob}} for blob in blobs]
+        actions: Any = [*puts, *plain]
+        try:
+            with translated("TransactWriteItems"):
+                try:
+                    self.client.transact_write_items(TransactItems=actions)
+                except ClientError as problem:
+                    taken = _taken(problem, len(items))
+                    if taken is None:
+                        raise
+                    raise _TakenError(taken) from problem
+        except _TakenError as problem:
+            if all(read_string(old, n.TOKEN) == token for old in problem.items.values()):
+                return  # the transaction took effect, and its answer was lost
+            existing = {index: from_item(old) for index, old in problem.items.items()}
+            raise AlreadyStoredError(existing) from None
+
+    # ------------------------------------------------------------------ reading
+    def load(self, job_id: str) -> JobRecord | None:
+        """One consistent read of the hot item."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=_key(job_id), ConsistentRead=True
+            )
+        return from_item(answer["Item"]) if "Item" in answer else None
+
+    def load_whole(self, job_id: str) -> JobRecord | None:
+        """One consistent query of everything the job has in the table."""
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK},
+                ExpressionAttributeValues={":pk": string(n.job_pk(job_id))},
+                ConsistentRead=True,
+            )
+        items = {read_string(item, n.SK): item for item in answer["Items"]}
+        if n.JOB_SK not in items:
+            return None
+        job = from_item(items[n.JOB_SK])
+        return self._filled(job, items)
+
+    def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """One batch read per hundred jobs; keys that were not processed are asked for again."""
+        jobs: dict[str, JobRecord] = {}
+        wanted = [_key(job_id) for job_id in dict.fromkeys(job_ids)]
+        while wanted:
+            asked, wanted = wanted[:100], wanted[100:]
+            with translated("BatchGetItem"):
+                answer = self.client.batch_get_item(
+                    RequestItems={self.table: {"Keys": asked, "ConsistentRead": True}}
+                )
+            for item in answer["Responses"].get(self.table, []):
+                job = from_item(item)
+                jobs[job.id] = job
+            rest: Any = answer.get("UnprocessedKeys", {}).get(self.table, {}).get("Keys", [])
+            wanted = [*rest, *wanted]
+        return jobs
+
+    def fill(self, job: JobRecord) -> JobRecord:
+        """One read for each document that is kept elsewhere."""
+        return self._filled(job, {})
+
+    def _filled(self, job: JobRecord, items: dict[str, Item]) -> JobRecord:
+        def text_of(document: Document) -> RawJson:
+            if not isinstance(document, StoredElsewhere):
+                return document
+            item = items.get(n.blob_sk(document.digest))
+            if item is not None:
+                return RawJson(unpacked(item[n.DOCUMENT]))
+            return self.blobs.get(job.id, document)
+
+        is_complete = isinstance(job.document, str) and not isinstance(job.result, StoredElsewhere)
+        if is_complete:
+            return job
+        result = None if job.result is None else text_of(job.result)
+        return replace(job, document=text_of(job.document), result=result)
+
+    # ------------------------------------------------------------------ transitions
+    def save(self, before: JobRecord, after: JobRecord) -> None:
+        """One update of what differs, if the version is still the one that was read."""
+        old, new = self._hot_item(before), self._hot_item(after)
+        update = Update()
+        for name, value in new.items():
+            if old.get(name) != value:
+                update.set(name, value)
+        update.remove(*(name for name in old if name not in new))
+        update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
+        self._write(before.id, update, returning="NONE")
+
+    def _hot_item(self, job: JobRecord) -> Item:
+        """The item of a job; a document that was filled in counts as the pointer it came from."""
+        placed, _ = self.blobs.placed(job.document)
+        result = None if job.result is None else self.blobs.placed(job.result)[0]
+        return to_item(replace(job, document=placed, result=result), self.retention)
+
+    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+        """One update of an available, unexpired job, whatever its version."""
+        update = Update()
+        update.set(n.STATE, string(JobState.ACTIVE))
+        update.set(n.STARTED, number(now))
+        update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
+        update.set(n.GSK, string(n.instant_key(reservation.due_at)))
+        update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
+        held = reservation_values(job_id, reservation)
+        for name, value in held.items():
+            update.set(name, value)
+        update.add(n.ATTEMPT, 1)
+        update.add(n.VERSION, 1)
+        update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
+        update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
+        expires = update.name(n.EXPIRES)
+        update.when(f"(attribute_not_exists({expires}) OR {expires} > {update.value(number(now))})")
+        return from_item(self._write(job_id, update, returning="ALL_NEW"))
+
+    def acknowledge(
+        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+    ) -> JobRecord:
+        """One update of an active job whose time is not over, whatever its version."""
+        update = Update()
+        update.set(n.STATE, string(JobState.COMPLETED))
+        update.set(n.COMPLETED, number(now))
+        update.copy(n.GPK, n.DONE_LIST)
+        update.set(n.GSK, string(n.instant_key(now)))
+        update.add(n.VERSION, 1)
+        if result is not None:
+            update.set(n.RESULT, document_value(result))
+        if seconds := self.retention(JobState.COMPLETED):
+            update.set(n.TTL, number(now // 1000 + seconds))
+        update.remove(
+            n.WORKER, n.RESERVED_UNTIL, n.EXECUTION_ENDS, n.HANDLE, n.MESSAGE_JOB, n.DONE_LIST
+        )
+        moment = update.value(number(now))
+        update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
+        update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")
+        update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
+        if worker_id is not None:
+            worker = update.name(n.WORKER)
+            update.when(
+                f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
+            )
+        return from_item(self._write(job_id, update, returning="ALL_OLD"))
+
+    def _write(self, job_id: str, update: Update, returning: Any) -> Item:
+        """Send an update; one that finds its own token had already taken effect.
+
+        :returns: the item that was asked for; after a lost answer, the item as it is now.
+        """
+        token = string(self.token())
+        update.set(n.TOKEN, token)
+        try:
+            with _conditional("UpdateItem"):
+                answer = self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(job_id),
+                    ReturnValues=returning,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **update.arguments(),
+                )
+        except _ConditionFailedError as failed:
+            if failed.is_own({n.TOKEN: token}):
+                return failed.item
+            raise StaleJobError(from_item(failed.item) if failed.item else None) from None
+        return answer.get("Attributes", {})
+
+    def keep_result(self, job_id: str, result: RawJson) -> Document:
+        """No call for a small result; a put of its own for a large one."""
+        placed, text = self.blobs.placed(result)
+        if isinstance(placed, StoredElsewhere) and text:
+            self.blobs.keep(job_id, placed, text)
+        return placed
+
+    def delete(self, job: JobRecord) -> None:
+        """One conditional delete, and one for each document kept elsewhere."""
+        try:
+            with _conditional("DeleteItem"):
+                self.client.delete_item(
+                    TableName=self.table,
+                    Key=_key(job.id),
+                    ConditionExpression="#v = :v",
+                    ExpressionAttributeNames={"#v": n.VERSION},
+                    ExpressionAttributeValues={":v": number(job.version)},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except _ConditionFailedError as failed:
+            if failed.item:
+                raise StaleJobError(from_item(failed.item)) from None
+        for document in (job.document, job.result):
+            if isinstance(document, StoredElsewhere):
+                self.blobs.delete(job.id, document)
+
+    # ------------------------------------------------------------------ lists
+    def head(self, queue: str, limit: int) -> Head:
+        """One query of the index."""
+        return self.lists.head(queue, limit)
+
+    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+        """One query of the index."""
+        return self.lists.due(queue, since, until, limit)
+
+    def listed(
+        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+    ) -> Page:
+        """One query of the index."""
+        return self.lists.listed(queue, name, limit, cursor=cursor, newest_first=newest_first)
+
+
+def _key(job_id: str) -> Item:
+    return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}
+
+
+class _ConditionFailedError(Exception):
+    """A condition did not hold; the item as it was."""
+
+    def __init__(self, item: Item) -> None:
+        super().__init__("condition failed")
+        self.item = item
+
+    def is_own(self, written: Item) -> bool:
+        """Whether the item is the very one that this write made."""
+        token = read_string(written, n.TOKEN)
+        return bool(self.item) and read_string(self.item, n.TOKEN) == token
+
+
+class _TakenError(Exception):
+    """A transaction met items that exist, by position."""
+
+    def __init__(self, items: dict[int, Item]) -> None:
+        super().__init__("taken")
+        self.items = items
+
+
+class _conditional:  # noqa: N801 - reads as a statement
+    """Like ``translated``, but a failed condition is raised with the item it met."""
+
+    def __init__(self, operation: str) -> None:
+        self._translated = translated(operation)
+
+    def __enter__(self) -> None:
+        self._translated.__enter__()
+
+    def __exit__(self, kind: Any, problem: Any, trace: Any) -> bool | None:
+        if isinstance(problem, ClientError) and error_code(problem) == _CONDITION_FAILED:
+            response: Any = problem.response
+            raise _ConditionFailedError(response.get("Item", {})) from problem
+        return self._translated.__exit__(kind, problem, trace)
+
+
+def _taken(problem: ClientError, count: int) -> dict[int, Item] | None:
+    """The items that kept a transaction from storing new ones, or None for another failure."""
+    if error_code(problem) != "TransactionCanceledException":
+        return None
+    response: Any = problem.response
+    reasons = response.get("CancellationReasons", [])[:count]
+    taken = {
+        index: reason["Item"]
+        for index, reason in enumerate(reasons)
+        if reason.get("Code") == "ConditionalCheckFailed" and reason.get("Item")
+    }
+    return taken or None

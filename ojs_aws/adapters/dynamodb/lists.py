@@ -1,0 +1,96 @@
+"""The lists of each queue: queries of the one index, never a scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.codec import from_row
+from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.values import Item, read_string, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Head, JobList, Page
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PAUSED: Final = "!"
+"""Rows that begin like this come first in the ready list and say something of the queue itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Reads the index."""
+
+    client: DynamoDBClient
+    table: str
+
+    def head(self, queue: str, limit: int) -> Head:
+        """The first ready jobs, and whether the queue is paused."""
+        rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
+        jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
+        return Head(tuple(from_row(row) for row in jobs), len(jobs) < len(rows))
+
+    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+        """Waiting jobs due in [since, until]."""
+        if until < since:
+            return Page(())
+        rows, last = self._query(
+            n.list_key(queue, JobList.WAITING),
+            limit,
+            between=(n.instant_key(since), n.instant_key(until)),
+        )
+        return Page(tuple(from_row(row) for row in rows), _cursor(last))
+
+    def listed(
+        self, queue: str, name: JobList, limit: int, *, cursor: str, newest_first: bool
+    ) -> Page:
+        """A page of one list."""
+        partition = n.list_key(queue, name)
+        start = _start(partition, cursor) if cursor else None
+        rows, last = self._query(partition, limit, start=start, backwards=newest_first)
+        return Page(tuple(from_row(row) for row in rows), _cursor(last))
+
+    def _query(
+        self,
+        partition: str,
+        limit: int,
+        *,
+        between: tuple[str, str] | None = None,
+        start: Item | None = None,
+        backwards: bool = False,
+    ) -> tuple[list[Item], Item]:
+        condition = "#gpk = :gpk"
+        names = {"#gpk": n.GPK}
+        values = {":gpk": string(partition)}
+        if between is not None:
+            condition += " AND #gsk BETWEEN :low AND :high"
+            names["#gsk"] = n.GSK
+            values |= {":low": string(between[0]), ":high": string(between[1])}
+        more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                KeyConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+                ScanIndexForward=not backwards,
+                Limit=limit,
+                **more,
+            )
+        return answer["Items"], answer.get("LastEvaluatedKey", {})
+
+
+def _cursor(last: Item) -> str:
+    if not last:
+        return ""
+    return encode_cursor(read_string(last, n.GSK), read_string(last, n.PK), read_string(last, n.SK))
+
+
+def _start(partition: str, cursor: str) -> Item:
+    gsk, pk, sk = decode_cursor(cursor, 3)
+    return {n.GPK: string(partition), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}

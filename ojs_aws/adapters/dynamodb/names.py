@@ -1,0 +1,74 @@
+"""The attributes of the table's items. Short, because DynamoDB bills names with each item."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PK: Final = "pk"
+SK: Final = "sk"
+GPK: Final = "gpk"
+GSK: Final = "gsk"
+TTL: Final = "ttl"
+
+STATE: Final = "st"
+TYPE: Final = "ty"
+QUEUE: Final = "qu"
+PRIORITY: Final = "pr"
+ATTEMPT: Final = "at"
+VERSION: Final = "v"
+ORDER: Final = "o"
+TOKEN: Final = "tk"
+DOCUMENT: Final = "d"
+RETRY: Final = "rp"
+TIMEOUT: Final = "to"
+VISIBILITY: Final = "vt"
+CREATED: Final = "cr"
+ENQUEUED: Final = "en"
+ACTIVATED: Final = "ac"
+STARTED: Final = "sa"
+COMPLETED: Final = "co"
+CANCELLED: Final = "ca"
+DISCARDED: Final = "di"
+SCHEDULED: Final = "sc"
+EXPIRES: Final = "ex"
+NEXT_ATTEMPT: Final = "nx"
+RETRY_DELAY: Final = "rd"
+WORKER: Final = "w"
+RESERVED_UNTIL: Final = "re"
+EXECUTION_ENDS: Final = "rx"
+HANDLE: Final = "rh"
+MESSAGE_JOB: Final = "rm"
+DONE_LIST: Final = "gc"
+"""Where the index will list the job when it completes: ACK copies it without knowing the queue."""
+FAILURES: Final = "f"
+PAST_FAILURES: Final = "pf"
+RESULT: Final = "rs"
+DEAD_LETTER: Final = "dd"
+
+JOB_SK: Final = "job"
+BLOB: Final = "blob#"
+
+
+def job_pk(job_id: str) -> str:
+    """Partition key of everything that belongs to a job."""
+    return f"job#{job_id}"
+
+
+def job_id_of(pk: str) -> str:
+    """The job a partition key belongs to."""
+    return pk.removeprefix("job#")
+
+
+def blob_sk(digest: str) -> str:
+    """Sort key of a document that has an item of its own."""
+    return f"{BLOB}{digest}"
+
+
+def list_key(queue: str, name: str) -> str:
+    """Partition of the index that holds one list of a queue."""
+    return f"{queue}|{name}"
+
+
+def instant_key(milliseconds: int) -> str:
+    """Sort key of an instant; as text in the order of time until the year 9999."""
+    return f"{max(milliseconds, 0):015d}"

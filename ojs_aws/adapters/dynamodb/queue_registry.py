@@ -1,0 +1,131 @@
+"""The registry of queues: an item for each queue that was used, beside those that are declared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import QueueInfo
+from ojs_aws.topology import (
+    MAX_RECEIVE_COUNT,
+    MESSAGE_RETENTION_S,
+    dead_letter_queue_name,
+    sqs_queue_name,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+PARTITION: Final = "queues"
+PAUSED_AT: Final = "pa"
+SWEPT_UNTIL: Final = "su"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamoQueueRegistry:
+    """The port QueueRegistry over the table and SQS."""
+
+    dynamodb: DynamoDBClient
+    sqs: SQSClient
+    table: str
+    queue_prefix: str
+    queue_url_prefix: str
+    declared: tuple[str, ...]
+    allow_undeclared: bool
+
+    def ensure(self, queue: str, now: Instant) -> None:
+        """Register the queue, then create its SQS queue; both may have been done before.
+
+        In this order, so that the sweep knows of every queue that has messages.
+        """
+        if not self.allow_undeclared and queue not in self.declared:
+            raise NotFoundError(f"There is no queue '{queue}'.", details={"queue": queue})
+        with translated("UpdateItem"):
+            self.dynamodb.update_item(
+                TableName=self.table,
+                Key=_key(queue),
+                UpdateExpression="SET #cr = if_not_exists(#cr, :now)",
+                ExpressionAttributeNames={"#cr": n.CREATED},
+                ExpressionAttributeValues={":now": number(now)},
+            )
+        dead_letters = self._arn_of(dead_letter_queue_name(self.queue_prefix))
+        redrive = {"deadLetterTargetArn": dead_letters, "maxReceiveCount": MAX_RECEIVE_COUNT}
+        with translated("CreateQueue"):
+            self.sqs.create_queue(
+                QueueName=sqs_queue_name(self.queue_prefix, queue),
+                Attributes={
+                    "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
+                    "SqsManagedSseEnabled": "true",
+                    "RedrivePolicy": json.dumps(redrive),
+                },
+            )
+
+    def _arn_of(self, sqs_name: str) -> str:
+        """The ARN of an SQS queue of this deployment, from its URL: no call is needed."""
+        host, account = self.queue_url_prefix.rstrip("/").split("/")[2:4]
+        labels = host.split(".")
+        region = labels[1] if labels[0] == "sqs" and len(labels) > 2 else self._region()  # noqa: PLR2004
+        return f"arn:aws:sqs:{region}:{account}:{sqs_name}"
+
+    def _region(self) -> str:
+        return self.sqs.meta.region_name
+
+    def all(self) -> list[QueueInfo]:
+        """One query, more only beyond a megabyte of queues."""
+        infos = {name: QueueInfo(name=name) for name in self.declared}
+        start: Item = {}
+        while True:
+            more = {"ExclusiveStartKey": start} if start else {}
+            with translated("Query"):
+                answer = self.dynamodb.query(
+                    TableName=self.table,
+                    KeyConditionExpression="#pk = :pk",
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ExpressionAttributeValues={":pk": string(PARTITION)},
+                    **more,  # type: ignore[arg-type]
+                )
+            for item in answer["Items"]:
+                info = _info(item)
+                infos[info.name] = info
+            start = answer.get("LastEvaluatedKey", {})
+            if not start:
+                return sorted(infos.values(), key=lambda info: info.name)
+
+    def remember_sweep(self, queue: str, until: Instant) -> None:
+        """One update; an older sweep that comes late changes nothing."""
+        with translated("UpdateItem"):
+            try:
+                self.dynamodb.update_item(
+                    TableName=self.table,
+                    Key=_key(queue),
+                    UpdateExpression="SET #su = :until",
+                    ConditionExpression="attribute_not_exists(#su) OR #su < :until",
+                    ExpressionAttributeNames={"#su": SWEPT_UNTIL},
+                    ExpressionAttributeValues={":until": number(until)},
+                )
+            except self.dynamodb.exceptions.ConditionalCheckFailedException:
+                return
+
+
+def _key(queue: str) -> Item:
+    return {n.PK: string(PARTITION), n.SK: string(queue)}
+
+
+def _info(item: Item) -> QueueInfo:
+    def instant(name: str) -> Instant | None:
+        value = read_number(item, name)
+        return None if value is None else Instant(value)
+
+    return QueueInfo(
+        name=read_string(item, n.SK),
+        created_at=instant(n.CREATED),
+        paused_at=instant(PAUSED_AT),
+        swept_until=instant(SWEPT_UNTIL),
+    )

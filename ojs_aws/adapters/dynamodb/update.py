@@ -1,0 +1,70 @@
+"""Building an UpdateItem: every attribute by a placeholder, every clause of a condition named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ojs_aws.adapters.dynamodb.values import Value, number
+
+
+class Update:
+    """One update expression with its condition."""
+
+    def __init__(self) -> None:
+        """Nothing to do, no condition."""
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Value] = {}
+        self._sets: dict[str, str] = {}
+        self._adds: list[str] = []
+        self._removes: list[str] = []
+        self._clauses: list[str] = []
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute's name."""
+        self._names[f"#{attribute}"] = attribute
+        return f"#{attribute}"
+
+    def value(self, value: Value) -> str:
+        """The placeholder of a value."""
+        placeholder = f":{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder
+
+    def set(self, attribute: str, value: Value) -> None:
+        """Give an attribute a value."""
+        self._sets[self.name(attribute)] = self.value(value)
+
+    def copy(self, attribute: str, source: str) -> None:
+        """Give an attribute the value that another one has."""
+        self._sets[self.name(attribute)] = self.name(source)
+
+    def add(self, attribute: str, amount: int) -> None:
+        """Add to a number."""
+        self._adds.append(f"{self.name(attribute)} {self.value(number(amount))}")
+
+    def remove(self, *attributes: str) -> None:
+        """Remove attributes."""
+        self._removes += [self.name(attribute) for attribute in attributes]
+
+    def when(self, clause: str) -> None:
+        """Add a clause that must hold."""
+        self._clauses.append(clause)
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of UpdateItem."""
+        parts = []
+        if self._sets:
+            parts.append("SET " + ", ".join(f"{k} = {v}" for k, v in self._sets.items()))
+        if self._adds:
+            parts.append("ADD " + ", ".join(self._adds))
+        if self._removes:
+            parts.append("REMOVE " + ", ".join(self._removes))
+        arguments: dict[str, Any] = {
+            "UpdateExpression": " ".join(parts),
+            "ExpressionAttributeNames": self._names,
+        }
+        if self._values:
+            arguments["ExpressionAttributeValues"] = self._values
+        if self._clauses:
+            arguments["ConditionExpression"] = " AND ".join(self._clauses)
+        return arguments

@@ -1,0 +1,105 @@
+"""Attribute values: numbers, texts that are deflated where that saves, receipt handles."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from typing import Any, Final, TypeAlias
+
+Value: TypeAlias = dict[str, Any]
+Item: TypeAlias = dict[str, Value]
+
+DEFLATE_FROM: Final = 128
+"""Shorter texts stay readable; deflating them saves next to nothing."""
+
+_RAW: Final = -15  # zlib without header and checksum: six bytes less
+
+
+def number(value: int) -> Value:
+    """A number."""
+    return {"N": str(value)}
+
+
+def string(value: str) -> Value:
+    """A string."""
+    return {"S": value}
+
+
+def read_number(item: Item, name: str) -> int | None:
+    """A number, or None where the item has none."""
+    value = item.get(name)
+    return None if value is None else int(value["N"])
+
+
+def read_string(item: Item, name: str) -> str:
+    """A string, empty where the item has none."""
+    value = item.get(name)
+    return "" if value is None else str(value["S"])
+
+
+def packed(text: str) -> Value:
+    """A text, deflated into a binary if that is shorter."""
+    raw = text.encode()
+    if len(raw) >= DEFLATE_FROM:
+        deflated = deflate(raw)
+        if len(deflated) < len(raw):
+            return {"B": deflated}
+    return {"S": text}
+
+
+def unpacked(value: Value) -> str:
+    """The text that :func:`packed` took."""
+    if "S" in value:
+        return str(value["S"])
+    return inflate(bytes(value["B"])).decode()
+
+
+def deflate(raw: bytes) -> bytes:
+    """Compress without header."""
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW)
+    return compressor.compress(raw) + compressor.flush()
+
+
+def inflate(data: bytes) -> bytes:
+    """Undo :func:`deflate`."""
+    return zlib.decompress(data, _RAW)
+
+
+def handle_value(handle: str) -> Value:
+    """A receipt handle. SQS's are base64 of some 300 bytes: kept as those bytes where exact."""
+    try:
+        raw = base64.b64decode(handle, validate=True)
+    except (binascii.Error, ValueError):
+        return {"S": handle}
+    return {"B": raw} if base64.b64encode(raw).decode() == handle else {"S": handle}
+
+
+def read_handle(item: Item, name: str) -> str:
+    """The receipt handle that :func:`handle_value` took."""
+    value = item.get(name)
+    if value is None:
+        return ""
+    return str(value["S"]) if "S" in value else base64.b64encode(bytes(value["B"])).decode()
+
+
+def item_bytes(item: Item) -> int:
+    """The size of an item as DynamoDB bills it: names and values."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: Value) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(str(content).encode())
+    if kind == "B":
+        return len(bytes(content))
+    if kind == "N":
+        digits = str(content).lstrip("-").strip("0").replace(".", "")
+        return (len(digits) + 1) // 2 + 1 + str(content).startswith("-")
+    return 1
+
+
+def write_units(*sizes: int) -> int:
+    """Write units of items of these sizes in bytes: one for each begun kilobyte."""
+    return sum(max(1, -(-size // 1024)) for size in sizes)

@@ -1,0 +1,1 @@
+"""Large documents in S3."""

@@ -1,0 +1,1 @@
+"""The SQS queues behind the OJS queues."""

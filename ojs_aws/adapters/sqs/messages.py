@@ -1,0 +1,184 @@
+"""The port MessageQueue over SQS."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.ports import Message, QueueMissingError, ReceivedMessage
+from ojs_aws.topology import sqs_queue_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+BATCH: Final = 10
+TRIES: Final = 2
+MISSING: Final = frozenset(
+    {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NonExistentQueue"}
+)
+STALE: Final = frozenset(
+    {
+        "ReceiptHandleIsInvalid",
+        "InvalidParameterValue",
+        "MessageNotInflight",
+        "AWS.SimpleQueueService.MessageNotInflight",
+    }
+)
+"""Codes of a handle that is too old: somebody else holds the message, or nobody."""
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SqsMessageQueue:
+    """SQS queues, addressed by OJS queue names."""
+
+    client: SQSClient
+    queue_prefix: str
+    queue_url_prefix: str
+
+    def url(self, queue: str) -> str:
+        """The URL of the SQS queue behind an OJS queue."""
+        return self.queue_url_prefix + sqs_queue_name(self.queue_prefix, queue)
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        """One call."""
+        with _missing(), translated("SendMessage"):
+            self.client.send_message(
+                QueueUrl=self.url(queue),
+                MessageBody=encode_message(message),
+                DelaySeconds=delay_s,
+            )
+
+    def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """One call for ten messages."""
+
+        def entry(item: tuple[Message, int]) -> dict[str, Any]:
+            return {"MessageBody": encode_message(item[0]), "DelaySeconds": item[1]}
+
+        self._in_batches(queue, "SendMessageBatch", self.client.send_message_batch, messages, entry)
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        """One call; nothing where no SQS queue exists."""
+        try:
+            with _missing(), translated("ReceiveMessage"):
+                answer = self.client.receive_message(
+                    QueueUrl=self.url(queue),
+                    MaxNumberOfMessages=limit,
+                    VisibilityTimeout=visibility_s,
+                    WaitTimeSeconds=wait_s,
+                    MessageSystemAttributeNames=["ApproximateReceiveCount"],
+                )
+        except QueueMissingError:
+            return []
+        received = []
+        for raw in answer.get("Messages", []):
+            try:
+                message = decode_message(raw["Body"])
+            except UnreadableMessageError:
+                _log.warning("Unreadable message %s in queue %s", raw["MessageId"], queue)
+                continue
+            count = int(raw.get("Attributes", {}).get("ApproximateReceiveCount", "1"))
+            received.append(ReceivedMessage(message, raw["ReceiptHandle"], count))
+        return received
+
+    def delete(self, queue: str, handles: Sequence[str]) -> None:
+        """One call for ten messages."""
+        if len(handles) == 1:
+            with _missing(), translated("DeleteMessage"), _stale():
+                self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])
+            return
+
+        def entry(handle: str) -> dict[str, Any]:
+            return {"ReceiptHandle": handle}
+
+        delete = self.client.delete_message_batch
+        self._in_batches(queue, "DeleteMessageBatch", delete, handles, entry)
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
+        """One call for ten messages."""
+        if len(handles) == 1:
+            handle, seconds = handles[0]
+            with _missing(), translated("ChangeMessageVisibility"):
+                self.client.change_message_visibility(
+                    QueueUrl=self.url(queue), ReceiptHandle=handle, VisibilityTimeout=seconds
+                )
+            return
+
+        def entry(item: tuple[str, int]) -> dict[str, Any]:
+            return {"ReceiptHandle": item[0], "VisibilityTimeout": item[1]}
+
+        change = self.client.change_message_visibility_batch
+        self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
+
+    def backlog(self, queue: str) -> int:
+        """One call; the numbers are SQS's estimates."""
+        wanted = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
+        with _missing(), translated("GetQueueAttributes"):
+            answer = self.client.get_queue_attributes(
+                QueueUrl=self.url(queue),
+                AttributeNames=wanted,  # type: ignore[arg-type]
+            )
+        return sum(int(answer["Attributes"][name]) for name in wanted)  # type: ignore[index]
+
+    def _in_batches(
+        self,
+        queue: str,
+        operation: str,
+        call: Callable[..., Any],
+        items: Sequence[T],
+        entry: Callable[[T], dict[str, Any]],
+    ) -> None:
+        """Ten to a call; what fails for a reason of SQS's own is tried once more."""
+        for begin in range(0, len(items), BATCH):
+            entries = [
+                {"Id": str(index), **entry(item)}
+                for index, item in enumerate(items[begin : begin + BATCH])
+            ]
+            for _ in range(TRIES):
+                with _missing(), translated(operation):
+                    answer = call(QueueUrl=self.url(queue), Entries=entries)
+                failed = {
+                    item["Id"] for item in answer.get("Failed", []) if item.get("Code") not in STALE
+                }
+                entries = [item for item in entries if item["Id"] in failed]
+                if not entries:
+                    break
+            else:
+                raise BackendError(
+                    f"{operation} failed for {len(entries)} messages.", hint="Repeat the request."
+                )
+
+
+@contextmanager
+def _missing() -> Iterator[None]:
+    """Tell a queue that does not exist from other errors."""
+    try:
+        yield
+    except BackendError as problem:
+        cause = problem.__cause__
+        if isinstance(cause, ClientError) and error_code(cause) in MISSING:
+            raise QueueMissingError(str(cause)) from cause
+        raise
+
+
+@contextmanager
+def _stale() -> Iterator[None]:
+    """A handle that is too old is no error when a message is to be deleted."""
+    try:
+        yield
+    except ClientError as problem:
+        if error_code(problem) not in STALE:
+            raise

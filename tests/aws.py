@@ -1,0 +1,74 @@
+"""An embedded AWS for tests: moto with the table and queues as they are deployed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from ojs_aws.bootstrap import AwsClients
+from ojs_aws.config import Settings
+from ojs_aws.local.aws import create_bucket, create_queues, create_table
+
+REGION = "us-east-1"
+
+
+@dataclass
+class Calls:
+    """The AWS calls of some clients, by operation, in order."""
+
+    made: list[str] = field(default_factory=list)
+
+    def watch(self, client: Any) -> None:
+        """Note each call of a client from now on."""
+
+        def note(model: Any, **_: Any) -> None:
+            self.made.append(model.name)
+
+        client.meta.events.register("before-call", note)
+
+    @contextmanager
+    def counted(self) -> Iterator[Counter[str]]:
+        """The calls made inside the block."""
+        begin = len(self.made)
+        counter: Counter[str] = Counter()
+        yield counter
+        counter.update(self.made[begin:])
+
+
+@dataclass
+class EmbeddedAws:
+    """Clients of moto, the settings of the deployment in it, and the calls that were made."""
+
+    clients: AwsClients
+    settings: Settings
+    calls: Calls
+
+
+@contextmanager
+def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
+    """A fresh moto with everything that a deployment creates."""
+    patch = pytest.MonkeyPatch()
+    patch.delenv("AWS_ENDPOINT_URL", raising=False)
+    patch.setenv("AWS_DEFAULT_REGION", REGION)
+    with mock_aws():
+        dynamodb, sqs, s3, events = (
+            boto3.client(name) for name in ("dynamodb", "sqs", "s3", "events")
+        )
+        base = settings or Settings()
+        create_table(dynamodb, base.table)
+        prefix = create_queues(sqs, base)
+        create_bucket(s3, "documents")
+        calls = Calls()
+        for client in (dynamodb, sqs, s3, events):
+            calls.watch(client)
+        complete = replace(base, queue_url_prefix=prefix, bucket="documents")
+        clients = AwsClients(dynamodb, sqs, lambda: s3, lambda: events)
+        yield EmbeddedAws(clients, complete, calls)
+    patch.undo()

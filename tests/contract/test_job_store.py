@@ -1,0 +1,266 @@
+"""What every JobStore must do; the model in memory and DynamoDB pass the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.bootstrap import job_store
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.failures import read_failure
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
+from tests.aws import embedded
+from tests.simulation.memory import MemoryStore
+
+NOW = Instant(1_760_000_000_000)
+POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
+    """A fresh store of each kind."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    with embedded() as aws:
+        yield job_store(aws.settings, aws.clients)
+
+
+def a_job(number: int = 1, **changes: object) -> JobRecord:
+    """An available job."""
+    job = JobRecord(
+        id=f"01990000-0000-7000-8000-{number:012x}",
+        type="demo.echo",
+        queue="default",
+        state=JobState.AVAILABLE,
+        priority=0,
+        attempt=0,
+        version=1,
+        order=NOW * 1000 + number,
+        document=RawJson('{"args":[1.00,12345678901234567890123],"x":"\\ud83d\\ude00"}'),
+        timeout_ms=1_800_000,
+        created_at=NOW,
+        enqueued_at=NOW,
+        retry=parse_retry_policy(
+            {"max_attempts": 5, "jitter": False, "on_exhaustion": "dead_letter"}
+        ),
+        retry_document=POLICY,
+    )
+    return replace(job, **changes)  # type: ignore[arg-type]
+
+
+def a_reservation(worker: str = "w1", handle: str = "handle") -> Reservation:
+    """Thirty seconds of a worker's time."""
+    return Reservation(
+        worker_id=worker,
+        expires_at=Instant(NOW + 30_000),
+        execution_ends_at=Instant(NOW + 60_000),
+        message_handle=handle,
+        message_job_id="01990000-0000-7000-8000-00000000ffff",
+    )
+
+
+def claimed(store: JobStore, job: JobRecord, **reservation: str) -> JobRecord:
+    """Store a job and claim it."""
+    store.insert(job)
+    return store.claim("default", job.id, a_reservation(**reservation), NOW)
+
+
+def big_document(size: int) -> RawJson:
+    """A document that cannot be compressed much."""
+    import random
+
+    letters = random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size)
+    return RawJson('{"args":["' + "".join(letters) + '"]}')
+
+
+def test_what_is_inserted_is_loaded_unchanged(store: JobStore) -> None:
+    """Every attribute survives, the client's text to the character."""
+    error = parse_object('{"message":"m","type":"T","details":{"b":1.0,"a":[null]}}')
+    failure = read_failure(error, 1, NOW)
+    job = a_job(
+        priority=-7,
+        visibility_timeout_ms=5000,
+        scheduled_at=Instant(NOW - 5),
+        expires_at=Instant(NOW + 10**12),
+        activated_at=NOW,
+        failures=(failure, failure),
+        past_failures=(failure,),
+        retry_delay_ms=1000,
+    )
+    store.insert(job)
+    assert store.load(job.id) == job
+    assert store.load_whole(job.id) == job
+    assert store.load_many([job.id, a_job(2).id]) == {job.id: job}
+    assert store.load(a_job(2).id) is None
+    assert store.load_whole(a_job(2).id) is None
+
+
+def test_an_id_is_stored_once(store: JobStore) -> None:
+    """ENV-070: the second insert meets the first job and changes nothing."""
+    store.insert(a_job())
+    with pytest.raises(AlreadyStoredError) as taken:
+        store.insert(a_job(priority=5))
+    assert taken.value.existing[0] == a_job()
+    assert store.load(a_job().id) == a_job()
+
+
+def test_a_batch_is_inserted_whole_or_not_at_all(store: JobStore) -> None:
+    """OP-013: and it says which ids are taken."""
+    store.insert(a_job(2))
+    with pytest.raises(AlreadyStoredError) as taken:
+        store.insert_all([a_job(1), a_job(2), a_job(3)])
+    assert list(taken.value.existing) == [1]
+    assert store.load(a_job(1).id) is None
+    store.insert_all([a_job(number) for number in range(3, 13)])
+    assert len(store.load_many([a_job(number).id for number in range(3, 13)])) == 10
+
+
+def test_a_claim_is_what_the_lifecycle_says(store: JobStore) -> None:
+    """STATE-009: the blind write comes to the same record as the pure function."""
+    job = a_job()
+    after = claimed(store, job)
+    assert after == lifecycle.claim(job, a_reservation(), NOW)
+    assert store.load(job.id) == after
+
+
+@pytest.mark.parametrize("size", [10, 5_000, 310_000])
+def test_documents_of_any_size_come_back(store: JobStore, size: int) -> None:
+    """Inline, in an item of its own, and in S3."""
+    job = a_job(document=big_document(size))
+    after = store.fill(claimed(store, job))
+    assert after.document == job.document
+    assert store.load_whole(job.id) == after
+    result = store.keep_result(job.id, big_document(size))
+    store.acknowledge(job.id, "w1", result, NOW)
+    whole = store.load_whole(job.id)
+    assert whole is not None
+    assert (whole.document, whole.result) == (job.document, big_document(size))
+
+
+def test_a_job_is_claimed_once(store: JobStore) -> None:
+    """STATE-032: the second claim meets the holder."""
+    after = claimed(store, a_job())
+    with pytest.raises(StaleJobError) as stale:
+        store.claim("default", after.id, a_reservation("w2"), NOW)
+    assert stale.value.current == after
+
+
+def test_what_is_absent_expired_or_elsewhere_is_not_claimed(store: JobStore) -> None:
+    """ENV-045: at the very instant of expiry."""
+    with pytest.raises(StaleJobError) as stale:
+        store.claim("default", a_job().id, a_reservation(), NOW)
+    assert stale.value.current is None
+    job = a_job(expires_at=NOW)
+    store.insert(job)
+    with pytest.raises(StaleJobError):
+        store.claim("default", job.id, a_reservation(), NOW)
+    assert store.claim("default", job.id, a_reservation(), Instant(NOW - 1)).attempt == 1
+    store.insert(a_job(2))
+    with pytest.raises(StaleJobError):
+        store.claim("other", a_job(2).id, a_reservation(), NOW)
+
+
+def test_an_acknowledgement_is_what_the_lifecycle_says(store: JobStore) -> None:
+    """STATE-010: and it hands out the reservation that it ended."""
+    held = claimed(store, a_job())
+    before = store.acknowledge(held.id, "w1", RawJson("0"), NOW)
+    assert before == held
+    assert store.load(held.id) == lifecycle.complete(held, RawJson("0"), NOW)
+
+
+@pytest.mark.parametrize(
+    ("worker", "at"), [("w2", NOW), ("w1", NOW + 30_000), (None, NOW + 30_000)]
+)
+def test_a_late_or_foreign_acknowledgement_is_refused(
+    store: JobStore, worker: str | None, at: int
+) -> None:
+    """OP-027: at the very instant the reservation ends."""
+    held = claimed(store, a_job())
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, worker, None, Instant(at))
+    assert store.load(held.id) == held
+
+
+def test_an_anonymous_reservation_is_anybodys(store: JobStore) -> None:
+    """Many clients send no worker id."""
+    held = claimed(store, a_job(), worker="")
+    assert store.acknowledge(held.id, "w1", None, NOW) == held
+
+
+def test_a_save_needs_the_version_that_was_read(store: JobStore) -> None:
+    """And changes exactly what differs."""
+    job = a_job()
+    store.insert(job)
+    cancelled = lifecycle.cancel(job, NOW)
+    store.save(job, cancelled)
+    assert store.load(job.id) == cancelled
+    with pytest.raises(StaleJobError) as stale:
+        store.save(job, lifecycle.cancel(job, Instant(NOW + 1)))
+    assert stale.value.current == cancelled
+
+
+def test_every_transition_can_be_saved(store: JobStore) -> None:
+    """The whole life, with removal of what no longer applies."""
+    job = claimed(store, a_job(document=big_document(5_000)))
+    job = store.fill(job)
+    error = read_failure(parse_object('{"message":"m"}'), 1, NOW)
+    for step in (
+        lambda job: lifecycle.fail(job, error, NOW),
+        lambda job: lifecycle.settle(job, Instant(NOW + 1000)),
+        lambda job: lifecycle.claim(job, a_reservation(), Instant(NOW + 1000)),
+        lambda job: lifecycle.extend(job, Instant(NOW + 50_000)),
+        lambda job: lifecycle.settle_once(job, Instant(NOW + 50_000)),
+        lambda job: lifecycle.claim(job, a_reservation(handle=""), Instant(NOW + 50_000)),
+        lambda job: lifecycle.fail(job, replace(error, retryable=False), Instant(NOW + 50_001)),
+        lambda job: lifecycle.retry_discarded(job, Instant(NOW + 60_000), 1),
+    ):
+        after = step(job)
+        store.save(job, after)
+        assert store.load_whole(job.id) == after
+        job = after
+
+
+def test_lists_show_each_job_in_its_place(store: JobStore) -> None:
+    """Ready by priority and order, waiting by what is due, the rest by time."""
+    store.insert_all([a_job(1), a_job(2, priority=9), a_job(3, queue="other"), a_job(4)])
+    head = store.head("default", 2)
+    assert [row.id for row in head.jobs] == [a_job(2).id, a_job(1).id]
+    assert head.jobs[0].sort_key == a_job(2, priority=9).ready_key
+    assert not head.is_paused
+    store.claim("default", a_job(1).id, a_reservation(), NOW)
+    due = store.due("default", Instant(0), Instant(NOW + 30_000), 10)
+    assert [(row.id, row.state) for row in due.jobs] == [(a_job(1).id, JobState.ACTIVE)]
+    assert store.due("default", Instant(0), Instant(NOW + 29_999), 10).jobs == ()
+    store.acknowledge(a_job(1).id, None, None, NOW)
+    page = store.listed("default", JobList.COMPLETED, 10)
+    assert [row.id for row in page.jobs] == [a_job(1).id]
+
+
+def test_pages_follow_each_other_without_gap_or_repeat(store: JobStore) -> None:
+    """Newest first, by cursor."""
+    store.insert_all([a_job(number) for number in range(1, 8)])
+    seen: list[str] = []
+    cursor = ""
+    for _ in range(4):
+        page = store.listed("default", JobList.READY, 2, cursor=cursor)
+        seen += [row.id for row in page.jobs]
+        cursor = page.cursor
+    assert cursor == ""
+    assert seen == [a_job(number).id for number in range(7, 0, -1)]
+
+
+def test_a_deleted_job_is_gone_with_its_documents(store: JobStore) -> None:
+    """And only the version that was read is deleted."""
+    job = a_job(document=big_document(5_000))
+    held = claimed(store, job)
+    with pytest.raises(StaleJobError):
+        store.delete(job)
+    store.delete(held)
+    assert store.load_whole(job.id) is None
