@@ -1,17 +1,26 @@
-"""The client library: ``Client`` (asynchronous), ``SyncClient``, and what they return and raise."""
+"""The client library: ``Client`` (asynchronous), ``SyncClient``, and what they return and raise.
 
-from ojs_aws.client.admin import Admin
-from ojs_aws.client.client import Client
-from ojs_aws.client.connection import HttpConnection, Resends
-from ojs_aws.client.errors import (
-    BatchRejectedError,
-    JobCancelledError,
-    JobFailedError,
-    WaitTimeoutError,
-)
-from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
-from ojs_aws.client.sync import SyncAdmin, SyncClient
-from ojs_aws.client.transport import Transport
+Names are imported when first asked for: a Lambda worker shares some of this, and not the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ojs_aws.client.admin import Admin
+    from ojs_aws.client.client import Client
+    from ojs_aws.client.connection import HttpConnection, Resends
+    from ojs_aws.client.errors import (
+        BatchRejectedError,
+        JobCancelledError,
+        JobFailedError,
+        WaitTimeoutError,
+    )
+    from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
+    from ojs_aws.client.sync import SyncAdmin, SyncClient
+    from ojs_aws.client.transport import Transport
 
 __all__ = [
     "Admin",
@@ -30,3 +39,31 @@ __all__ = [
     "Transport",
     "WaitTimeoutError",
 ]
+
+_HOMES: Final = {
+    "Admin": "admin",
+    "BatchRejectedError": "errors",
+    "Client": "client",
+    "DeadLetters": "results",
+    "EnqueueResult": "results",
+    "EnqueueStatus": "results",
+    "HttpConnection": "connection",
+    "JobCancelledError": "errors",
+    "JobFailedError": "errors",
+    "Resends": "connection",
+    "Stored": "results",
+    "SyncAdmin": "sync",
+    "SyncClient": "sync",
+    "Transport": "transport",
+    "WaitTimeoutError": "errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import an exported name at its first use (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

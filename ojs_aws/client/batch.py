@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ojs_aws.client.errors import BatchRejectedError
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
@@ -91,7 +91,8 @@ class Batch:
         member = _Member(job, loop.create_future(), loop.create_future())
         self._members.append(member)
         member.run = asyncio.ensure_future(self.enqueue_one(job, member.store))
-        await asyncio.wait({member.run, member.reached}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {member.run, member.reached}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def _store(self) -> None:
         through = [member for member in self._members if member.is_waiting]

@@ -14,6 +14,7 @@ from ojs_aws.client.batch import Batch, StoreOne
 from ojs_aws.client.connection import HttpConnection, Resends
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.client.transport import Transport
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
 
 POLL_GROWTH: Final = 1.5
 MAX_POLL_S: Final = 5.0
-
-
-class UuidV7:
-    """Makes the ids of jobs and workers."""
-
-    def job_id(self) -> str:
-        """A new lowercase UUIDv7."""
-        import uuid_utils  # noqa: PLC0415 - a compiled module; loaded when the first id is made
-
-        return str(uuid_utils.uuid7())
-
-    def request_id(self) -> str:
-        """A new request id."""
-        return f"req_{self.job_id()}"
 
 
 class Client:

@@ -219,7 +219,7 @@ def _no_answer(
     kind: type[BackendError], base: str, problem: Exception, *, may_resend: bool
 ) -> Answer:
     error = kind(
-        f"No answer from {base}: {problem or type(problem).__name__}.",
+        f"No answer from {base}: {str(problem) or type(problem).__name__}.",
         hint="Check the URL and that the server runs.",
     )
     error.__cause__ = problem

@@ -38,10 +38,10 @@ def _face(
 ) -> Callable[Concatenate[_Face[A], P], R]:
     """A method that runs the asynchronous one to its end."""
 
-    @functools.wraps(method)
-    def run(self: _Face[A], *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(self: _Face[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._loop.run(method(self._target, *args, **kwargs))
 
+    functools.update_wrapper(run, method)
     return run
 
 

@@ -111,8 +111,8 @@ async def test_system_attributes_are_never_sent() -> None:
     """Core, 5.3: a job that was read can be enqueued again without its old state."""
     server = FakeServer()
     old = Job.from_json(
-        '{"type":"a.b","args":[],"id":"%s","state":"completed","attempt":3,"result":1,'
-        '"created_at":"2020-01-01T00:00:00Z","errors":[]}' % JOB_ID
+        f'{{"type":"a.b","args":[],"id":"{JOB_ID}","state":"completed","attempt":3,"result":1,'
+        '"created_at":"2020-01-01T00:00:00Z","errors":[]}'
     )
     await server.client().enqueue(old.copy(id=None))
     (sent,) = server.bodies()

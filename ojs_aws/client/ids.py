@@ -1,0 +1,17 @@
+"""The ids that clients and workers make themselves."""
+
+from __future__ import annotations
+
+import uuid_utils
+
+
+class UuidV7:
+    """UUIDv7 identifiers."""
+
+    def job_id(self) -> str:
+        """A new lowercase UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def request_id(self) -> str:
+        """A new request id."""
+        return f"req_{uuid_utils.uuid7()}"

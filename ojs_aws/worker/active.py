@@ -1,0 +1,105 @@
+"""The jobs that a worker is executing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass, field
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.executor import Executor, Outcome
+
+
+@dataclass(eq=False, slots=True)
+class ActiveJob:
+    """One job in a worker's hands, from the claim until its outcome is reported.
+
+    :ivar gone: why the job was given up; empty while it is not.
+    """
+
+    ctx: JobContext
+    gone: str = ""
+    _execution: asyncio.Task[Outcome] | None = field(default=None, repr=False)
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        return self.ctx.job
+
+    @property
+    def is_executing(self) -> bool:
+        """Whether the handler is at work; not so while the outcome is reported."""
+        return self._execution is not None and not self._execution.done()
+
+    async def execute(self, executor: Executor) -> Outcome | None:
+        """Execute the job; None when it was given up meanwhile, and nothing is to be reported."""
+        self._execution = asyncio.ensure_future(executor.execute(self.ctx))
+        try:
+            await asyncio.wait({self._execution})
+        except asyncio.CancelledError:
+            self.give_up("the worker ends")
+            raise
+        if self._execution.cancelled() or self.gone:
+            return None
+        return self._execution.result()
+
+    def give_up(self, reason: str) -> bool:
+        """Stop the handler. Does nothing once it has returned: then its outcome is on its way.
+
+        :returns: whether there was something to stop.
+        """
+        if self._execution is None or self._execution.done() or self.gone:
+            return False
+        self.gone = reason
+        self.ctx.cancel(reason)
+        self._execution.cancel()
+        return True
+
+
+class ActiveJobs:
+    """All the jobs of a worker, and a way to wait until there is room."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._jobs: dict[str, ActiveJob] = {}
+        self._left = asyncio.Event()
+
+    def add(self, active: ActiveJob) -> None:
+        """Take a job in. One that comes a second time was lost the first time."""
+        earlier = self._jobs.get(active.job.id)
+        if earlier is not None:
+            earlier.give_up("reservation lost")
+        self._jobs[active.job.id] = active
+
+    def remove(self, active: ActiveJob) -> None:
+        """Let a job go."""
+        if self._jobs.get(active.job.id) is active:
+            del self._jobs[active.job.id]
+        left, self._left = self._left, asyncio.Event()
+        left.set()
+
+    def get(self, job_id: str) -> ActiveJob | None:
+        """A job by its id."""
+        return self._jobs.get(job_id)
+
+    def ids(self) -> list[str]:
+        """The ids of all jobs that have not been given up."""
+        return [job_id for job_id, active in self._jobs.items() if not active.gone]
+
+    def one_left(self) -> Awaitable[object]:
+        """What waits until the next job leaves, counted from this call."""
+        return self._left.wait()
+
+    async def empty(self) -> None:
+        """Wait until there are none."""
+        while self._jobs:
+            await self._left.wait()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[ActiveJob]:
+        """The jobs, as of now."""
+        return iter(list(self._jobs.values()))

@@ -1,0 +1,70 @@
+"""What both kinds of worker share: handlers, the execution chain, and the queues they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from ojs_aws.domain.validation import check_queue
+from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.worker.executor import Executor
+from ojs_aws.worker.registry import HandlerRegistry
+
+H = TypeVar("H", bound=Callable[..., object])
+
+
+class BaseWorker:
+    """Handlers and the chain around them.
+
+    :ivar queues: the queues it serves, the most urgent first.
+    :ivar middleware: the execution chain; it freezes when the worker starts.
+    :ivar registry: the handlers; two workers may share one.
+    """
+
+    def __init__(
+        self,
+        *,
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        middleware: ExecutionChain | Iterable[object] | None = None,
+        registry: HandlerRegistry | None = None,
+    ) -> None:
+        """Describe the worker.
+
+        :param middleware: the chain, or its middleware; the default chain logs and enforces the
+            job's timeout. An empty list switches middleware off.
+        :raises ValueError: no queue, or a name that no queue can have.
+        """
+        if isinstance(queues, str) or not queues:
+            raise ValueError('name the queues as a list: queues=["email", "default"]')
+        self.queues = tuple(check_queue(queue) for queue in queues)
+        self.registry = registry or HandlerRegistry()
+        self.middleware = chain_of(middleware)
+
+    def handler(self, job_type: str) -> Callable[[H], H]:
+        """Register the decorated function for a job type; it stays as it is.
+
+        It may be synchronous (it then runs in a thread) or asynchronous. It gets the context and
+        then the job's arguments; what it returns is the job's result.
+
+        Example::
+
+            @worker.handler("email.send")
+            async def send(ctx: JobContext, to: str, template: str) -> dict[str, str]: ...
+
+        :raises RegistrationError: the type is taken or invalid, or the worker has started.
+        """
+        return self.registry.handler(job_type)
+
+    def freeze(self) -> Executor:
+        """Freeze handlers and middleware, and give what executes jobs with them."""
+        self.registry.freeze()
+        self.middleware.freeze()
+        return Executor(self.registry, self.middleware)
+
+
+def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:
+    """The chain that a caller means: their own, one of their middleware, or the default."""
+    if middleware is None:
+        return ExecutionChain.default()
+    return middleware if isinstance(middleware, ExecutionChain) else ExecutionChain(middleware)

@@ -1,0 +1,55 @@
+"""A worker's jobs straight on DynamoDB and SQS, for workers inside AWS.
+
+The services are called in threads, since botocore blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.json_text import Member, RawJson, encode
+from ojs_aws.services.backend import Backend
+from ojs_aws.worker.reservations import Pulse
+
+
+class DirectReservations:
+    """Acknowledges, fails and extends the jobs of one worker.
+
+    The messages that delivered the jobs are left to whoever invoked the worker.
+    """
+
+    def __init__(
+        self, backend: Backend, worker_id: str, visibility_timeout_ms: int | None = None
+    ) -> None:
+        """Act for one worker on the services of a deployment.
+
+        :param visibility_timeout_ms: by how much a heartbeat extends; default: the job's own.
+        """
+        self._backend = backend
+        self._worker_id = worker_id
+        self._visibility_timeout_ms = visibility_timeout_ms
+
+    async def ack(self, job_id: str, result: RawJson | None) -> None:
+        """Complete a job."""
+        await asyncio.to_thread(
+            self._backend.ack, job_id, self._worker_id, result, has_message=False
+        )
+
+    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+        """Record a failure."""
+        members = {name: Member(encode(value), value) for name, value in error.items()}
+        await asyncio.to_thread(
+            self._backend.fail, job_id, self._worker_id, members, has_message=False
+        )
+
+    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:  # noqa: ARG002 - the state of a function is always running
+        """Extend reservations."""
+        try:
+            beat = await asyncio.to_thread(
+                self._backend.heartbeat, self._worker_id, job_ids, self._visibility_timeout_ms
+            )
+        except ConflictError:  # none of the jobs is this worker's any more
+            return Pulse(lost=frozenset(job_ids))
+        return Pulse(beat.state, frozenset(beat.cancelled), frozenset(beat.lost))

@@ -1,0 +1,98 @@
+"""The execution of one job: find its handler, run it inside the chain, and say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import RawJson, check_native, encode
+from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.failure import failure_of
+from ojs_aws.worker.registry import Handler, HandlerRegistry
+from ojs_aws.worker.threads import in_thread
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The job is to be acknowledged."""
+
+    result: RawJson | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The job is to be failed with this error object."""
+
+    error: dict[str, JsonValue]
+
+
+Outcome: TypeAlias = Succeeded | Failed
+
+
+class ResultError(TypeError):
+    """What the handler returned is not JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Executes jobs. Shared by all of them; it keeps nothing between two."""
+
+    registry: HandlerRegistry
+    chain: ExecutionChain
+
+    async def execute(self, ctx: JobContext) -> Outcome:
+        """Execute the job of a context.
+
+        :raises asyncio.CancelledError: the executing task was cancelled; nothing is to be
+            reported.
+        """
+        try:
+            handler = self.registry.find(ctx.job.type)
+            returned = await self._run_chain(handler, ctx)
+            return Succeeded(self._result(returned, ctx))
+        except asyncio.CancelledError as cancelled:
+            if _is_being_cancelled():
+                raise
+            return self._failed(cancelled, ctx)
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
+            return self._failed(problem, ctx)
+
+    async def _run_chain(self, handler: Handler, ctx: JobContext) -> object:
+        async def innermost(*_: object) -> object:
+            return await self._call(handler, ctx)
+
+        return await self.chain.run(ctx.job, ctx, innermost)
+
+    async def _call(self, handler: Handler, ctx: JobContext) -> object:
+        """Call the handler with the arguments that the middleware left."""
+        job: Job = ctx.job
+        handler.check(job)
+        call = functools.partial(handler.function, ctx, *job.args)
+        if handler.is_async:
+            return await call()  # type: ignore[misc]
+        returned = await in_thread(f"ojs-{job.type}", call)
+        return await returned if asyncio.iscoroutine(returned) else returned
+
+    def _result(self, returned: object, ctx: JobContext) -> RawJson | None:
+        """What the chain returned, else what ``ctx.set_result`` set; None when there is neither."""
+        value = ctx.result if returned is None else returned
+        if value is None:
+            return None
+        try:
+            check_native(value, "result")
+        except Exception as problem:
+            raise ResultError(f"The handler returned what JSON cannot say: {problem}") from problem
+        return encode(value)  # type: ignore[arg-type]
+
+    def _failed(self, problem: BaseException, ctx: JobContext) -> Failed:
+        return Failed(failure_of(problem, ctx.failure_origin(problem)))
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

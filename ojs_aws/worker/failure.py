@@ -1,0 +1,158 @@
+"""From an exception to the structured error object of FAIL (core, section 8; ojs-retry, 7)."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
+from ojs_aws.domain.json_text import check_native
+from ojs_aws.worker.registry import NoHandlerError
+
+HANDLER_ERROR: Final = "handler_error"
+TIMEOUT: Final = "timeout"
+SHUTDOWN: Final = "shutdown"
+
+_OWN: Final = tuple(
+    str(Path(__file__).resolve().parents[1] / name) for name in ("worker", "middleware")
+)
+_MACHINERY: Final = ("asyncio", "threading.py", "concurrent", "contextvars")
+
+
+class JobError(Exception):
+    """Raise it, or a subclass, to say more about a failure than an exception's class does.
+
+    :ivar response_code: ``RETRY``, ``DISCARD``, ``DEAD_LETTER`` or ``FAIL``, or empty.
+    """
+
+    response_code: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        type: str | None = None,  # noqa: A002 - the specification's name
+        details: Mapping[str, JsonValue] | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        """Describe the failure.
+
+        :param type: what retry patterns match (``payment.card_declined``); default: the class.
+        :param details: further JSON data, for people.
+        :param retryable: False ends the job, as the retry policy says for exhausted ones.
+        :raises InvalidRequestError: the details are not JSON.
+        """
+        super().__init__(message)
+        check_native(dict(details or {}), "details")
+        self.type = type
+        self.details = dict(details or {})
+        self.retryable = retryable
+
+
+class RetryError(JobError):
+    """Retry by the retry policy, as any other exception does."""
+
+    response_code = "RETRY"
+
+
+class DiscardError(JobError):
+    """Discard the job now; the dead letters do not keep it, whatever its policy says."""
+
+    response_code = "DISCARD"
+
+
+class DeadLetterError(JobError):
+    """Discard the job now and keep it as a dead letter, whatever its policy says."""
+
+    response_code = "DEAD_LETTER"
+
+
+class PermanentError(JobError):
+    """The job cannot succeed; discard it and record a permanent failure."""
+
+    response_code = "FAIL"
+
+
+def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, JsonValue]:
+    """The error object of an exception.
+
+    :param origin: where it was raised: ``handler``, or ``middleware:<name>``.
+    """
+    failure: dict[str, JsonValue] = {
+        "type": type(problem).__name__,
+        "message": _message(problem),
+        "code": TIMEOUT if isinstance(problem, TimeoutError) else HANDLER_ERROR,
+    }
+    details: dict[str, JsonValue] = {}
+    if isinstance(problem, JobError):
+        failure["type"] = problem.type or type(problem).__name__
+        failure["code"] = problem.response_code or HANDLER_ERROR
+        details |= problem.details
+        if problem.retryable is not None:
+            failure["retryable"] = problem.retryable
+    elif isinstance(problem, NoHandlerError):
+        failure["type"] = "NoHandlerRegistered"
+        failure["retryable"] = False
+    if origin != "handler":
+        details["origin"] = origin
+    if details:
+        failure["details"] = details
+    frames: list[JsonValue] = list(backtrace_of(problem))
+    if frames:
+        failure["backtrace"] = frames
+    return failure
+
+
+def shutdown_failure() -> dict[str, JsonValue]:
+    """The error object of a job that its worker gave up at the end of the grace period."""
+    return {
+        "type": SHUTDOWN,
+        "code": SHUTDOWN,
+        "message": "The worker shut down before the job had ended.",
+    }
+
+
+def backtrace_of(problem: BaseException) -> tuple[str, ...]:
+    """Where it was raised, innermost frame first, without the worker's and the chain's frames.
+
+    At most 50 frames and 10,000 characters, followed by what caused it.
+    """
+    frames = _frames(problem.__traceback__)
+    cause = problem.__cause__
+    seen = {id(problem)}
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        frames.append(f"caused by {type(cause).__name__}: {str(cause)[:200]}")
+        frames += _frames(cause.__traceback__)
+        cause = cause.__cause__
+    return bound_backtrace(frames)
+
+
+def _frames(trace: TracebackType | None) -> list[str]:
+    summary = traceback.extract_tb(trace)
+    shown = [frame for frame in summary if not _is_own(frame.filename)]
+    return [
+        f"{frame.filename}:{frame.lineno} in {frame.name}"
+        + (f": {frame.line}" if frame.line else "")
+        for frame in reversed(shown)
+    ]
+
+
+def _is_own(filename: str) -> bool:
+    if filename.startswith(_OWN):
+        return True
+    path = Path(filename)
+    is_library = "python3" in filename or "lib" in path.parts
+    return is_library and bool({*path.parts} & {*_MACHINERY})
+
+
+def _message(problem: BaseException) -> str:
+    try:
+        text = str(problem)
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
+        text = ""
+    return (text or type(problem).__name__)[:MAX_MESSAGE_CHARACTERS]

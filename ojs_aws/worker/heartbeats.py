@@ -1,0 +1,73 @@
+"""Regular heartbeats: they keep reservations alive and bring the backend's word."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.worker.active import ActiveJobs
+from ojs_aws.worker.reservations import Reservations
+
+MAX_JOBS: Final = 100
+BEATS_PER_RESERVATION: Final = 3
+"""So that two heartbeats may be lost before a reservation is."""
+
+SHORTEST_S: Final = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """Beats for all jobs of a worker.
+
+    :ivar interval_s: seconds between two beats; less while a job has a short reservation.
+    :ivar obey: is told the directive of each answer.
+    """
+
+    held: Reservations
+    active: ActiveJobs
+    interval_s: float
+    obey: Callable[[str], None]
+
+    def next_in_s(self) -> float:
+        """Seconds until the next beat is due."""
+        shortest = [own for active in self.active if (own := own_visibility_s(active.job))]
+        needed = min(shortest, default=self.interval_s * BEATS_PER_RESERVATION)
+        return max(min(self.interval_s, needed / BEATS_PER_RESERVATION), SHORTEST_S)
+
+    async def beat(self, state: str) -> bool:
+        """Beat once. A failure changes nothing: the next beat tries again (section 4.6).
+
+        :returns: whether the backend answered.
+        """
+        ids = self.active.ids()
+        chunks = [ids[at : at + MAX_JOBS] for at in range(0, len(ids), MAX_JOBS)] or [[]]
+        try:
+            for chunk in chunks:
+                await self._beat(chunk, state)
+        except OjsError as problem:
+            _log.warning("A heartbeat failed: %s", problem)
+            return False
+        return True
+
+    async def _beat(self, job_ids: Sequence[str], state: str) -> None:
+        pulse = await self.held.heartbeat(job_ids, state)
+        self.obey(pulse.directive)
+        for reason, ids in (("cancelled", pulse.cancelled), ("reservation lost", pulse.lost)):
+            for job_id in ids:
+                active = self.active.get(job_id)
+                if active is not None and active.give_up(reason):
+                    _log.warning("Giving up job %s: %s", job_id, reason)
+
+
+def own_visibility_s(job: Job) -> float | None:
+    """The job's own reservation length in seconds, however its client wrote it."""
+    if job.visibility_timeout_ms:
+        return job.visibility_timeout_ms / 1000
+    seconds = job.get("visibility_timeout")
+    return float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else None

@@ -1,0 +1,122 @@
+"""A worker as a Lambda function, invoked by SQS event source mappings (ojs-serverless, 3)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.config import Settings
+from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.services.backend import Backend
+from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.worker.base import BaseWorker
+from ojs_aws.worker.invocation import Invocation
+from ojs_aws.worker.records import queues_by_sqs_name
+from ojs_aws.worker.registry import HandlerRegistry
+
+LONGEST_S: Final = 900.0
+"""What Lambda allows at most, in seconds; assumed when the context does not say."""
+
+_log = logging.getLogger(__name__)
+
+
+class LambdaContext(Protocol):
+    """What is asked of Lambda's context object."""
+
+    @property
+    def aws_request_id(self) -> str:
+        """Id of the invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the invocation is ended."""
+
+
+class LambdaWorker(BaseWorker):
+    """Executes the jobs whose messages SQS delivers, those of one batch at the same time.
+
+    Each outcome is written to DynamoDB at once; the answer tells the event source mapping which
+    messages must come back (the mapping needs ``ReportBatchItemFailures``). A job that has not
+    ended shortly before the invocation would is given up, and comes back by itself.
+
+    Example::
+
+        worker = LambdaWorker(queues=["email"])
+
+        @worker.handler("email.send")
+        async def send(ctx: JobContext, to: str, template: str) -> None: ...
+
+        handler = worker.lambda_handler
+    """
+
+    def __init__(
+        self,
+        *,
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        middleware: ExecutionChain | Iterable[object] | None = None,
+        registry: HandlerRegistry | None = None,
+        margin_s: float = 2.0,
+        backend: Backend | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        """Describe the worker; AWS clients are made with the first event.
+
+        :param queues: the queues whose messages it accepts.
+        :param registry: handlers of another worker, to serve them here too.
+        :param margin_s: seconds kept back from the invocation's time, to report outcomes.
+        :param backend: services to use instead of those that the environment describes.
+        :raises ValueError: no queue, a name that no queue can have, or a negative margin.
+        """
+        super().__init__(queues=queues, middleware=middleware, registry=registry)
+        if margin_s < 0:
+            raise ValueError("margin_s must not be negative")
+        self._margin_s = margin_s
+        self._backend = backend
+        self._timer = timer or SystemTimer()
+        self._loop = LoopThread("ojs-worker")
+
+    def lambda_handler(
+        self, event: Mapping[str, Any], context: LambdaContext | None = None
+    ) -> dict[str, list[dict[str, str]]]:
+        """Execute the jobs of a batch.
+
+        :returns: the partial batch response: messages that must come back.
+        :raises ValueError: no event of an SQS event source mapping.
+        """
+        records = event.get("Records")
+        if not isinstance(records, list):
+            raise ValueError("no SQS event: connect the function to queues of the backend")
+        seconds = context.get_remaining_time_in_millis() / 1000 if context else LONGEST_S
+        request_id = context.aws_request_id if context else str(uuid.uuid4())
+        backend = self.backend
+        invocation = Invocation(
+            executor=self.freeze(),
+            backend=backend,
+            queues=queues_by_sqs_name(backend.settings.queue_prefix, self.queues),
+            worker_id=f"lambda_{request_id}",
+            seconds=seconds,
+            margin_s=self._margin_s,
+            timer=self._timer,
+        )
+        kept = self._loop.run(invocation.run(records))
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+    @property
+    def backend(self) -> Backend:
+        """The services; built from the environment when first asked for.
+
+        :raises SettingsError: the environment has a setting that cannot be used.
+        """
+        if self._backend is None:
+            from ojs_aws.bootstrap import aws_clients, build_backend  # noqa: PLC0415 - botocore
+
+            self._backend = build_backend(Settings.from_env(os.environ), aws_clients())
+        return self._backend
+
+    def bind(self, backend: Backend) -> None:
+        """Use these services from now on."""
+        self._backend = backend

@@ -1,0 +1,109 @@
+"""The states of a worker process and what leads from one to the next (worker protocol, 2)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Final
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerState(StrEnum):
+    """What a worker may do."""
+
+    RUNNING = "running"
+    QUIET = "quiet"
+    TERMINATE = "terminate"
+
+
+_NEXT: Final = {
+    WorkerState.RUNNING: frozenset({WorkerState.QUIET, WorkerState.TERMINATE}),
+    WorkerState.QUIET: frozenset({WorkerState.RUNNING, WorkerState.TERMINATE}),
+    WorkerState.TERMINATE: frozenset[WorkerState](),
+}
+
+
+class Lifecycle:
+    """The state of one worker. Belongs to one event loop; signals arrive through that loop too."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Start in ``running``.
+
+        :param monotonic: seconds on a clock that never goes back.
+        """
+        self.state = WorkerState.RUNNING
+        self.is_forced = False
+        self._monotonic = monotonic
+        self._entered_at = monotonic()
+        self._changed = asyncio.Event()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether jobs may be fetched."""
+        return self.state is WorkerState.RUNNING
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the worker is on its way out."""
+        return self.state is WorkerState.TERMINATE
+
+    @property
+    def for_s(self) -> float:
+        """Seconds since the state was entered."""
+        return self._monotonic() - self._entered_at
+
+    def quiet(self, reason: str) -> None:
+        """Stop fetching, go on executing (SIGTSTP, or the server's directive)."""
+        self._move(WorkerState.QUIET, reason)
+
+    def resume(self, reason: str) -> None:
+        """Fetch again after ``quiet`` (SIGCONT); ignored once the worker terminates."""
+        self._move(WorkerState.RUNNING, reason)
+
+    def terminate(self, reason: str) -> None:
+        """Stop fetching and end within the grace period; a second time: end now."""
+        if self.is_ending:
+            self.force(reason)
+        self._move(WorkerState.TERMINATE, reason)
+
+    def force(self, reason: str) -> None:
+        """End now: what is still executing is abandoned."""
+        if not self.is_forced:
+            _log.warning("Ending at once, jobs are abandoned: %s", reason)
+            self.is_forced = True
+            self._tell()
+
+    def obey(self, directive: str) -> None:
+        """Follow the directive of a heartbeat's answer.
+
+        ``running`` never wakes a quiet worker: only SIGCONT does (worker protocol, section 2.3).
+        """
+        if directive == WorkerState.QUIET:
+            self.quiet("the server says so")
+        elif directive == WorkerState.TERMINATE and not self.is_ending:
+            self.terminate("the server says so")
+
+    def changed(self) -> Awaitable[object]:
+        """What waits for the next change, counted from this call."""
+        return self._changed.wait()
+
+    async def forced(self) -> None:
+        """Wait until the worker is to end at once."""
+        while not self.is_forced:
+            await self.changed()
+
+    def _move(self, state: WorkerState, reason: str) -> None:
+        if state in _NEXT[self.state]:
+            _log.info("Worker is %s now: %s", state, reason)
+            self.state = state
+            self._entered_at = self._monotonic()
+            self._tell()
+
+    def _tell(self) -> None:
+        """Wake everybody who waits for this change, and nobody who waits for the next."""
+        told, self._changed = self._changed, asyncio.Event()
+        told.set()

@@ -1,0 +1,106 @@
+"""A worker's jobs over the HTTP binding, section 10."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.http import jobs_of
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
+from ojs_aws.worker.reservations import Pulse
+
+_CANCELLED: Final = ("cancelled", "jobs_cancelled")
+_LOST: Final = ("lost", "jobs_lost")
+
+
+class HttpJobSource:
+    """Fetches, acknowledges, fails and extends jobs over HTTP(S)."""
+
+    def __init__(
+        self,
+        connection: HttpConnection,
+        worker_id: str,
+        *,
+        visibility_timeout_ms: int | None = None,
+        about: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """Act for one worker.
+
+        :param visibility_timeout_ms: reservation length for jobs that have none of their own.
+        :param about: what each heartbeat tells of the worker (queues, concurrency, labels ...).
+        """
+        self._connection = connection
+        self._worker_id = worker_id
+        self._terms: dict[str, JsonValue] = {"worker_id": worker_id}
+        if visibility_timeout_ms is not None:
+            self._terms["visibility_timeout_ms"] = visibility_timeout_ms
+        self._about = {"hostname": platform.node(), "pid": os.getpid(), **(about or {})}
+
+    async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
+        """POST /workers/fetch. Never sent twice: a claim whose answer is lost comes back."""
+        body = encode({**self._terms, "queues": list(queues), "count": count})
+        answer = await self._connection.request("POST", "/workers/fetch", body, repeatable=False)
+        return jobs_of(answer.members)
+
+    async def ack(self, job_id: str, result: RawJson | None) -> None:
+        """POST /workers/ack; a resend that finds the job completed is a success."""
+        members = {"job_id": encode(job_id), "worker_id": encode(self._worker_id)}
+        if result is not None:
+            members["result"] = result
+        await self._report("/workers/ack", assemble(members), frozenset({"completed"}))
+
+    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+        """POST /workers/nack; a resend that finds the failure recorded is a success."""
+        body = encode({"job_id": job_id, "worker_id": self._worker_id, "error": error})
+        done = frozenset({"retryable", "discarded", "available"})
+        await self._report("/workers/nack", body, done)
+
+    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
+        """POST /workers/heartbeat."""
+        ids: list[JsonValue] = list(job_ids)
+        body: dict[str, JsonValue] = {
+            **self._about,
+            **self._terms,
+            "state": state,
+            "active_jobs": ids,
+            "active_job_ids": ids,
+        }
+        answer = await self._connection.exchange("POST", "/workers/heartbeat", encode(body))
+        if isinstance(answer.error, ConflictError):  # none of the jobs is this worker's any more
+            return Pulse(lost=frozenset(job_ids))
+        if answer.error is not None:
+            raise answer.error
+        directive = answer.members.get("state")
+        return Pulse(
+            str(directive.value) if directive else "running",
+            _ids(answer.members, _CANCELLED),
+            _ids(answer.members, _LOST),
+        )
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+    async def _report(self, path: str, body: RawJson, done: frozenset[str]) -> None:
+        answer = await self._connection.exchange("POST", path, body)
+        is_repeated = isinstance(answer.error, ConflictError) and answer.sends > 1
+        if answer.error is None:
+            return
+        if not (is_repeated and answer.error.details.get("current_state") in done):
+            raise answer.error
+
+
+def _ids(members: Mapping[str, Member], names: Sequence[str]) -> frozenset[str]:
+    listed = [members[name].value for name in names if name in members]
+    return frozenset(
+        item
+        for value in listed
+        if isinstance(value, list)
+        for item in value
+        if isinstance(item, str)
+    )

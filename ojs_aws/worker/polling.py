@@ -1,0 +1,275 @@
+"""A long-running worker that asks for its jobs (core, section 10; worker protocol)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.ids import UuidV7
+from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.worker.active import ActiveJob, ActiveJobs
+from ojs_aws.worker.base import BaseWorker
+from ojs_aws.worker.contexts import context_of
+from ojs_aws.worker.executor import Executor, Failed
+from ojs_aws.worker.failure import shutdown_failure
+from ojs_aws.worker.heartbeats import Heartbeats
+from ojs_aws.worker.lifecycle import Lifecycle
+from ojs_aws.worker.over_http import HttpJobSource
+from ojs_aws.worker.polls import Polls
+from ojs_aws.worker.registry import HandlerRegistry
+from ojs_aws.worker.reporting import Reporter
+from ojs_aws.worker.reservations import JobSource
+from ojs_aws.worker.signals import signals_to
+
+BEATS_PER_RESERVATION: Final = 4
+MAX_FETCH: Final = 100
+LAST_WORDS_S: Final = 3.0
+"""How long the backend is told of abandoned jobs after the grace period, in seconds."""
+
+_log = logging.getLogger(__name__)
+
+
+class Worker(BaseWorker):
+    """Fetches jobs over HTTPS and executes them, several at once.
+
+    It beats every ``heartbeat_s`` seconds and obeys the directives it is answered. SIGTERM and
+    SIGINT end it within the grace period (a second one at once), SIGTSTP quiets it and SIGCONT
+    wakes it again.
+
+    Example::
+
+        worker = Worker("https://jobs.example.com", queues=["email"], concurrency=10)
+
+        @worker.handler("email.send")
+        def send(ctx: JobContext, to: str, template: str) -> None: ...
+
+        worker.run()
+    """
+
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        url: str | None = None,
+        *,
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        concurrency: int = 10,
+        headers: Mapping[str, str] | None = None,
+        middleware: ExecutionChain | Iterable[object] | None = None,
+        registry: HandlerRegistry | None = None,
+        heartbeat_s: float = 15.0,
+        grace_s: float = 25.0,
+        visibility_timeout_s: float | None = None,
+        polls: Polls | None = None,
+        labels: Sequence[str] = (),
+        worker_id: str | None = None,
+        source: JobSource | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        """Describe the worker; nothing is opened yet.
+
+        :param url: of the OJS server.
+        :param queues: emptied strictly from left to right.
+        :param concurrency: jobs executed at the same time at most.
+        :param headers: sent with every request (Authorization, for one).
+        :param registry: handlers of another worker, to serve them here too.
+        :param heartbeat_s: seconds between heartbeats.
+        :param grace_s: seconds that jobs get to finish when the worker ends.
+        :param visibility_timeout_s: reservation of jobs that have none of their own; default: four
+            heartbeats, so that the jobs of a worker that died come back within a minute.
+        :param polls: how often an idle worker asks.
+        :param worker_id: unique to this process; default: a new one.
+        :param source: another way to jobs than HTTP; excludes ``url``.
+        :raises ValueError: no usable URL, queue or number.
+        """
+        super().__init__(queues=queues, middleware=middleware, registry=registry)
+        if (url is None) == (source is None):
+            raise ValueError("a worker needs the URL of a server or a source, and not both")
+        if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
+            raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
+        self.concurrency = concurrency
+        self.grace_s = grace_s
+        self.worker_id = worker_id or f"worker_{UuidV7().job_id()}"
+        self._heartbeat_s = heartbeat_s
+        self._polls = polls or Polls()
+        self._timer = timer or SystemTimer()
+        visibility_s = visibility_timeout_s or heartbeat_s * BEATS_PER_RESERVATION
+        tags: list[JsonValue] = list(labels)
+        names: list[JsonValue] = list(self.queues)
+        self._source: JobSource = source or HttpJobSource(
+            HttpConnection(url or "", headers=headers, timer=self._timer),
+            self.worker_id,
+            visibility_timeout_ms=round(visibility_s * 1000),
+            about={"queues": names, "concurrency": concurrency, "labels": tags},
+        )
+        self.lifecycle = Lifecycle(self._timer.monotonic)
+        self._active = ActiveJobs()
+        self._work: set[asyncio.Task[None]] = set()
+        self._woken = asyncio.Event()
+
+    @property
+    def active_jobs(self) -> int:
+        """How many jobs are in the worker's hands."""
+        return len(self._active)
+
+    def run(self) -> None:
+        """Work until a signal or the server ends it. Blocks; handles the signals."""
+
+        async def main() -> None:
+            with signals_to(self.lifecycle):
+                await self.serve()
+
+        asyncio.run(main())
+
+    async def serve(self) -> None:
+        """Work until the lifecycle ends: fetch and execute, then drain. Handles no signals.
+
+        May be called once.
+
+        :raises RuntimeError: no handler is registered.
+        """
+        if not self.registry:
+            raise RuntimeError("the worker has no handlers: register one with @worker.handler")
+        executor = self.freeze()
+        beats = Heartbeats(self._source, self._active, self._heartbeat_s, self.lifecycle.obey)
+        beating = asyncio.ensure_future(self._beat_on(beats))
+        _log.info("Worker %s serves %s", self.worker_id, ", ".join(self.queues))
+        try:
+            await self._fetch_on(executor)
+            await self._drain()
+        finally:
+            beating.cancel()
+            for work in self._work:
+                work.cancel()
+            await asyncio.gather(beating, *self._work, return_exceptions=True)
+            if not self.lifecycle.is_forced:
+                await self._within(LAST_WORDS_S, beats.beat(self.lifecycle.state))
+            await self._source.close()
+
+    # ------------------------------------------------------------------ fetching
+    async def _fetch_on(self, executor: Executor) -> None:
+        """Fetch while the state allows it and there is room."""
+        polls = self._polls.start(self._timer)
+        while not self.lifecycle.is_ending:
+            if not self.lifecycle.is_running:
+                await self.lifecycle.changed()
+                continue
+            room = self.concurrency - len(self._active)
+            if room <= 0:
+                await self._first_of(self._active.one_left(), self.lifecycle.changed())
+                continue
+            jobs = await self._fetch(min(room, MAX_FETCH))
+            for job in jobs or ():
+                self._start(job, executor)
+            pause_s = polls.pause_s(found=bool(jobs), failed=jobs is None)
+            if pause_s and not self.lifecycle.is_ending:
+                await self._first_of(self._timer.sleep(pause_s), self.lifecycle.changed())
+
+    async def _fetch(self, count: int) -> list[Job] | None:
+        """Jobs, or None when the backend could not be asked.
+
+        The answer is waited for even when the worker is to end: it may bring jobs.
+        """
+        asked = asyncio.ensure_future(self._source.fetch(self.queues, count))
+        await self._first_of(asyncio.shield(asked), self.lifecycle.forced())
+        if not asked.done():
+            asked.cancel()
+            return None
+        try:
+            return asked.result()
+        except OjsError as problem:
+            _log.warning("Fetching failed: %s", problem)
+            return None
+
+    def _start(self, job: Job, executor: Executor) -> None:
+        active = ActiveJob(context_of(job, self._extend))
+        self._active.add(active)
+        self._woken.set()
+        work = asyncio.ensure_future(self._work_on(active, executor))
+        self._work.add(work)
+        work.add_done_callback(self._work.discard)
+
+    async def _work_on(self, active: ActiveJob, executor: Executor) -> None:
+        """Execute a job and report its outcome."""
+        try:
+            outcome = await active.execute(executor)
+            if outcome is not None:
+                await Reporter(self._timer).report(self._source, active.job, outcome)
+        except Exception:  # noqa: BLE001 - a bug must not end the worker; the job comes back
+            _log.exception("Job %s was abandoned", active.job.id)
+        finally:
+            self._active.remove(active)
+
+    async def _extend(self, job_id: str) -> bool:
+        """What a handler's own heartbeat does; False when the job is no longer to be executed."""
+        pulse = await self._source.heartbeat([job_id], self.lifecycle.state)
+        self.lifecycle.obey(pulse.directive)
+        return job_id not in pulse.cancelled | pulse.lost
+
+    # ------------------------------------------------------------------ heartbeats
+    async def _beat_on(self, beats: Heartbeats) -> None:
+        """Beat at once, at every change of state, and in between at the interval."""
+        due = 0.0
+        while True:
+            changed = asyncio.ensure_future(self.lifecycle.changed())
+            try:
+                if self._timer.monotonic() >= due:
+                    await beats.beat(self.lifecycle.state)
+                    due = self._timer.monotonic() + beats.next_in_s()
+                due = min(due, self._timer.monotonic() + beats.next_in_s())
+                self._woken.clear()
+                left_s = max(0.0, due - self._timer.monotonic())
+                await self._first_of(self._timer.sleep(left_s), changed, self._woken.wait())
+                if changed.done():
+                    due = self._timer.monotonic()
+            finally:
+                changed.cancel()
+
+    # ------------------------------------------------------------------ ending
+    async def _drain(self) -> None:
+        """Wait for the jobs, for the grace period at most; then let the backend have them."""
+        grace_s = max(0.0, self.grace_s - self.lifecycle.for_s)
+        if self._active:
+            _log.info("%d jobs have %g s to finish", len(self._active), grace_s)
+        await self._first_of(
+            self._active.empty(), self._timer.sleep(grace_s), self.lifecycle.forced()
+        )
+        left = [active for active in self._active if active.give_up("the worker shuts down")]
+        if left:
+            _log.warning("%d jobs were not finished and go back", len(left))
+        if not self.lifecycle.is_forced:
+            await self._within(LAST_WORDS_S, self._give_back(left))
+
+    async def _give_back(self, left: Sequence[ActiveJob]) -> None:
+        """Fail the jobs, so that they need not wait for the end of their reservations.
+
+        Outcomes that are being reported get the same time.
+        """
+
+        async def give_back(active: ActiveJob) -> None:
+            with suppress(OjsError):
+                await self._source.fail(active.job.id, Failed(shutdown_failure()).error)
+
+        await asyncio.gather(self._active.empty(), *(give_back(active) for active in left))
+
+    async def _within(self, seconds: float, work: Awaitable[object]) -> None:
+        """Give something a little time, and do not mind if it does not get done."""
+        task = asyncio.ensure_future(work)
+        await self._first_of(task, self._timer.sleep(seconds))
+        with suppress(Exception, asyncio.CancelledError):
+            await task
+
+    async def _first_of(self, *waits: Awaitable[object]) -> None:
+        """Wait for whichever is over first; the others are cancelled."""
+        tasks = {asyncio.ensure_future(wait) for wait in waits}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()

@@ -1,0 +1,168 @@
+"""The handlers of a worker, by job type."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.validation import check_type
+
+H = TypeVar("H", bound=Callable[..., object])
+
+_SHOWN: Final = 10
+
+
+class RegistrationError(ValueError):
+    """A handler cannot be registered; the message says which and why."""
+
+
+class NoHandlerError(LookupError):
+    """The worker has no handler for the type of a job."""
+
+
+class ArgumentsError(TypeError):
+    """The arguments of a job do not fit the parameters of its handler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A registered function.
+
+    :ivar is_async: whether calling it gives an awaitable; other functions run in a thread.
+    """
+
+    type: str
+    function: Callable[..., object]
+    is_async: bool
+    signature: inspect.Signature | None
+
+    def check(self, job: Job) -> None:
+        """Refuse arguments that the function cannot take.
+
+        :raises ArgumentsError: saying what it takes.
+        """
+        if self.signature is None:
+            return
+        try:
+            self.signature.bind(None, *job.args)
+        except TypeError as problem:
+            raise ArgumentsError(
+                f"The {len(job.args)} arguments of {job.type!r} do not fit its handler "
+                f"{_name(self.function)}{self.signature}: {problem}."
+            ) from None
+
+
+class HandlerRegistry:
+    """Maps job types to functions. Filled at import, frozen when the worker starts."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._handlers: dict[str, Handler] = {}
+        self._is_frozen = False
+
+    def handler(self, job_type: str) -> Callable[[H], H]:
+        """Register the decorated function, which stays as it is.
+
+        It is called with the :class:`~ojs_aws.JobContext` and then the job's arguments.
+
+        :raises RegistrationError: no valid type, no function, a second handler for the type, or
+            the worker has started.
+        """
+        if not isinstance(job_type, str):
+            raise RegistrationError('name the job type: @worker.handler("email.send")')
+
+        def register(function: H) -> H:
+            self.add(job_type, function)
+            return function
+
+        return register
+
+    def add(self, job_type: str, function: Callable[..., object]) -> None:
+        """Register a function without a decorator.
+
+        :raises RegistrationError: as for :meth:`handler`.
+        """
+        if self._is_frozen:
+            raise RegistrationError(f"{job_type!r} was registered after the worker had started")
+        if not callable(function):
+            raise RegistrationError(f"the handler of {job_type!r} is not callable")
+        try:
+            check_type(job_type)
+        except Exception as problem:
+            raise RegistrationError(str(problem)) from problem
+        taken = self._handlers.get(job_type)
+        if taken is not None:
+            raise RegistrationError(
+                f"{job_type!r} has a handler already: {_name(taken.function)} in "
+                f"{getattr(taken.function, '__module__', '?')}"
+            )
+        self._handlers[job_type] = Handler(
+            job_type, function, _is_async(function), _checked_signature(job_type, function)
+        )
+
+    def find(self, job_type: str) -> Handler:
+        """The handler of a type.
+
+        :raises NoHandlerError: naming the nearest type that has one.
+        """
+        found = self._handlers.get(job_type)
+        if found is not None:
+            return found
+        near = difflib.get_close_matches(job_type, self._handlers, n=1)
+        known = sorted(self._handlers)
+        shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
+        raise NoHandlerError(
+            f"No handler is registered for {job_type!r}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+            + f" Registered: {shown or 'none'}."
+        )
+
+    def freeze(self) -> None:
+        """Refuse further handlers; the worker is about to run them."""
+        self._is_frozen = True
+
+    def __contains__(self, job_type: object) -> bool:
+        """Whether the type has a handler."""
+        return job_type in self._handlers
+
+    def __iter__(self) -> Iterator[str]:
+        """The types that have a handler, in the order of registration."""
+        return iter(self._handlers)
+
+    def __len__(self) -> int:
+        """How many types have a handler."""
+        return len(self._handlers)
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _checked_signature(job_type: str, function: Callable[..., object]) -> inspect.Signature | None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C have none
+        return None
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    if not kinds & {
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    }:
+        raise RegistrationError(
+            f"the handler of {job_type!r} must take the JobContext first: "
+            f"def {_name(function)}(ctx: JobContext, ...)"
+        )
+    return signature
+
+
+def _name(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__qualname__", None) or repr(function))

@@ -1,0 +1,89 @@
+"""Telling the backend what came of a job."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from ojs_aws.client.connection import Resends
+from ojs_aws.client.timer import Timer
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendError,
+    ConflictError,
+    InvalidRequestError,
+    JsonValue,
+    NotFoundError,
+    OjsError,
+    RateLimitedError,
+)
+from ojs_aws.worker.executor import Failed, Outcome, Succeeded
+from ojs_aws.worker.reservations import Reservations
+
+PATIENCE: Final = Resends(limit=5, first_delay_s=0.5, max_delay_s=8.0)
+"""A report is worth more than a request: the work is done. About a quarter of a minute in all."""
+
+_log = logging.getLogger(__name__)
+
+
+class Reported(Enum):
+    """How a report ended."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Reports outcomes, again while the backend cannot be reached."""
+
+    timer: Timer
+    patience: Resends = PATIENCE
+
+    async def report(self, held: Reservations, job: Job, outcome: Outcome) -> Reported:
+        """Acknowledge or fail a job.
+
+        :returns: REFUSED when the job is not this worker's any more; UNKNOWN when the backend
+            could not be reached, and then the job comes back by itself.
+        """
+        resend = 0
+        while True:
+            try:
+                await self._send(held, job, outcome)
+            except (ConflictError, NotFoundError) as refusal:
+                _log.warning("The outcome of job %s no longer counts: %s", job.id, refusal)
+                return Reported.REFUSED
+            except (BackendError, RateLimitedError) as problem:
+                resend += 1
+                if resend > self.patience.limit:
+                    _log.exception("The outcome of job %s could not be reported", job.id)
+                    return Reported.UNKNOWN
+                _log.warning("Reporting job %s again: %s", job.id, problem)
+                await self.timer.sleep(self.patience.delay_s(resend, self.timer.chance()))
+            except OjsError as problem:
+                if isinstance(outcome, Failed):
+                    _log.exception("The failure of job %s was not accepted", job.id)
+                    return Reported.UNKNOWN
+                outcome = Failed(_unacceptable(problem))
+            else:
+                return Reported.ACCEPTED
+
+    async def _send(self, held: Reservations, job: Job, outcome: Outcome) -> None:
+        if isinstance(outcome, Succeeded):
+            await held.ack(job.id, outcome.result)
+        else:
+            await held.fail(job.id, outcome.error)
+
+
+def _unacceptable(problem: OjsError) -> dict[str, JsonValue]:
+    """The failure of a job whose result the backend refuses (too large, too deep)."""
+    kind = "ResultRefused" if isinstance(problem, InvalidRequestError) else type(problem).__name__
+    return {
+        "type": kind,
+        "code": "handler_error",
+        "message": f"The result was refused: {problem.message}",
+        "details": problem.details,
+    }

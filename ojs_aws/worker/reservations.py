@@ -1,0 +1,52 @@
+"""What a worker needs of the backend, whichever way it reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import RawJson
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The answer to a heartbeat.
+
+    :ivar directive: ``running``, ``quiet`` or ``terminate``.
+    :ivar cancelled: jobs to stop executing, because they were cancelled.
+    :ivar lost: jobs that are no longer this worker's.
+    """
+
+    directive: str = "running"
+    cancelled: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+
+
+class Reservations(Protocol):
+    """The jobs that one worker holds.
+
+    Each method raises ConflictError when a job is not, or no longer, this worker's, and
+    BackendError when it is unknown whether it took effect; all of them may be repeated.
+    """
+
+    async def ack(self, job_id: str, result: RawJson | None) -> None:
+        """Report success."""
+
+    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+        """Report failure; the backend decides what follows."""
+
+    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
+        """Say that the worker lives, and extend the reservations of these jobs (at most 100)."""
+
+
+class JobSource(Reservations, Protocol):
+    """Reservations that a worker asks for itself."""
+
+    async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
+        """Claim up to ``count`` jobs, queues strictly from left to right; may give none."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

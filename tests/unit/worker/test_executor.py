@@ -1,0 +1,190 @@
+"""The execution of one job: handler, chain, result, failure, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.contexts import context_of
+from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded
+from ojs_aws.worker.registry import HandlerRegistry
+from tests.unit.worker.doubles import job, until
+
+
+async def stays(_: str) -> bool:
+    return True
+
+
+async def execute(
+    function: Callable[..., Any], executed: Job | None = None, middleware: Any = ()
+) -> Outcome:
+    registry = HandlerRegistry()
+    registry.add("a.b", function)
+    chain = ExecutionChain(middleware)
+    chain.freeze()
+    return await Executor(registry, chain).execute(context_of(executed or job(), stays))
+
+
+def error(outcome: Outcome) -> dict[str, Any]:
+    assert isinstance(outcome, Failed)
+    return outcome.error
+
+
+async def test_a_handler_gets_the_context_and_then_the_arguments() -> None:
+    """MW-EXE-011..013: job, attempt and queue are on the context."""
+    seen: list[Any] = []
+
+    async def handle(ctx: JobContext, *args: Any) -> dict[str, int]:
+        seen.extend([ctx.job.type, ctx.attempt, ctx.queue, *args])
+        return {"n": 1}
+
+    outcome = await execute(handle, job(1, "a.b", "x", {"y": 2}, queue="email"))
+    assert outcome == Succeeded('{"n":1}')  # type: ignore[arg-type]
+    assert seen == ["a.b", 1, "email", "x", {"y": 2}]
+
+
+async def test_a_synchronous_handler_runs_in_another_thread() -> None:
+    """With the caller's context variables, and without holding up the loop."""
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("v", default="")
+    variable.set("here")
+
+    def handle(ctx: JobContext) -> list[Any]:
+        return [threading.current_thread() is threading.main_thread(), variable.get()]
+
+    assert await execute(handle) == Succeeded('[false,"here"]')  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("set_", "returned", "result"),
+    [(None, None, None), (1, None, "1"), (1, 2, "2"), (None, False, "false"), (None, [], "[]")],
+)
+async def test_the_return_value_comes_before_set_result(
+    set_: Any, returned: Any, result: str | None
+) -> None:
+    """MW-EXE-016: ``set_result`` counts when the handler returns None."""
+
+    async def handle(ctx: JobContext) -> Any:
+        ctx.set_result(set_)
+        return returned
+
+    assert await execute(handle) == Succeeded(result)  # type: ignore[arg-type]
+
+
+async def test_a_result_that_is_not_json_fails_the_job() -> None:
+    """Loudly, and not as an empty result."""
+
+    async def handle(ctx: JobContext) -> Any:
+        return {1, 2}
+
+    failure = error(await execute(handle))
+    assert failure["type"] == "ResultError"
+    assert "set" in failure["message"]
+
+
+async def test_an_exception_fails_the_job() -> None:
+    """The chain's frames are left out of its backtrace."""
+
+    def handle(ctx: JobContext) -> None:
+        raise LookupError("nobody")
+
+    failure = error(await execute(handle))
+    assert (failure["type"], failure["message"]) == ("LookupError", "nobody")
+    assert all("ojs_aws" not in frame for frame in failure["backtrace"])
+    assert "test_executor.py" in failure["backtrace"][0]
+
+
+@pytest.mark.parametrize("problem", [SystemExit(3), StopIteration("x")])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_not_even_an_exit_of_a_handler_ends_the_worker(
+    problem: BaseException, is_async: bool
+) -> None:
+    """It fails its job, like anything a handler raises."""
+
+    def plain(ctx: JobContext) -> None:
+        raise problem
+
+    async def coroutine(ctx: JobContext) -> None:
+        raise problem
+
+    assert error(await execute(coroutine if is_async else plain))
+
+
+async def test_an_unknown_type_fails_without_retry() -> None:
+    """The worker has no handler for it."""
+
+    async def handle(ctx: JobContext) -> None: ...
+
+    failure = error(await execute(handle, job(1, "a.c")))
+    assert failure["type"] == "NoHandlerRegistered"
+    assert failure["retryable"] is False
+
+
+async def test_middleware_wraps_the_handler() -> None:
+    """MW-EXE-002, MW-EXE-007: and may replace its result."""
+    order: list[str] = []
+
+    async def outer(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        order.append("in")
+        result = await call_next()
+        order.append("out")
+        return {"wrapped": result}
+
+    async def handle(ctx: JobContext) -> int:
+        order.append("handler")
+        return 1
+
+    assert await execute(handle, middleware=[outer]) == Succeeded('{"wrapped":1}')  # type: ignore[arg-type]
+    assert order == ["in", "handler", "out"]
+
+
+async def test_a_handler_sees_arguments_as_the_middleware_left_them() -> None:
+    """Which is how decryption works."""
+
+    async def decrypt(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        ctx.job.args[:] = ["plain"]
+        return await call_next()
+
+    async def handle(ctx: JobContext, text: str) -> str:
+        return text
+
+    assert await execute(handle, job(1, "a.b", "cipher"), [decrypt]) == Succeeded('"plain"')  # type: ignore[arg-type]
+
+
+async def test_cancelling_interrupts_a_synchronous_handler() -> None:
+    """At its next Python instruction, even where it catches Exception; its finally blocks run."""
+    started, ended = threading.Event(), threading.Event()
+
+    def handle(ctx: JobContext) -> None:
+        started.set()
+        try:
+            while True:
+                with contextlib.suppress(Exception):
+                    time.sleep(0.001)
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(execute(handle))
+    await until(started.is_set)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(ended.is_set)
+
+
+async def test_a_cancelled_error_of_the_handler_s_own_is_a_failure() -> None:
+    """Only the worker's cancelling abandons a job."""
+
+    async def handle(ctx: JobContext) -> None:
+        raise asyncio.CancelledError("something inside was cancelled")
+
+    assert error(await execute(handle))["type"] == "CancelledError"

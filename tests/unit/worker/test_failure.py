@@ -1,0 +1,116 @@
+"""The error object of a failed job (core, section 8; ojs-retry, section 7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ojs_aws.worker import DeadLetterError, DiscardError, JobError, PermanentError, RetryError
+from ojs_aws.worker.failure import failure_of
+from ojs_aws.worker.registry import NoHandlerError
+
+
+def throw(problem: BaseException) -> None:
+    raise problem
+
+
+def raised(problem: BaseException) -> BaseException:
+    try:
+        throw(problem)
+    except BaseException as caught:  # noqa: BLE001
+        return caught
+
+
+def test_an_exception_gives_type_message_code_and_backtrace() -> None:
+    """Type is the class; the innermost frame comes first."""
+    failure = failure_of(raised(ValueError("no such user")))
+    assert failure["type"] == "ValueError"
+    assert failure["message"] == "no such user"
+    assert failure["code"] == "handler_error"
+    frames = failure["backtrace"]
+    assert isinstance(frames, list)
+    assert "test_failure.py" in str(frames[0])
+    assert "in throw" in str(frames[0])
+    assert "retryable" not in failure
+
+
+def test_the_message_is_never_empty() -> None:
+    """The specification demands one; the class stands in."""
+    assert failure_of(raised(KeyError()))["message"] == "KeyError"
+
+    class BrokenError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert failure_of(raised(BrokenError()))["message"] == "BrokenError"
+
+
+def test_a_timeout_has_its_own_code() -> None:
+    """Binding, table 16.3."""
+    assert failure_of(raised(TimeoutError("30 s")))["code"] == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (RetryError, "RETRY"),
+        (DiscardError, "DISCARD"),
+        (DeadLetterError, "DEAD_LETTER"),
+        (PermanentError, "FAIL"),
+        (JobError, "handler_error"),
+    ],
+)
+def test_a_handler_may_say_what_is_to_follow(kind: type[JobError], code: str) -> None:
+    """ojs-retry, section 7.1: the response codes; type and details as given."""
+    failure = failure_of(raised(kind("declined", type="payment.declined", details={"card": 1})))
+    assert failure["code"] == code
+    assert failure["type"] == "payment.declined"
+    assert failure["details"] == {"card": 1}
+
+
+def test_a_handler_may_say_that_retrying_is_useless() -> None:
+    """Which leaves the rest to the policy."""
+    assert failure_of(raised(JobError("x", retryable=False)))["retryable"] is False
+
+
+def test_an_unknown_type_is_not_retried() -> None:
+    """Error catalogue, OJS-3010."""
+    failure = failure_of(raised(NoHandlerError("no handler")))
+    assert failure["type"] == "NoHandlerRegistered"
+    assert failure["retryable"] is False
+
+
+def test_the_origin_of_a_middleware_s_error_is_told() -> None:
+    """MW-EXE-020."""
+    assert failure_of(raised(ValueError("x")), "middleware:tx")["details"] == {
+        "origin": "middleware:tx"
+    }
+
+
+def test_the_backtrace_is_bounded() -> None:
+    """At most 50 frames and 10,000 characters, the innermost kept."""
+
+    def deep(n: int) -> None:
+        if n == 0:
+            raise ValueError("bottom")
+        deep(n - 1)
+
+    with pytest.raises(ValueError, match="bottom") as caught:
+        deep(200)
+    frames = failure_of(caught.value)["backtrace"]
+    assert isinstance(frames, list)
+    assert len(frames) <= 50
+    assert sum(len(str(frame)) for frame in frames) <= 10_000
+    assert "raise ValueError" in str(frames[0])
+
+
+def test_causes_are_told() -> None:
+    """What was behind the error is often what matters."""
+    try:
+        try:
+            throw(KeyError("inner"))
+        except KeyError as inner:
+            raise ValueError("outer") from inner
+    except ValueError as outer:
+        frames = failure_of(outer)["backtrace"]
+    assert isinstance(frames, list)
+    assert any("caused by KeyError" in str(frame) for frame in frames)

@@ -1,0 +1,363 @@
+"""The Lambda worker: a batch of messages in, jobs executed, a partial batch response out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+
+from ojs_aws.adapters.sqs.codec import encode_message
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.services.backend import Backend
+from ojs_aws.worker import DiscardError, LambdaWorker
+from tests.simulation.world import World
+
+
+@dataclass
+class Context:
+    """Lambda's context, with as much time as the test wants."""
+
+    seconds: float = 60.0
+    aws_request_id: str = "r-1"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return round(self.seconds * 1000)
+
+
+class Locked:
+    """A port of the model, one call at a time: the worker calls from several threads."""
+
+    def __init__(self, port: object) -> None:
+        self._port, self._lock = port, threading.RLock()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._port, name)
+
+        def call(*args: Any, **given: Any) -> Any:
+            with self._lock:
+                return method(*args, **given)
+
+        return call
+
+
+class Bench:
+    """A worker over the model, and the event source mapping in front of it."""
+
+    def __init__(self, queue: str = "default") -> None:
+        self.world = World()
+        ports = self.world.backend.ports
+        self.backend = Backend(
+            self.world.settings,
+            replace(
+                ports,
+                store=cast("Any", Locked(ports.store)),
+                messages=cast("Any", Locked(ports.messages)),
+            ),
+        )
+        self.queue = queue
+        self.worker = LambdaWorker(
+            queues=[queue], middleware=[], backend=self.backend, margin_s=0.2
+        )
+
+    def push(self, job_type: str, *args: Any, **given: Any) -> str:
+        pushed = self.backend.push(Job(job_type, list(args), queue=self.queue, **given))
+        assert pushed.record is not None
+        return pushed.record.id
+
+    def records(self, limit: int = 10) -> list[dict[str, Any]]:
+        sqs_name = f"ojs-{self.queue.replace('.', '_')}"
+        return [
+            {
+                "messageId": f"m-{received.message.job_id}",
+                "receiptHandle": received.handle,
+                "body": encode_message(received.message),
+                "attributes": {"ApproximateReceiveCount": str(received.receive_count)},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": f"arn:aws:sqs:eu-west-1:1:{sqs_name}",
+            }
+            for received in self.world.messages.receive(self.queue, limit, 120)
+        ]
+
+    def invoke(
+        self, records: Sequence[dict[str, Any]] | None = None, context: Context | None = None
+    ) -> set[str]:
+        """Invoke, and do what the mapping does with the answer: delete what is not to come back."""
+        given = self.records() if records is None else records
+        answer = self.worker.lambda_handler({"Records": list(given)}, context or Context())
+        kept = {item["itemIdentifier"] for item in answer["batchItemFailures"]}
+        done = [one["receiptHandle"] for one in given if one["messageId"] not in kept]
+        self.world.messages.delete(self.queue, done)
+        return kept
+
+    def job(self, job_id: str) -> JobRecord:
+        return self.backend.info(job_id)
+
+    def left(self) -> int:
+        """Messages that are still there."""
+        return len(self.world.messages.queues.get(self.queue, {}))
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.worker._loop.close()
+
+
+def test_jobs_are_executed_and_acknowledged_in_the_store(bench: Bench) -> None:
+    """Result stored, nothing to come back, no message left."""
+
+    @bench.worker.handler("a.add")
+    async def add(ctx: JobContext, a: int, b: int) -> int:
+        return a + b
+
+    ids = [bench.push("a.add", n, 1) for n in range(3)]
+    assert bench.invoke() == set()
+    assert [bench.job(job_id).state for job_id in ids] == [JobState.COMPLETED] * 3
+    assert [bench.job(job_id).result for job_id in ids] == [
+        RawJson("1"),
+        RawJson("2"),
+        RawJson("3"),
+    ]
+    assert bench.left() == 0
+
+
+def test_jobs_of_a_batch_run_at_the_same_time(bench: Bench) -> None:
+    """Asynchronous and synchronous ones: each waits until all have begun."""
+    barrier, together = threading.Barrier(4, timeout=5), []
+
+    @bench.worker.handler("a.sync")
+    def wait(ctx: JobContext) -> None:
+        together.append(barrier.wait())
+
+    @bench.worker.handler("a.async")
+    async def wait_async(ctx: JobContext) -> None:
+        together.append(await asyncio.to_thread(barrier.wait))
+
+    for name in ("a.sync", "a.async", "a.sync", "a.async"):
+        bench.push(name)
+    assert bench.invoke() == set()
+    assert len(together) == 4
+
+
+def test_a_failure_is_retried_by_a_message_of_its_own(bench: Bench) -> None:
+    """The retry policy decides, not SQS: the delivered message is done with."""
+    attempts = []
+
+    @bench.worker.handler("a.flaky")
+    def flaky(ctx: JobContext) -> str:
+        attempts.append(ctx.attempt)
+        if ctx.attempt == 1:
+            raise ConnectionError("reset")
+        return "ok"
+
+    job_id = bench.push("a.flaky", retry={"initial_interval": "PT5S", "jitter": False})
+    assert bench.invoke() == set()
+    failed = bench.job(job_id)
+    assert failed.state is JobState.RETRYABLE
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("ConnectionError", "reset")
+    assert bench.left() == 1
+    assert bench.records() == []
+    bench.world.clock.advance(s=5)
+    assert bench.invoke() == set()
+    assert bench.job(job_id).state is JobState.COMPLETED
+    assert attempts == [1, 2]
+
+
+def test_a_handler_may_discard_its_job(bench: Bench) -> None:
+    """ojs-retry, section 7: DISCARD outweighs the policy."""
+
+    @bench.worker.handler("a.b")
+    def discard(ctx: JobContext) -> None:
+        raise DiscardError("card stolen", type="payment.stolen")
+
+    job_id = bench.push("a.b")
+    assert bench.invoke() == set()
+    job = bench.job(job_id)
+    assert job.state is JobState.DISCARDED
+    assert job.error is not None
+    assert job.error.type == "payment.stolen"
+
+
+def test_an_unknown_type_is_discarded_with_a_hint(bench: Bench) -> None:
+    """No number of retries makes a handler appear; the message names the nearest type."""
+    bench.worker.handler("email.send")(lambda ctx: None)
+    job_id = bench.push("email.sent")
+    bench.invoke()
+    job = bench.job(job_id)
+    assert job.state is JobState.DISCARDED
+    assert job.error is not None
+    assert "email.send" in job.error.message
+
+
+def test_a_job_that_outlives_the_invocation_comes_back(bench: Bench) -> None:
+    """Given up before the time is over, neither acknowledged nor failed, and executed again."""
+    ended = threading.Event()
+
+    @bench.worker.handler("a.slow")
+    def slow(ctx: JobContext) -> str:
+        if ctx.attempt > 1:
+            return "second"
+        try:
+            while True:
+                time.sleep(0.005)
+        finally:
+            ended.set()
+
+    @bench.worker.handler("a.fast")
+    async def fast(ctx: JobContext) -> None: ...
+
+    slow_id, fast_id = bench.push("a.slow"), bench.push("a.fast")
+    began = time.monotonic()
+    kept = bench.invoke(context=Context(seconds=0.6))
+    assert time.monotonic() - began < 0.6
+    assert len(kept) == 1
+    assert ended.wait(2)
+    assert bench.job(fast_id).state is JobState.COMPLETED
+    assert bench.job(slow_id).state is JobState.ACTIVE
+    assert bench.records() == []
+    bench.world.clock.advance(s=6)
+    assert bench.invoke() == set()
+    assert bench.job(slow_id).result == RawJson('"second"')
+
+
+def test_a_job_whose_handler_ignores_the_end_does_not_hold_up_the_answer(bench: Bench) -> None:
+    """Python cannot interrupt a call of the system; the answer comes in time all the same."""
+    release = threading.Event()
+
+    @bench.worker.handler("a.stuck")
+    def stuck(ctx: JobContext) -> None:
+        release.wait(5)
+
+    bench.push("a.stuck")
+    began = time.monotonic()
+    assert len(bench.invoke(context=Context(seconds=0.5))) == 1
+    assert time.monotonic() - began < 0.6
+    release.set()
+
+
+def test_what_cannot_be_read_comes_back_until_the_dead_letter_queue_has_it(bench: Bench) -> None:
+    """A body that is not ours, a queue that is not served; the others are executed."""
+
+    @bench.worker.handler("a.b")
+    async def handle(ctx: JobContext) -> None: ...
+
+    job_id = bench.push("a.b")
+    good = bench.records()
+    bad = {**good[0], "messageId": "bad", "body": '{"type": "a.b"}'}
+    foreign = {**good[0], "messageId": "foreign", "eventSourceARN": "arn:aws:sqs:r:1:other"}
+    assert bench.invoke([bad, *good, foreign]) == {"bad", "foreign"}
+    assert bench.job(job_id).state is JobState.COMPLETED
+
+
+def test_a_message_that_permits_nothing_is_done_with(bench: Bench) -> None:
+    """The job was cancelled meanwhile: no handler runs, no message stays."""
+    ran = []
+    bench.worker.handler("a.b")(lambda ctx: ran.append(1))
+    job_id = bench.push("a.b")
+    records = bench.records()
+    bench.backend.cancel(job_id)
+    assert bench.invoke(records) == set()
+    assert ran == []
+    assert bench.left() == 0
+
+
+def test_a_repeated_message_does_not_run_a_job_twice(bench: Bench) -> None:
+    """SQS delivers at least once; the claim decides."""
+    ran = []
+    bench.worker.handler("a.b")(lambda ctx: ran.append(ctx.job.id))
+    bench.push("a.b")
+    records = bench.records()
+    again = {**records[0], "messageId": "again"}
+    bench.invoke([*records, again])
+    assert len(ran) == 1
+
+
+def test_a_job_cancelled_during_its_execution_keeps_its_state(bench: Bench) -> None:
+    """The acknowledgement is refused."""
+
+    @bench.worker.handler("a.b")
+    def handle(ctx: JobContext) -> None:
+        bench.backend.cancel(ctx.job.id)
+
+    job_id = bench.push("a.b")
+    bench.invoke()
+    assert bench.job(job_id).state is JobState.CANCELLED
+
+
+def test_a_handler_may_extend_its_reservation(bench: Bench) -> None:
+    """MW-EXE-015: ``await ctx.heartbeat()`` inside a Lambda function."""
+    seen = []
+
+    @bench.worker.handler("a.b")
+    async def handle(ctx: JobContext) -> None:
+        before = bench.job(ctx.job.id).reservation
+        bench.world.clock.advance(s=10)
+        await ctx.heartbeat()
+        after = bench.job(ctx.job.id).reservation
+        assert before is not None
+        assert after is not None
+        seen.append(after.expires_at - before.expires_at)
+
+    bench.push("a.b")
+    bench.invoke()
+    assert seen == [10_000]
+
+
+def test_the_reservation_does_not_outlast_the_invocation_by_much(bench: Bench) -> None:
+    """So that what a dead function held comes back soon."""
+    lengths = []
+
+    @bench.worker.handler("a.b")
+    def handle(ctx: JobContext) -> None:
+        held = bench.job(ctx.job.id).reservation
+        assert held is not None
+        lengths.append(held.expires_at - bench.world.clock.at)
+
+    bench.push("a.b")
+    bench.invoke(context=Context(seconds=30))
+    assert lengths == [35_000]
+
+
+def test_queues_with_dots_are_recognised() -> None:
+    """SQS names cannot hold them."""
+    bench = Bench("mail.eu")
+    bench.worker.handler("a.b")(lambda ctx: ctx.queue)
+    job_id = bench.push("a.b")
+    assert bench.invoke() == set()
+    assert bench.job(job_id).result == RawJson('"mail.eu"')
+    bench.worker._loop.close()
+
+
+def test_invocations_may_overlap(bench: Bench) -> None:
+    """The local server runs several in one process; one loop serves them all."""
+    barrier = threading.Barrier(2, timeout=5)
+
+    @bench.worker.handler("a.b")
+    def handle(ctx: JobContext) -> None:
+        barrier.wait()
+
+    bench.push("a.b")
+    bench.push("a.b")
+    one, two = bench.records(1), bench.records(1)
+    other = threading.Thread(target=bench.invoke, args=(two,))
+    other.start()
+    bench.invoke(one)
+    other.join(5)
+    assert bench.left() == 0
+
+
+def test_another_event_is_refused(bench: Bench) -> None:
+    """A function that is connected wrongly says so."""
+    with pytest.raises(ValueError, match="no SQS event"):
+        bench.worker.lambda_handler(json.loads('{"version": "2.0"}'), Context())

@@ -1,0 +1,95 @@
+"""The worker's side of the HTTP binding, section 10."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from ojs_aws.domain.errors import BackendError, ConflictError
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.worker.over_http import HttpJobSource
+from tests.unit.client.doubles import JOB_ID, FakeServer, answer, error
+
+
+def source(server: FakeServer, **given: Any) -> HttpJobSource:
+    return HttpJobSource(server.connection(), "worker_1", **given)
+
+
+async def test_fetch_sends_the_terms_and_reads_the_jobs() -> None:
+    """Queues in order, count, worker id, and the reservation length."""
+    server = FakeServer()
+    server.script = [answer(200, {"jobs": [{"id": JOB_ID, "type": "a.b", "args": [1.5]}]})]
+    (job,) = await source(server, visibility_timeout_ms=60_000).fetch(["high", "low"], 3)
+    assert (job.id, job.args) == (JOB_ID, [1.5])
+    assert server.requests[0].url.path == "/ojs/v1/workers/fetch"
+    assert server.bodies()[0] == {
+        "queues": ["high", "low"],
+        "count": 3,
+        "worker_id": "worker_1",
+        "visibility_timeout_ms": 60_000,
+    }
+
+
+async def test_a_fetch_whose_answer_is_lost_is_not_repeated() -> None:
+    """Its claims come back by themselves; the next poll is a new request."""
+    server = FakeServer()
+    server.script = [httpx.ReadTimeout("lost")]
+    with pytest.raises(BackendError):
+        await source(server).fetch(["q"], 1)
+    assert len(server.requests) == 1
+
+
+async def test_ack_and_fail_name_the_worker() -> None:
+    """So that only the holder's word counts; the result is sent as it is."""
+    server = FakeServer()
+    server.script = [answer(200, {"state": "completed"}), answer(200, {"state": "retryable"})]
+    held = source(server)
+    await held.ack(JOB_ID, RawJson('{"n":1.50}'))
+    await held.fail(JOB_ID, {"type": "E", "message": "m"})
+    assert [request.url.path for request in server.requests] == [
+        "/ojs/v1/workers/ack",
+        "/ojs/v1/workers/nack",
+    ]
+    assert b'"result":{"n":1.50}' in server.requests[0].content
+    assert all(body["worker_id"] == "worker_1" for body in server.bodies())
+    assert server.bodies()[1]["error"] == {"type": "E", "message": "m"}
+
+
+@pytest.mark.parametrize(("verb", "state"), [("ack", "completed"), ("fail", "retryable")])
+async def test_a_report_whose_answer_was_lost_is_a_success(verb: str, state: str) -> None:
+    """The resend is refused because the first send counted."""
+    server = FakeServer()
+    taken = error(409, "conflict", details={"current_state": state})
+    server.script = [httpx.ReadTimeout("lost"), taken]
+    held = source(server)
+    await (held.ack(JOB_ID, None) if verb == "ack" else held.fail(JOB_ID, {"message": "m"}))
+
+
+async def test_a_refused_report_raises() -> None:
+    """The job is somebody else's."""
+    server = FakeServer()
+    server.script = [error(409, "conflict", details={"current_state": "active"})]
+    with pytest.raises(ConflictError):
+        await source(server).ack(JOB_ID, None)
+
+
+async def test_a_heartbeat_tells_and_is_told() -> None:
+    """State and active jobs out; directive, cancelled and lost jobs back."""
+    server = FakeServer()
+    told = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}
+    server.script = [answer(200, told)]
+    pulse = await source(server, about={"queues": ["q"]}).heartbeat(["c", "l"], "running")
+    assert (pulse.directive, pulse.cancelled, pulse.lost) == ("quiet", {"c"}, {"l"})
+    (body,) = server.bodies()
+    assert body["active_jobs"] == body["active_job_ids"] == ["c", "l"]
+    assert (body["worker_id"], body["state"], body["queues"]) == ("worker_1", "running", ["q"])
+    assert body["pid"] > 0
+
+
+async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
+    """The server refuses it as a whole."""
+    server = FakeServer()
+    server.script = [error(409, "conflict", details={"lost": ["l"]})]
+    assert (await source(server).heartbeat(["l"], "running")).lost == {"l"}
