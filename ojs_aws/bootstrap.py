@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ojs_aws.ports import Clock, EventLog, IdGenerator, WorkerRegistry
     from ojs_aws.services.fetch import Both
+    from ojs_aws.services.push import Enqueuing
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -158,6 +159,18 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
 
     lists = Lists(clients.dynamodb, settings.table)
     return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, _token)
+
+
+def enqueue_chain(path: str) -> Enqueuing:
+    """The backend's enqueue chain: the user's, or the default one.
+
+    :param path: ``module:attribute`` of an EnqueueChain; empty for the default chain.
+    :raises SettingsError: the path leads to no chain. A function that cannot run the middleware
+        it was given must not start.
+    """
+    from ojs_aws.middleware.backend import load_enqueue_chain  # noqa: PLC0415 - PUSH alone needs it
+
+    return load_enqueue_chain(path)
 
 
 def build_backend(

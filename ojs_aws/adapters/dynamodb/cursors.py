@@ -23,18 +23,23 @@ def decode_cursor(cursor: str, count: int) -> list[str]:
     :raises InvalidRequestError: it is none of ours.
     """
     try:
-        if len(cursor) > MAX_LENGTH:
-            raise ValueError("too long")
-        padded = cursor + "=" * (-len(cursor) % 4)
-        parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if not isinstance(parts, list) or len(parts) != count:
-            raise ValueError("other parts")
-        if not all(isinstance(part, str) and part for part in parts):
-            raise ValueError("other types")
+        if len(cursor) <= MAX_LENGTH:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            if _are_parts(parts, count):
+                return list(parts)
     except (ValueError, binascii.Error, RecursionError):
-        raise InvalidRequestError(
-            "The 'cursor' parameter is not one that this server gave out.",
-            details={"field": "cursor"},
-            hint="Pass next_cursor of the previous page as it is, or start without a cursor.",
-        ) from None
-    return parts
+        pass
+    raise InvalidRequestError(
+        "The 'cursor' parameter is not one that this server gave out.",
+        details={"field": "cursor"},
+        hint="Pass next_cursor of the previous page as it is, or start without a cursor.",
+    )
+
+
+def _are_parts(parts: object, count: int) -> bool:
+    return (
+        isinstance(parts, list)
+        and len(parts) == count
+        and all(isinstance(part, str) and part for part in parts)
+    )

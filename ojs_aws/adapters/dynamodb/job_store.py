@@ -17,10 +17,16 @@ from ojs_aws.adapters.dynamodb.codec import (
     reservation_values,
     to_item,
 )
+from ojs_aws.adapters.dynamodb.conditions import (
+    ConditionFailedError,
+    ItemsTakenError,
+    conditional,
+    taken_items,
+)
 from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string, unpacked
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -35,7 +41,6 @@ from ojs_aws.ports import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 _IS_NEW: Final = "attribute_not_exists(#pk)"
 
 
@@ -66,7 +71,7 @@ class DynamoJobStore:
             self.blobs.keep(job.id, placed, text)
         item[n.TOKEN] = string(self.token())
         try:
-            with _conditional("PutItem"):
+            with conditional("PutItem"):
                 self.client.put_item(
                     TableName=self.table,
                     Item=item,
@@ -74,7 +79,7 @@ class DynamoJobStore:
                     ExpressionAttributeNames={"#pk": n.PK},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except _ConditionFailedError as failed:
+        except ConditionFailedError as failed:
             if not failed.is_own(item):
                 raise AlreadyStoredError({0: from_item(failed.item)}) from None
 
@@ -111,11 +116,11 @@ class DynamoJobStore:
                 try:
                     self.client.transact_write_items(TransactItems=actions)
                 except ClientError as problem:
-                    taken = _taken(problem, len(items))
+                    taken = taken_items(problem, len(items))
                     if taken is None:
                         raise
-                    raise _TakenError(taken) from problem
-        except _TakenError as problem:
+                    raise ItemsTakenError(taken) from problem
+        except ItemsTakenError as problem:
             if all(read_string(old, n.TOKEN) == token for old in problem.items.values()):
                 return  # the transaction took effect, and its answer was lost
             existing = {index: from_item(old) for index, old in problem.items.items()}
@@ -255,7 +260,7 @@ class DynamoJobStore:
         token = string(self.token())
         update.set(n.TOKEN, token)
         try:
-            with _conditional("UpdateItem"):
+            with conditional("UpdateItem"):
                 answer = self.client.update_item(
                     TableName=self.table,
                     Key=_key(job_id),
@@ -263,7 +268,7 @@ class DynamoJobStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                     **update.arguments(),
                 )
-        except _ConditionFailedError as failed:
+        except ConditionFailedError as failed:
             if failed.is_own({n.TOKEN: token}):
                 return failed.item
             raise StaleJobError(from_item(failed.item) if failed.item else None) from None
@@ -279,7 +284,7 @@ class DynamoJobStore:
     def delete(self, job: JobRecord) -> None:
         """One conditional delete, and one for each document kept elsewhere."""
         try:
-            with _conditional("DeleteItem"):
+            with conditional("DeleteItem"):
                 self.client.delete_item(
                     TableName=self.table,
                     Key=_key(job.id),
@@ -288,7 +293,7 @@ class DynamoJobStore:
                     ExpressionAttributeValues={":v": number(job.version)},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-        except _ConditionFailedError as failed:
+        except ConditionFailedError as failed:
             if failed.item:
                 raise StaleJobError(from_item(failed.item)) from None
         for document in (job.document, job.result):
@@ -313,54 +318,3 @@ class DynamoJobStore:
 
 def _key(job_id: str) -> Item:
     return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}
-
-
-class _ConditionFailedError(Exception):
-    """A condition did not hold; the item as it was."""
-
-    def __init__(self, item: Item) -> None:
-        super().__init__("condition failed")
-        self.item = item
-
-    def is_own(self, written: Item) -> bool:
-        """Whether the item is the very one that this write made."""
-        token = read_string(written, n.TOKEN)
-        return bool(self.item) and read_string(self.item, n.TOKEN) == token
-
-
-class _TakenError(Exception):
-    """A transaction met items that exist, by position."""
-
-    def __init__(self, items: dict[int, Item]) -> None:
-        super().__init__("taken")
-        self.items = items
-
-
-class _conditional:  # noqa: N801 - reads as a statement
-    """Like ``translated``, but a failed condition is raised with the item it met."""
-
-    def __init__(self, operation: str) -> None:
-        self._translated = translated(operation)
-
-    def __enter__(self) -> None:
-        self._translated.__enter__()
-
-    def __exit__(self, kind: Any, problem: Any, trace: Any) -> bool | None:
-        if isinstance(problem, ClientError) and error_code(problem) == _CONDITION_FAILED:
-            response: Any = problem.response
-            raise _ConditionFailedError(response.get("Item", {})) from problem
-        return self._translated.__exit__(kind, problem, trace)
-
-
-def _taken(problem: ClientError, count: int) -> dict[int, Item] | None:
-    """The items that kept a transaction from storing new ones, or None for another failure."""
-    if error_code(problem) != "TransactionCanceledException":
-        return None
-    response: Any = problem.response
-    reasons = response.get("CancellationReasons", [])[:count]
-    taken = {
-        index: reason["Item"]
-        for index, reason in enumerate(reasons)
-        if reason.get("Code") == "ConditionalCheckFailed" and reason.get("Item")
-    }
-    return taken or None

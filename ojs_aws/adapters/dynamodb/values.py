@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-Value: TypeAlias = dict[str, Any]
-Item: TypeAlias = dict[str, Value]
+Value: TypeAlias = Mapping[str, Any]
+"""One attribute value: ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` and so on."""
+
+Item: TypeAlias = dict[str, Any]
+"""An item: attribute values by name."""
 
 DEFLATE_FROM: Final = 128
 """Shorter texts stay readable; deflating them saves next to nothing."""

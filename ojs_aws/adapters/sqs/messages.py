@@ -131,7 +131,8 @@ class SqsMessageQueue:
                 QueueUrl=self.url(queue),
                 AttributeNames=wanted,  # type: ignore[arg-type]
             )
-        return sum(int(answer["Attributes"][name]) for name in wanted)  # type: ignore[index]
+        numbers: dict[str, str] = dict(answer["Attributes"])  # type: ignore[arg-type]
+        return sum(int(numbers[name]) for name in wanted)
 
     def _in_batches(
         self,

@@ -1,0 +1,78 @@
+"""Conditions that did not hold, with the items they met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import Item, read_string
+from ojs_aws.adapters.errors import error_code, translated
+
+CONDITION_FAILED: Final = "ConditionalCheckFailedException"
+
+
+class ConditionFailedError(Exception):
+    """A condition did not hold.
+
+    :ivar item: the item as the write found it; empty when there is none.
+    """
+
+    def __init__(self, item: Item) -> None:
+        """Keep the item."""
+        super().__init__("condition failed")
+        self.item = item
+
+    def is_own(self, written: Item) -> bool:
+        """Whether the item is the very one that this write made before its answer was lost."""
+        token = read_string(written, n.TOKEN)
+        return bool(self.item) and read_string(self.item, n.TOKEN) == token
+
+
+class ItemsTakenError(Exception):
+    """A transaction met items that exist.
+
+    :ivar items: the items by the position of the put that met them.
+    """
+
+    def __init__(self, items: dict[int, Item]) -> None:
+        """Keep the items."""
+        super().__init__("taken")
+        self.items = items
+
+
+@contextmanager
+def conditional(operation: str) -> Iterator[None]:
+    """Like ``translated``, but a failed condition is raised with the item it met.
+
+    :raises ConditionFailedError: the condition did not hold.
+    :raises BackendError: anything else that botocore raises.
+    """
+    with translated(operation):
+        try:
+            yield
+        except ClientError as problem:
+            if error_code(problem) != CONDITION_FAILED:
+                raise
+            response: Any = problem.response
+            raise ConditionFailedError(response.get("Item", {})) from problem
+
+
+def taken_items(problem: ClientError, count: int) -> dict[int, Item] | None:
+    """The items that kept a transaction from storing its first ``count`` new ones.
+
+    None when it failed for another reason.
+    """
+    if error_code(problem) != "TransactionCanceledException":
+        return None
+    response: Any = problem.response
+    reasons = response.get("CancellationReasons", [])[:count]
+    taken = {
+        index: reason["Item"]
+        for index, reason in enumerate(reasons)
+        if reason.get("Code") == "ConditionalCheckFailed" and reason.get("Item")
+    }
+    return taken or None

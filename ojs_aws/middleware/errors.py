@@ -1,0 +1,39 @@
+"""What can go wrong with a chain itself."""
+
+from __future__ import annotations
+
+
+class MiddlewareError(Exception):
+    """Base of the errors that a chain raises about its middleware."""
+
+
+class UnknownMiddlewareError(MiddlewareError, LookupError):
+    """A reference names no middleware of the chain."""
+
+
+class AmbiguousMiddlewareError(MiddlewareError, LookupError):
+    """A reference names more than one middleware of the chain."""
+
+
+class ChainFrozenError(MiddlewareError, RuntimeError):
+    """The chain has begun to process jobs and can no longer be changed."""
+
+
+class NextCalledTwiceError(MiddlewareError, RuntimeError):
+    """A middleware called ``call_next`` a second time for one job."""
+
+
+class IdChangedError(MiddlewareError, ValueError):
+    """An enqueue middleware changed the job's id, which identifies it everywhere."""
+
+
+class JobTimeoutError(Exception):
+    """The handler ran longer than the job's execution timeout."""
+
+
+class SuppressedErrorWarning(RuntimeWarning):
+    """An execution middleware caught a handler's error and neither raised nor recorded it.
+
+    Say so with ``ctx.mark_handled(error)`` where it is meant: otherwise the job counts as a
+    success that nobody decided on (middleware specification, section 7.5).
+    """
