@@ -59,7 +59,7 @@ class BaseWorker:
     def freeze(self) -> Executor:
         """Freeze handlers and middleware, and give what executes jobs with them."""
         self.registry.freeze()
-        self.middleware.freeze()
+        self.middleware.freeze("the worker started")
         return Executor(self.registry, self.middleware)
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
 from ojs_aws.domain.json_text import check_native
+from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER_ERROR: Final = "handler_error"
@@ -82,10 +83,11 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
 
     :param origin: where it was raised: ``handler``, or ``middleware:<name>``.
     """
+    is_timeout = isinstance(problem, JobTimeoutError)
     failure: dict[str, JsonValue] = {
-        "type": type(problem).__name__,
+        "type": TIMEOUT if is_timeout else type(problem).__name__,
         "message": _message(problem),
-        "code": TIMEOUT if isinstance(problem, TimeoutError) else HANDLER_ERROR,
+        "code": TIMEOUT if is_timeout else HANDLER_ERROR,
     }
     details: dict[str, JsonValue] = {}
     if isinstance(problem, JobError):
@@ -97,7 +99,7 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
     elif isinstance(problem, NoHandlerError):
         failure["type"] = "NoHandlerRegistered"
         failure["retryable"] = False
-    if origin != "handler":
+    if origin != "handler" and not is_timeout:
         details["origin"] = origin
     if details:
         failure["details"] = details

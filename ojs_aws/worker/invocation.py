@@ -20,7 +20,7 @@ from ojs_aws.services.fetch import Claimed
 from ojs_aws.services.render import render_job
 from ojs_aws.services.waking import seconds_until
 from ojs_aws.worker.active import ActiveJob
-from ojs_aws.worker.contexts import context_of
+from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.heartbeats import own_visibility_s
@@ -54,6 +54,13 @@ class Invocation:
     margin_s: float
     timer: Timer
     _active: list[ActiveJob] = field(default_factory=list)
+    _is_over: bool = False
+    _claiming: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when the time is over."""
+        self._deadline = self.timer.monotonic() + self.seconds
 
     async def run(self, records: Sequence[Mapping[str, Any]]) -> list[str]:
         """Execute the jobs of the records.
@@ -62,6 +69,7 @@ class Invocation:
         """
         works = [asyncio.ensure_future(self._safely(record)) for record in records]
         await self._wait(works, self.seconds - self.margin_s)
+        self._is_over = True
         for active in self._active:
             if active.give_up("the invocation's time is over"):
                 _log.warning("Job %s is given up: no time left; it comes back", active.job.id)
@@ -106,6 +114,9 @@ class Invocation:
         claimed = await self._claim(record)
         if claimed.record is None:
             return claimed.keep_message
+        if self._is_over:
+            await self._hide(record, claimed.record)
+            return True
         held = DirectReservations(self.backend, self.worker_id, self._reservation_ms())
         active = self._activate(claimed.record, held)
         keeping = asyncio.ensure_future(self._keep(active, held))
@@ -120,20 +131,29 @@ class Invocation:
         return reported is not Reported.ACCEPTED
 
     async def _claim(self, record: Record) -> Claimed:
-        return await asyncio.to_thread(
-            self.backend.fetch.claim_message,
-            record.queue,
-            record.received,
-            self.worker_id,
-            self._reservation_ms(),
-        )
+        """Claim a job, one message after the other.
+
+        All messages permit the first job in line: claims side by side would only take it from
+        each other.
+        """
+        async with self._claiming:
+            if self._is_over:
+                return Claimed(None, keep_message=True)
+            return await asyncio.to_thread(
+                self.backend.fetch.claim_message,
+                record.queue,
+                record.received,
+                self.worker_id,
+                self._reservation_ms(),
+            )
 
     def _activate(self, record: JobRecord, held: DirectReservations) -> ActiveJob:
         async def extend(job_id: str) -> bool:
             pulse = await held.heartbeat([job_id], "running")
             return job_id not in pulse.cancelled | pulse.lost
 
-        active = ActiveJob(context_of(Job.from_members(render_job(record)), extend))
+        job = Job.from_members(render_job(record))
+        active = ActiveJob(WorkerContext(job, extend=extend, deadline=self._deadline))
         self._active.append(active)
         return active
 

@@ -17,7 +17,7 @@ from ojs_aws.middleware.chain import ExecutionChain
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.active import ActiveJob, ActiveJobs
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import context_of
+from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor, Failed
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
@@ -188,7 +188,7 @@ class Worker(BaseWorker):
             return None
 
     def _start(self, job: Job, executor: Executor) -> None:
-        active = ActiveJob(context_of(job, self._extend))
+        active = ActiveJob(WorkerContext(job, extend=self._extend))
         self._active.add(active)
         self._woken.set()
         work = asyncio.ensure_future(self._work_on(active, executor))

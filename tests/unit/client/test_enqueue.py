@@ -175,7 +175,9 @@ def test_from_env_needs_a_url_or_a_table() -> None:
     """The environment says where the backend is."""
     with pytest.raises(ValueError, match="OJS_URL"):
         Client.from_env({})
-    assert Client.from_env({"OJS_URL": "http://localhost:8080", "OJS_TOKEN": "t"})
+    assert isinstance(
+        Client.from_env({"OJS_URL": "http://localhost:8080", "OJS_TOKEN": "t"}), Client
+    )
 
 
 def _json(status: int, body: dict[str, Any]) -> Any:

@@ -15,7 +15,8 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.contexts import context_of
+from ojs_aws.middleware.timeout import TimeoutMiddleware
+from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded
 from ojs_aws.worker.registry import HandlerRegistry
 from tests.unit.worker.doubles import job, until
@@ -32,7 +33,7 @@ async def execute(
     registry.add("a.b", function)
     chain = ExecutionChain(middleware)
     chain.freeze()
-    return await Executor(registry, chain).execute(context_of(executed or job(), stays))
+    return await Executor(registry, chain).execute(WorkerContext(executed or job(), extend=stays))
 
 
 def error(outcome: Outcome) -> dict[str, Any]:
@@ -179,6 +180,73 @@ async def test_cancelling_interrupts_a_synchronous_handler() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await until(ended.is_set)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_the_timeout_ends_a_handler(is_async: bool) -> None:
+    """MW-BUILTIN-010: at the job's timeout, with the error type ``timeout``."""
+    stopped = threading.Event()
+
+    async def wait(ctx: JobContext) -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+
+    def loop(ctx: JobContext) -> None:
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            stopped.set()
+
+    outcome = await execute(
+        wait if is_async else loop, job(1, "a.b", timeout_ms=50), [TimeoutMiddleware()]
+    )
+    assert (error(outcome)["type"], error(outcome)["code"]) == ("timeout", "timeout")
+    await until(stopped.is_set)
+
+
+async def test_the_origin_of_a_failure_is_told() -> None:
+    """MW-EXE-020: a middleware's own error names the middleware."""
+
+    async def transaction(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        await call_next()
+        raise ConnectionError("commit")
+
+    async def handle(ctx: JobContext) -> None: ...
+
+    failure = error(await execute(handle, middleware=[transaction]))
+    assert failure["details"] == {"origin": "middleware:transaction"}
+
+
+async def test_a_heartbeat_works_in_both_kinds_of_handler() -> None:
+    """MW-EXE-015: awaited in an asynchronous one, blocking in a synchronous one."""
+    beaten: list[str] = []
+
+    async def extend(job_id: str) -> bool:
+        beaten.append(job_id)
+        return len(beaten) < 3
+
+    registry, seen = HandlerRegistry(), []
+
+    @registry.handler("a.async")
+    async def asynchronous(ctx: JobContext) -> None:
+        await ctx.heartbeat()
+        seen.append(ctx.is_cancelled)
+
+    @registry.handler("a.sync")
+    def synchronous(ctx: JobContext) -> None:
+        ctx.heartbeat()  # type: ignore[unused-coroutine]
+        seen.append(ctx.is_cancelled)
+        ctx.heartbeat()  # type: ignore[unused-coroutine]
+        seen.append(ctx.is_cancelled)
+
+    executor = Executor(registry, ExecutionChain())
+    for name in ("a.async", "a.sync"):
+        assert await executor.execute(WorkerContext(job(1, name), extend=extend)) == Succeeded(None)
+    assert seen == [False, False, True]
+    assert len(beaten) == 3
 
 
 async def test_a_cancelled_error_of_the_handler_s_own_is_a_failure() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
+from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.worker import DeadLetterError, DiscardError, JobError, PermanentError, RetryError
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import NoHandlerError
 
 
-def throw(problem: BaseException) -> None:
+def throw(problem: BaseException) -> NoReturn:
     raise problem
 
 
@@ -45,8 +48,11 @@ def test_the_message_is_never_empty() -> None:
 
 
 def test_a_timeout_has_its_own_code() -> None:
-    """Binding, table 16.3."""
-    assert failure_of(raised(TimeoutError("30 s")))["code"] == "timeout"
+    """Binding, table 16.3: the execution timeout, but not any timeout inside the handler."""
+    failure = failure_of(raised(JobTimeoutError("30 s")), "middleware:timeout")
+    assert (failure["type"], failure["code"]) == ("timeout", "timeout")
+    assert "details" not in failure
+    assert failure_of(raised(TimeoutError("socket")))["code"] == "handler_error"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +111,9 @@ def test_the_backtrace_is_bounded() -> None:
 
 def test_causes_are_told() -> None:
     """What was behind the error is often what matters."""
-    try:
-        try:
-            throw(KeyError("inner"))
-        except KeyError as inner:
-            raise ValueError("outer") from inner
-    except ValueError as outer:
-        frames = failure_of(outer)["backtrace"]
+    outer = ValueError("outer")
+    outer.__cause__ = raised(KeyError("inner"))
+    failure = failure_of(raised(outer))
+    frames = failure["backtrace"]
     assert isinstance(frames, list)
     assert any("caused by KeyError" in str(frame) for frame in frames)

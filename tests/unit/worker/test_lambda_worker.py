@@ -246,6 +246,28 @@ def test_a_job_whose_handler_ignores_the_end_does_not_hold_up_the_answer(bench: 
     release.set()
 
 
+def test_a_claim_that_comes_too_late_starts_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time was over before the claim was: nothing runs, and the message comes back."""
+    ran, claim = [], bench.backend.fetch.claim_message
+
+    def slow(*args: Any) -> Any:
+        time.sleep(0.4)
+        return claim(*args)
+
+    monkeypatch.setattr(type(bench.backend.fetch), "claim_message", lambda _, *args: slow(*args))
+    bench.worker.handler("a.b")(lambda ctx: ran.append(1))
+    job_id = bench.push("a.b")
+    assert len(bench.invoke(context=Context(seconds=0.4))) == 1
+    monkeypatch.undo()
+    time.sleep(0.3)
+    assert ran == []
+    bench.world.clock.advance(s=120)
+    bench.invoke()
+    assert bench.job(job_id).state is JobState.COMPLETED
+
+
 def test_what_cannot_be_read_comes_back_until_the_dead_letter_queue_has_it(bench: Bench) -> None:
     """A body that is not ours, a queue that is not served; the others are executed."""
 

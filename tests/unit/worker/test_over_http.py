@@ -10,6 +10,7 @@ import pytest
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker.over_http import HttpJobSource
+from ojs_aws.worker.reservations import Pulse
 from tests.unit.client.doubles import JOB_ID, FakeServer, answer, error
 
 
@@ -81,7 +82,7 @@ async def test_a_heartbeat_tells_and_is_told() -> None:
     told = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}
     server.script = [answer(200, told)]
     pulse = await source(server, about={"queues": ["q"]}).heartbeat(["c", "l"], "running")
-    assert (pulse.directive, pulse.cancelled, pulse.lost) == ("quiet", {"c"}, {"l"})
+    assert pulse == Pulse("quiet", frozenset("c"), frozenset("l"))
     (body,) = server.bodies()
     assert body["active_jobs"] == body["active_job_ids"] == ["c", "l"]
     assert (body["worker_id"], body["state"], body["queues"]) == ("worker_1", "running", ["q"])

@@ -219,7 +219,8 @@ async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> N
         bench.lifecycle.terminate("SIGTERM")
         await bench.timer.advance(10)
         assert serving.done()
-        assert bench.source.acked == bench.source.failed == {}
+        assert not bench.source.acked
+        assert not bench.source.failed
 
 
 async def test_a_second_signal_ends_at_once() -> None:
@@ -234,7 +235,8 @@ async def test_a_second_signal_ends_at_once() -> None:
         react["SIGINT"]()
         await settle()
         assert serving.done()
-        assert bench.source.acked == bench.source.failed == {}
+        assert not bench.source.acked
+        assert not bench.source.failed
 
 
 async def test_a_signal_quiets_and_another_wakes() -> None:
@@ -257,7 +259,7 @@ async def test_a_signal_quiets_and_another_wakes() -> None:
 async def test_two_workers_take_over_from_each_other() -> None:
     """WRK-015: one is quieted, the other gets all that is new."""
     old, new = Bench(), Bench()
-    new.source = new.worker._source = old.source  # type: ignore[misc]
+    new.source = new.worker._source = old.source
     async with old.running(), new.running():
         old.lifecycle.quiet("deploy")
         await settle()
@@ -271,14 +273,17 @@ async def test_two_workers_take_over_from_each_other() -> None:
 async def test_a_job_that_is_not_to_be_executed_any_more_is_stopped(how: str) -> None:
     """Its handler is cancelled, the context says so, and nothing is reported."""
     bench, first, second = Bench(), job(1), job(2)
+    ids = frozenset({first.id})
+    gone = Pulse(cancelled=ids) if how == "cancelled" else Pulse(lost=ids)
     bench.source.ready = [first, second]
     async with bench.running():
-        bench.source.pulses = [Pulse(**{how: frozenset({first.id})})]
+        bench.source.pulses = [gone]
         await bench.timer.advance(15)
         assert bench.stopped == [first.id]
         assert [ctx.is_cancelled for ctx in bench.contexts] == [True, False]
         assert bench.worker.active_jobs == 1
-        assert bench.source.acked == bench.source.failed == {}
+        assert not bench.source.acked
+        assert not bench.source.failed
 
 
 async def test_a_handler_s_own_heartbeat_is_sent() -> None:

@@ -40,12 +40,13 @@ def test_asynchronous_functions_are_recognised() -> None:
     def sync(ctx: Any) -> None: ...
 
     registry = HandlerRegistry()
-    for name, function in {
+    functions: dict[str, Any] = {
         "a.plain": plain,
         "a.partial": functools.partial(plain, n=1),
         "a.object": Called(),
         "a.sync": sync,
-    }.items():
+    }
+    for name, function in functions.items():
         registry.add(name, function)
     assert [registry.find(name).is_async for name in registry] == [True, True, True, False]
 
