@@ -1,0 +1,197 @@
+"""Every AWS call is somebody's bill: the calls and write units of each operation, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
+REQUEST = FetchRequest(("default",), worker_id="worker-1")
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+def push(backend: Backend, **attributes: Any) -> JobRecord:
+    """Push a job."""
+    record = backend.push(Job("demo.echo", attributes.pop("args", [1]), **attributes)).record
+    assert record is not None
+    return record
+
+
+def test_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """One conditional put, one message; a scheduled job the same."""
+    with aws.calls.counted() as calls:
+        push(backend)
+    assert calls == {"PutItem": 1, "SendMessage": 1}
+    with aws.calls.counted() as calls:
+        push(backend, scheduled_at="+PT1M")
+    assert calls == {"PutItem": 1, "SendMessage": 1}
+
+
+def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """The document goes into the same transaction."""
+    with aws.calls.counted() as calls:
+        push(backend, args=[_incompressible(50_000)])
+    assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+
+
+@pytest.mark.parametrize("backlog", [1, 60])
+def test_fetch_of_one_job_costs_three_calls_whatever_waits_behind_it(
+    aws: EmbeddedAws, backend: Backend, backlog: int
+) -> None:
+    """Receive, look at the head, claim."""
+    for _ in range(backlog):
+        push(backend)
+    with aws.calls.counted() as calls:
+        assert len(backend.fetch(REQUEST)) == 1
+    assert calls == {"ReceiveMessage": 1, "Query": 1, "UpdateItem": 1}
+
+
+def test_an_empty_fetch_costs_three_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """Receive, look at the head, look for what is overdue."""
+    with aws.calls.counted() as calls:
+        assert backend.fetch(REQUEST) == []
+    assert calls == {"ReceiveMessage": 1, "Query": 2}
+
+
+def test_ack_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """One conditional update without a read, one message deleted."""
+    job = push(backend)
+    backend.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.ack(job.id, "worker-1", None)
+    assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
+
+
+def test_fail_with_retry_costs_three_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """Read, conditional update, hide the message."""
+    job = push(backend)
+    backend.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.fail(job.id, "worker-1", ERROR)
+    assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
+
+
+def test_fail_from_a_worker_that_has_the_job_saves_the_read(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Lambda workers know what they claimed."""
+    push(backend)
+    (job,) = backend.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.fail(job.id, "worker-1", ERROR, start=job)
+    assert calls == {"UpdateItem": 1, "ChangeMessageVisibility": 1}
+
+
+def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
+    """Also with a document of its own."""
+    for args in ([1], [_incompressible(50_000)]):
+        job = push(backend, args=args)
+        with aws.calls.counted() as calls:
+            backend.info(job.id)
+        assert calls == {"Query": 1}
+
+
+def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backend) -> None:
+    """Worker, one read for all, a conditional update each, one SQS call for all."""
+    jobs = [push(backend) for _ in range(3)]
+    backend.fetch(FetchRequest(("default",), count=3, worker_id="w"))
+    backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        assert len(backend.heartbeat("w", [job.id for job in jobs]).extended) == 3
+    assert calls == {
+        "UpdateItem": 4,
+        "BatchGetItem": 1,
+        "ChangeMessageVisibilityBatch": 1,
+    }
+
+
+def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """What waits for next week is not looked at."""
+
+    def cost() -> dict[str, int]:
+        with aws.calls.counted() as calls:
+            backend.sweep.tick()
+        backend.clock.advance(s=60)  # type: ignore[attr-defined]
+        return dict(calls)
+
+    before = cost()
+    for _ in range(30):
+        push(backend, scheduled_at="+P7D")
+    assert cost() == before
+
+
+def _incompressible(size: int) -> str:
+    import random
+
+    return "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))
+
+
+def _hot_item(aws: EmbeddedAws, job_id: str) -> dict[str, Any]:
+    key = {"pk": {"S": f"job#{job_id}"}, "sk": {"S": "job"}}
+    answer = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)
+    item: dict[str, Any] = answer["Item"]
+    return item
+
+
+def test_a_job_of_a_kilobyte_costs_eight_write_units(aws: EmbeddedAws, backend: Backend) -> None:
+    """Put 1+1, claim 1+2, ACK 1+2 (item and index; a changed index key is two writes)."""
+    args = [
+        {
+            "user_id": 12345,
+            "email": "someone@example.com",
+            "template": "welcome",
+            "locale": "en-US",
+            "note": "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 8,
+            "products": [{"sku": f"A-{n}", "price": n * 1.5} for n in range(12)],
+        }
+    ]
+    job = push(backend, args=args, meta={"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"})
+    assert 960 < len(str(job.document)) <= 1024
+    sizes = [item_bytes(_hot_item(aws, job.id))]
+    (claimed,) = backend.fetch(REQUEST)
+    active = item_bytes(_hot_item(aws, job.id))
+    handle = len(claimed.reservation.message_handle) if claimed.reservation else 0
+    sizes.append(active + max(0, 412 * 3 // 4 - handle))  # handles of AWS have some 412 characters
+    backend.ack(job.id, "worker-1", None)
+    sizes.append(item_bytes(_hot_item(aws, job.id)))
+    assert max(sizes) <= 1024, sizes
+    assert write_units(*sizes) + 1 + 2 + 2 == 8
+
+
+def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """100 KB stay where they are."""
+    job = push(backend, args=[_incompressible(100_000)])
+    assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
+    backend.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.ack(job.id, "worker-1", None)
+    assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
+    assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
