@@ -65,8 +65,14 @@ class DeadLetters:
             page = self.store.listed(check_queue(queue), JobList.DEAD_LETTER, limit, cursor=cursor)
             return list(page.jobs), page.cursor
         names = [info.name for info in self.queues.all()]
-        current, _, inner = cursor.partition("!")
+        current, mark, inner = cursor.partition("!")
         if cursor:
+            if not mark or current not in names:
+                raise InvalidRequestError(
+                    "The 'cursor' parameter is not one that this server gave out.",
+                    details={"field": "cursor"},
+                    hint="Pass next_cursor of the previous page as it is.",
+                )
             names = [name for name in names if name >= current]
         rows: list[ListedJob] = []
         for position, name in enumerate(names):

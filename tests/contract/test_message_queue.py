@@ -1,0 +1,121 @@
+"""What every MessageQueue must do, as far as it does not depend on time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.ports import Message, MessageQueue, QueueMissingError
+from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock, MemoryQueue
+
+QUEUE = "default"
+MESSAGE = Message("01990000-0000-7000-8000-000000000001", "100#0000000000000001", 1000, 2000)
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+def over(aws: EmbeddedAws) -> SqsMessageQueue:
+    """The adapter over it."""
+    settings = aws.settings
+    return SqsMessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
+
+
+@pytest.fixture(params=["memory", "sqs"])
+def messages(request: pytest.FixtureRequest) -> MessageQueue:
+    """Queues of each kind."""
+    if request.param == "memory":
+        return MemoryQueue(FakeClock())
+    return over(request.getfixturevalue("aws"))
+
+
+def test_what_is_sent_is_received_once_and_gone_when_deleted(messages: MessageQueue) -> None:
+    """With its content, and the number of times it was received."""
+    messages.send(QUEUE, MESSAGE)
+    (received,) = messages.receive(QUEUE, 10, 30)
+    assert (received.message, received.receive_count) == (MESSAGE, 1)
+    assert messages.receive(QUEUE, 10, 30) == []
+    messages.delete(QUEUE, [received.handle])
+    messages.delete(QUEUE, [received.handle])
+    assert messages.backlog(QUEUE) == 0
+
+
+def test_a_message_that_is_hidden_for_no_time_is_there_again(messages: MessageQueue) -> None:
+    """And counted."""
+    messages.send(QUEUE, MESSAGE)
+    (received,) = messages.receive(QUEUE, 1, 30)
+    messages.hide(QUEUE, [(received.handle, 0)])
+    (again,) = messages.receive(QUEUE, 1, 30)
+    assert again.receive_count == 2
+
+
+def test_many_messages_take_few_calls(messages: MessageQueue) -> None:
+    """More than ten in each operation."""
+    messages.send_all(QUEUE, [(Message(f"id-{n}"), 0) for n in range(23)])
+    handles: list[str] = []
+    while received := messages.receive(QUEUE, 10, 30):
+        handles += [item.handle for item in received]
+    assert len(handles) == 23
+    messages.hide(QUEUE, [(handle, 0) for handle in handles])
+    assert messages.backlog(QUEUE) in {0, 23}
+    handles = []
+    while received := messages.receive(QUEUE, 10, 30):
+        handles += [item.handle for item in received]
+    messages.delete(QUEUE, handles)
+    assert messages.receive(QUEUE, 10, 0) == []
+
+
+def test_a_delayed_message_is_not_there_yet(messages: MessageQueue) -> None:
+    """But it is on its way."""
+    messages.send(QUEUE, MESSAGE, delay_s=900)
+    assert messages.receive(QUEUE, 10, 30) == []
+    assert messages.backlog(QUEUE) == 1
+
+
+def test_a_queue_that_does_not_exist_is_told_apart(aws: EmbeddedAws) -> None:
+    """Sending says so; receiving finds nothing."""
+    messages = over(aws)
+    assert messages.receive("nowhere", 1, 30) == []
+    with pytest.raises(QueueMissingError):
+        messages.send("nowhere", MESSAGE)
+    with pytest.raises(QueueMissingError):
+        messages.send_all("nowhere", [(MESSAGE, 0), (MESSAGE, 0)])
+
+
+def test_an_unreadable_message_is_left_to_the_dead_letter_queue(aws: EmbeddedAws) -> None:
+    """It keeps nobody from the others."""
+    messages = over(aws)
+    aws.clients.sqs.send_message(QueueUrl=messages.url(QUEUE), MessageBody="what?")
+    messages.send(QUEUE, MESSAGE)
+    assert [item.message for item in messages.receive(QUEUE, 10, 30)] == [MESSAGE]
+
+
+@pytest.mark.parametrize("body", ["", "null", "[]", "{}", '{"v":2,"id":"x"}', '{"v":1,"id":7}'])
+def test_what_is_no_message_is_refused(body: str) -> None:
+    """Also a version that is yet to come."""
+    with pytest.raises(UnreadableMessageError):
+        decode_message(body)
+
+
+def test_a_message_survives_its_encoding() -> None:
+    """With and without what is optional."""
+    for message in (MESSAGE, Message("id")):
+        assert decode_message(encode_message(message)) == message
+
+
+def test_names_of_sqs_queues_fit_and_tell_queues_apart() -> None:
+    """Dots, hyphens, and 128 characters (ENV-015)."""
+    names = ["a", "a.b", "a-b", "a..b", "a" * 128, "a" * 127 + "b", "x." * 64]
+    made = {sqs_queue_name("ojs-production", name) for name in names}
+    made.add(dead_letter_queue_name("ojs-production"))
+    assert len(made) == len(names) + 1
+    assert max(map(len, made)) <= 80

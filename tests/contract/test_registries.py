@@ -1,0 +1,130 @@
+"""Queues, workers and events in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
+from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Event, EventQuery, Message
+from ojs_aws.services.backend import Backend
+from tests.aws import EmbeddedAws, embedded
+
+NOW = Instant(1_760_000_000_000)
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS with two declared queues."""
+    with embedded(Settings(queues=("default", "email"))) as aws:
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients)
+
+
+def test_declared_and_used_queues_are_listed_by_name(backend: Backend) -> None:
+    """A queue exists from its first use on."""
+    registry = backend.ports.queues
+    registry.ensure("reports.daily", NOW)
+    registry.ensure("reports.daily", Instant(NOW + 1))
+    infos = registry.all()
+    assert [info.name for info in infos] == ["default", "email", "reports.daily"]
+    assert infos[2].created_at == NOW
+    backend.ports.messages.send("reports.daily", Message("id"))
+
+
+def test_an_undeclared_queue_can_be_refused(aws: EmbeddedAws) -> None:
+    """A deployment may allow its declared queues only."""
+    settings = replace(aws.settings, allow_undeclared_queues=False)
+    registry = build_backend(settings, aws.clients).ports.queues
+    with pytest.raises(NotFoundError):
+        registry.ensure("other", NOW)
+
+
+def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backend) -> None:
+    """A slow sweep that ends after a faster one changes nothing."""
+    registry = backend.ports.queues
+    registry.remember_sweep("email", NOW)
+    registry.remember_sweep("email", Instant(NOW - 5))
+    assert {info.name: info.swept_until for info in registry.all()} == {
+        "default": None,
+        "email": NOW,
+    }
+
+
+def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:
+    """WRK-002, WRK-005: and told to run."""
+    workers = backend.ports.workers()
+    assert workers.beat("w", 3, NOW).directive == "running"
+    assert workers.beat("w", 1, Instant(NOW + 5)).last_seen == NOW + 5
+
+
+def event(number: int, at: int, kind: str = "job.enqueued", queue: str = "default") -> Event:
+    """An event."""
+    return Event(
+        id=f"evt_{number:04d}",
+        type=kind,
+        time=Instant(at),
+        queue=queue,
+        subject="job",
+        data=RawJson(f'{{"n":{number}}}'),
+    )
+
+
+def test_events_are_read_in_order_of_time_across_hours(backend: Backend) -> None:
+    """However they were published, and each once."""
+    events = [event(n, NOW - HOUR * 2 + n * HOUR // 3) for n in range(7)]
+    backend.events.publish(reversed(events))
+    backend.events.publish(events[:3])
+    assert backend.events.read(EventQuery(), NOW).events == tuple(events)
+    assert backend.events.read(EventQuery(limit=2), NOW).events == tuple(events[-2:])
+
+
+def test_a_cursor_goes_on_where_the_last_page_ended(backend: Backend) -> None:
+    """Nothing is missed or repeated, also while events come in."""
+    begin = backend.events.read(EventQuery(), Instant(NOW - HOUR))
+    events = [event(n, NOW - HOUR + 1 + n * 60_000) for n in range(90)]
+    backend.events.publish(events[:40])
+    seen: list[Event] = []
+    cursor = begin.cursor
+    for _ in range(5):
+        page = backend.events.read(EventQuery(limit=30, cursor=cursor), Instant(NOW + HOUR))
+        seen += page.events
+        cursor = page.cursor
+        backend.events.publish(events[40:])
+    assert seen == events
+
+
+def test_events_are_chosen_by_type_and_queue(backend: Backend) -> None:
+    """Both filters at once."""
+    events = [
+        event(1, NOW),
+        event(2, NOW, kind="job.started"),
+        event(3, NOW, queue="email"),
+        event(4, NOW, kind="job.started", queue="email"),
+    ]
+    backend.events.publish(events)
+    query = EventQuery(types=frozenset({"job.started"}), queues=frozenset({"email"}))
+    assert backend.events.read(query, NOW).events == (events[3],)
+
+
+@pytest.mark.parametrize("cursor", ["x", "bm9uZQ", "W10", "WyJhIiwiYiJd", "a" * 2000])
+def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
+    """With the name of the parameter."""
+    with pytest.raises(InvalidRequestError, match="cursor"):
+        backend.events.read(EventQuery(cursor=cursor), NOW)
+    with pytest.raises(InvalidRequestError, match="cursor"):
+        backend.dead_letters.list("default", cursor=cursor)
+    with pytest.raises(InvalidRequestError, match="cursor"):
+        backend.dead_letters.list(cursor=cursor)
