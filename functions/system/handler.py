@@ -1,0 +1,18 @@
+"""The system function: manifest, health, OpenAPI, and whatever no other function answers.
+
+Behind API Gateway's HTTP API, payload format 2.0. What can be made once is made here, at init.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
+from ojs_aws.transport.http.resolver import Resolver, build_resolver
+from ojs_aws.transport.http.routes import Group
+
+handler: Final[Resolver] = build_resolver(
+    build_backend(Settings.from_env(os.environ)), Group.SYSTEM
+)

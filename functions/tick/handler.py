@@ -1,0 +1,12 @@
+"""The tick function: sweeps all queues, invoked by EventBridge once a minute."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
+from ojs_aws.transport.events.tick import Handler, build_tick
+
+handler: Final[Handler] = build_tick(build_backend(Settings.from_env(os.environ)))

@@ -1,0 +1,1 @@
+"""How requests and events reach the services, and how their answers leave."""

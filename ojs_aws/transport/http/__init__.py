@@ -1,0 +1,1 @@
+"""The HTTP binding: one route table, request middleware, and the clients' dialects."""

@@ -1,0 +1,111 @@
+"""A request as a handler sees it, and the answer it gives; nothing here knows a framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import InvalidPayloadError
+from ojs_aws.domain.json_text import Member, RawJson, parse_object
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.timestamps import Instant
+    from ojs_aws.services.backend import Backend
+
+OJS_TYPE: Final = "application/openjobspec+json"
+JSON_TYPE: Final = "application/json"
+OJS_VERSION: Final = "1.0"
+
+MAX_BODY_BYTES: Final = 4_400_000
+"""Lambda takes events of 6 MB, in which a body may stand base64-encoded."""
+
+_EMPTY: Final[Mapping[str, Member]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """An HTTP request.
+
+    :ivar method: in capital letters.
+    :ivar path: decoded, as it was sent.
+    :ivar headers: names in small letters; repeated ones joined by commas.
+    :ivar query: repeated parameters joined by commas.
+    :ivar body: decoded from base64 where the gateway encoded it; may be empty.
+    :ivar id: request id, taken from the client or made.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+    id: str
+
+    def header(self, name: str) -> str:
+        """A header's value, or an empty text."""
+        return self.headers.get(name, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What all requests of a function share.
+
+    :ivar started_at: when the function started, for the uptime.
+    """
+
+    backend: Backend
+    started_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request on its way to a handler, with the parameters of its path."""
+
+    server: Server
+    request: Request
+    path: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def backend(self) -> Backend:
+        """The services."""
+        return self.server.backend
+
+    @property
+    def job_id(self) -> str:
+        """The job that the path names."""
+        return self.path["job_id"]
+
+    def members(
+        self, *, max_bytes: int = MAX_BODY_BYTES, optional: bool = False
+    ) -> Mapping[str, Member]:
+        """The members of the body, each with its own text.
+
+        :param optional: let an empty body count as an empty object.
+        :raises InvalidPayloadError: the body is no JSON object.
+        :raises PayloadTooLargeError: it has more than ``max_bytes`` bytes.
+        """
+        body = self.request.body
+        if not body.strip():
+            if optional:
+                return _EMPTY
+            raise InvalidPayloadError(
+                "The body is empty.", hint="Send a JSON object with Content-Type: " + OJS_TYPE
+            )
+        max_depth = self.backend.settings.max_depth
+        return parse_object(body, max_bytes=min(max_bytes, MAX_BODY_BYTES), max_depth=max_depth)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler answers.
+
+    :ivar body: JSON text, or any text where ``media_type`` says which.
+    :ivar headers: beside the standard ones.
+    :ivar media_type: empty for OJS's own, which is negotiated.
+    """
+
+    body: RawJson | str
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = ""

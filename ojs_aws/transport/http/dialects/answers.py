@@ -1,0 +1,206 @@
+"""The shapes of answers: every field that a document or an official client reads, side by side.
+
+Jobs stand in a ``job`` wrapper and, with the same fields, flat at the top level; never ``timeout``
+but where it was sent, always ``timeout_ms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.failures import render_failure
+from ojs_aws.domain.job import StoredElsewhere
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.render import render_job
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.ports import Event, QueueInfo
+    from ojs_aws.services.heartbeat import Beat
+    from ojs_aws.services.push import Pushed
+
+Rendered = dict[str, RawJson]
+
+FLAT_LIMIT: Final = 1_000_000
+"""Bytes of a job above which it is answered in the wrapper only: a Lambda function cannot
+answer more than 6 MB."""
+
+EVENT_SOURCE: Final = "ojs://ojs-aws/backend"
+
+_INSTANTS: Final = (
+    "created_at",
+    "enqueued_at",
+    "activated_at",
+    "started_at",
+    "completed_at",
+    "cancelled_at",
+    "discarded_at",
+    "next_attempt_at",
+)
+
+
+def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) -> RawJson:
+    """One job, wrapped and flat.
+
+    :param more: further members, in both places.
+    """
+    job = rendered | dict(more or {})
+    wrapped = assemble(job)
+    if len(wrapped.encode()) > FLAT_LIMIT:
+        return assemble({"job": wrapped, "id": job["id"], "state": job["state"]})
+    return assemble({"job": wrapped} | {name: raw for name, raw in job.items() if name != "job"})
+
+
+def changed_job(record: JobRecord) -> Rendered:
+    """A job after a transition; without a large document, which was not read for it."""
+    is_whole = not any(isinstance(d, StoredElsewhere) for d in (record.document, record.result))
+    return render_job(record) if is_whole else outcome(record)
+
+
+def outcome(record: JobRecord) -> Rendered:
+    """What the system says of a job, without the client's document."""
+    members: Rendered = {
+        "id": encode(record.id),
+        "type": encode(record.type),
+        "queue": encode(record.queue),
+        "state": encode(str(record.state)),
+        "priority": encode(record.priority),
+        "attempt": encode(record.attempt),
+        "max_attempts": encode(record.retry.max_attempts),
+        "timeout_ms": encode(record.timeout_ms),
+    }
+    for name in _INSTANTS:
+        instant = getattr(record, name)
+        if instant is not None:
+            members[name] = encode(format_instant(instant))
+    if record.next_attempt_at is not None:
+        members["next_retry_at"] = members["next_attempt_at"]
+    if record.retry_delay_ms is not None:
+        members["retry_delay_ms"] = encode(record.retry_delay_ms)
+    if record.error is not None:
+        members["error"] = render_failure(record.error)
+    return members
+
+
+def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
+    """ACK and FAIL: the job's outcome flat, and in a ``job`` wrapper."""
+    members = outcome(record)
+    head: Rendered = {"acknowledged": RawJson("true")} if is_acknowledged else {}
+    return assemble(head | {"job_id": encode(record.id)} | members | {"job": assemble(members)})
+
+
+def push_answer(pushed: Pushed, job_id: str) -> RawJson:
+    """PUSH: the job, or who dropped it."""
+    if pushed.record is None:
+        return assemble(_dropped(pushed, job_id) | {"job": RawJson("null")})
+    return job_answer(render_job(pushed.record))
+
+
+def _dropped(pushed: Pushed, job_id: str) -> Rendered:
+    return {
+        "id": encode(job_id),
+        "dropped": RawJson("true"),
+        "dropped_by": encode(pushed.dropped_by),
+    }
+
+
+def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
+    """PUSH of a batch: the jobs in order, their number, and those that a middleware dropped.
+
+    :param results: each job's id and what became of it.
+    """
+    jobs = [assemble(render_job(p.record)) for _, p in results if p.record is not None]
+    dropped = [assemble(_dropped(p, job_id)) for job_id, p in results if p.record is None]
+    members: Rendered = {
+        "jobs": assemble_array(jobs),
+        "count": encode(len(jobs)),
+        "enqueued": encode(len(jobs)),
+        "failed": encode(0),
+    }
+    if dropped:
+        members["dropped"] = assemble_array(dropped)
+    return assemble(members)
+
+
+def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
+    """FETCH: the claimed jobs. A client would read ``timeout`` as milliseconds: it is left out."""
+    jobs = []
+    for record in records:
+        members = render_job(record)
+        members.pop("timeout", None)
+        jobs.append(assemble(members))
+    return assemble({"jobs": assemble_array(jobs), "count": encode(len(jobs))})
+
+
+def heartbeat_answer(beat: Beat, worker_id: str) -> RawJson:
+    """BEAT: the directive, and what became of each job."""
+    answer: dict[str, JsonValue] = {
+        "state": beat.state,
+        "worker_id": worker_id,
+        "jobs_extended": [*beat.extended],
+        "jobs_cancelled": [*beat.cancelled],
+        "jobs_lost": [*beat.lost],
+        "server_time": format_instant(beat.server_time),
+    }
+    return encode(answer)
+
+
+def page_answer(
+    name: str,
+    items: Sequence[RawJson],
+    *,
+    total: int,
+    limit: int,
+    offset: int = 0,
+    cursor: str = "",
+) -> RawJson:
+    """A page of a list (HTTP binding, section 17).
+
+    :param name: of the member that holds the items.
+    :param cursor: of the next page; empty on the last one.
+    """
+    pagination: dict[str, JsonValue] = {
+        "total": total,
+        "limit": limit,
+        "offset": offset,
+        "has_more": bool(cursor),
+    }
+    if cursor:
+        pagination["next_cursor"] = cursor
+    return assemble(
+        {name: assemble_array(items), "pagination": encode(pagination), "total": encode(total)}
+    )
+
+
+def queue_item(info: QueueInfo) -> RawJson:
+    """One queue of the list."""
+    is_paused = info.paused_at is not None
+    members: dict[str, JsonValue] = {
+        "name": info.name,
+        "status": "paused" if is_paused else "active",
+        "paused": is_paused,
+    }
+    if info.created_at is not None:
+        members["created_at"] = format_instant(info.created_at)
+    if info.paused_at is not None:
+        members["paused_at"] = format_instant(info.paused_at)
+    return encode(members)
+
+
+def event_item(event: Event) -> RawJson:
+    """One lifecycle event in the envelope of ojs-events, section 2."""
+    return assemble(
+        {
+            "specversion": encode("1.0"),
+            "id": encode(event.id),
+            "type": encode(event.type),
+            "source": encode(EVENT_SOURCE),
+            "time": encode(format_instant(event.time)),
+            "subject": encode(event.subject),
+            "datacontenttype": encode("application/json"),
+            "data": event.data,
+        }
+    )

@@ -1,0 +1,226 @@
+"""From a pushed body to the canonical flat envelope (core, section 5; HTTP binding, section 9.1).
+
+Bodies come as a flat envelope, or with an ``options`` object; some clients give attributes other
+names. A top-level attribute outweighs an option of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job, Priority
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import (
+    Member,
+    RawJson,
+    assemble,
+    encode,
+    json_type,
+    parse_object,
+)
+from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
+
+Members = dict[str, Member]
+
+_ALIASES: Final[Mapping[str, str]] = {"delay_until": "scheduled_at"}
+_OPTION_ALIASES: Final[Mapping[str, str]] = {**_ALIASES, "metadata": "meta"}
+
+_OPTIONS: Final = frozenset(
+    {
+        "queue",
+        "priority",
+        "timeout",
+        "timeout_ms",
+        "visibility_timeout",
+        "visibility_timeout_ms",
+        "scheduled_at",
+        "expires_at",
+        "retry",
+        "unique",
+        "tags",
+        "pending",
+        "meta",
+        "schema",
+    }
+)
+"""Options that are attributes of the envelope; any other one is kept where it stands, too."""
+
+_NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
+"""Names that mean the job itself, and nothing that an option may say."""
+
+_ABSENT_WHEN_NULL: Final = frozenset({"id", "queue", "meta", "specversion", "pending", "options"})
+"""Attributes for which several clients send null when they have none."""
+
+_INTERVALS: Final[Mapping[str, str]] = {
+    "initial_interval": "initial_interval",
+    "initial_interval_ms": "initial_interval",
+    "max_interval": "max_interval",
+    "max_interval_ms": "max_interval",
+}
+
+
+def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
+    """The envelope that a pushed body means; its constraints are checked by PUSH.
+
+    :raises InvalidRequestError: ``options`` is no object.
+    """
+    flat = _named(members, _ALIASES)
+    options = flat.pop("options", None)
+    if options is not None:
+        flat |= _hoisted(flat, _options(options, max_depth))
+    if "priority" in flat:
+        flat["priority"] = _priority(flat["priority"])
+    if "retry" in flat:
+        flat["retry"] = _retry(flat["retry"], max_depth)
+    return Job.from_parsed(flat)
+
+
+def read_jobs(members: Mapping[str, Member], max_depth: int) -> list[Job]:
+    """The envelopes of a batch, in order.
+
+    :raises InvalidRequestError: ``jobs`` is no array of objects; the index in the details.
+    """
+    jobs = members.get("jobs")
+    if jobs is None or not isinstance(jobs.value, list):
+        received = "nothing" if jobs is None else json_type(jobs.value)
+        raise _malformed("jobs", "an array of jobs", received)
+    raws = items_of(jobs.raw)
+    return [_read_at(at, raws[at], value, max_depth) for at, value in enumerate(jobs.value)]
+
+
+def _read_at(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
+    try:
+        if not isinstance(value, dict):
+            raise _malformed(f"jobs[{index}]", "an object", json_type(value))
+        return read_job(parse_object(raw, max_depth=max_depth), max_depth)
+    except InvalidRequestError as problem:
+        problem.message = f"Job at index {index}: {problem.message}"
+        problem.details["index"] = index
+        raise
+
+
+def items_of(array: RawJson) -> list[RawJson]:
+    """The texts of an array's items; the array is known to be valid JSON."""
+    decoder, items = json.JSONDecoder(), []
+    at = _past_space(array, 1)
+    while array[at] != "]":
+        _, end = decoder.raw_decode(array, at)
+        items.append(RawJson(array[at:end]))
+        at = _past_space(array, end)
+        if array[at] == ",":
+            at = _past_space(array, at + 1)
+    return items
+
+
+def _past_space(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members:
+    """The members under their canonical names, without what only the system sets."""
+    named: Members = {}
+    for name, member in members.items():
+        canonical = aliases.get(name, name)
+        if canonical in SYSTEM_ATTRIBUTES or (canonical != name and canonical in members):
+            continue
+        if member.value is None and canonical in _ABSENT_WHEN_NULL:
+            continue
+        named[canonical] = member
+    return named
+
+
+def _options(options: Member, max_depth: int) -> Mapping[str, Member]:
+    if not isinstance(options.value, dict):
+        raise _malformed("options", "an object", json_type(options.value))
+    return parse_object(options.raw, max_depth=max_depth)
+
+
+def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
+    """What an options object adds to the envelope."""
+    attempts = options.get("max_attempts")
+    named = _named(options, _OPTION_ALIASES)
+    added: Members = {}
+    for name, member in named.items():
+        if name == "meta" and "meta" in flat:
+            added["meta"] = _joined(flat["meta"], member)
+        elif name not in flat and name not in _NEVER_OPTIONS:
+            added[name] = member
+    if attempts is not None and attempts.value is not None:
+        given = added.get("retry") or flat.get("retry")
+        own = Member(assemble({"max_attempts": attempts.raw}), {"max_attempts": attempts.value})
+        added["retry"] = own if given is None else _joined(given, own)
+    unknown = {name: member for name, member in named.items() if name not in _OPTIONS}
+    if unknown:
+        added["options"] = _object(unknown)
+    return added
+
+
+def _joined(first: Member, second: Member) -> Member:
+    """Two objects as one; the first outweighs the second. No object: the first as it is."""
+    if not isinstance(first.value, dict) or not isinstance(second.value, dict):
+        return first
+    missing = {
+        name: member
+        for name, member in parse_object(second.raw, max_depth=_ANY_DEPTH).items()
+        if name not in first.value
+    }
+    if not missing:
+        return first
+    return _object({**parse_object(first.raw, max_depth=_ANY_DEPTH), **missing})
+
+
+_ANY_DEPTH: Final = 1000
+"""For parts of a body whose depth has been checked as a whole."""
+
+
+def _object(members: Mapping[str, Member]) -> Member:
+    raw = assemble({name: member.raw for name, member in members.items()})
+    return Member(raw, {name: member.value for name, member in members.items()})
+
+
+def _priority(member: Member) -> Member:
+    """A priority's name means its number; any other text is refused by PUSH."""
+    if isinstance(member.value, str) and member.value.upper() in Priority.__members__:
+        number = int(Priority[member.value.upper()])
+        return Member(encode(number), number)
+    return member
+
+
+def _retry(member: Member, max_depth: int) -> Member:
+    """A retry policy whose intervals stand as ISO 8601 too, whatever form they came in."""
+    if not isinstance(member.value, dict) or not _INTERVALS.keys() & member.value.keys():
+        return member
+    parsed = parse_object(member.raw, max_depth=max_depth)
+    iso: Members = {}
+    for name, canonical in _INTERVALS.items():
+        if name != canonical and member.value.get(canonical) is not None:
+            continue
+        text = _iso(member.value.get(name))
+        if text is not None:
+            iso[canonical] = Member(encode(text), text)
+    changed = {name: new for name, new in iso.items() if parsed.get(name, new).value != new.value}
+    added = {name: new for name, new in iso.items() if name not in parsed}
+    return _object({**parsed, **changed, **added}) if changed or added else member
+
+
+def _iso(value: JsonValue) -> str | None:
+    """An interval as ISO 8601; milliseconds are meant by a number. None: not to be changed."""
+    if isinstance(value, str) and not value.startswith("P"):
+        try:
+            return format_duration(parse_duration(value, "interval"))
+        except InvalidRequestError:
+            return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_DURATION_MS:
+        return format_duration(value)
+    return None
+
+
+def _malformed(field: str, expected: str, received: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}; received {received}.",
+        details={"field": field, "expected": expected, "received": received},
+    )

@@ -1,0 +1,89 @@
+"""From what workers send to the attributes that the models name (HTTP binding, section 10).
+
+Only names and forms are translated here; the models check types and bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import Member, RawJson, json_type, parse_object
+
+Values = dict[str, JsonValue]
+
+_ANY_DEPTH = 1000
+"""For a part of a body whose depth has been checked as a whole."""
+
+
+def _values(members: Mapping[str, Member]) -> Values:
+    """The body's values; a null says as much as nothing."""
+    return {name: m.value for name, m in members.items() if m.value is not None}
+
+
+def _rename(values: Values, *, old: str, new: str) -> None:
+    if old in values:
+        values.setdefault(new, values.pop(old))
+
+
+def _without_empty_worker(values: Values) -> Values:
+    """An empty worker id is the same as none."""
+    if values.get("worker_id") == "":
+        del values["worker_id"]
+    return values
+
+
+def fetch_values(members: Mapping[str, Member]) -> Values:
+    """FETCH: ``batch_size`` means ``count``, and ``queue`` a list of one."""
+    values = _without_empty_worker(_values(members))
+    _rename(values, old="batch_size", new="count")
+    if "queue" in values:
+        values.setdefault("queues", [values["queue"]])
+    return values
+
+
+def heartbeat_values(members: Mapping[str, Member]) -> Values:
+    """BEAT: ``active_jobs`` is a list of ids, or their number beside ``active_job_ids``."""
+    values = _values(members)
+    active = values.pop("active_jobs", None)
+    if isinstance(active, list):
+        values.setdefault("active_job_ids", active)
+    elif active is not None:
+        values["active_count"] = active
+    if "job_id" in values:
+        values.setdefault("active_job_ids", [values["job_id"]])
+    return values
+
+
+def report_values(members: Mapping[str, Member], job_id: str = "") -> Values:
+    """ACK and FAIL: who reports, and on which job; ``id`` means ``job_id``.
+
+    :param job_id: the job that the path names, which outweighs the body.
+    """
+    values = _without_empty_worker(_values(members))
+    _rename(values, old="id", new="job_id")
+    if job_id:
+        values["job_id"] = job_id
+    return values
+
+
+def result_of(members: Mapping[str, Member]) -> RawJson | None:
+    """The result that an ACK carries. A null that was sent is one; None stands for none."""
+    member = members.get("result")
+    return None if member is None else member.raw
+
+
+def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
+    """The members of a FAIL's error object, in the form of the core or of the binding.
+
+    :raises InvalidRequestError: there is none, or it is no object.
+    """
+    error = members.get("error")
+    if error is not None and isinstance(error.value, dict):
+        return parse_object(error.raw, max_depth=_ANY_DEPTH)
+    received = "nothing" if error is None else json_type(error.value)
+    raise InvalidRequestError(
+        f"The 'error' attribute must be an object; received {received}.",
+        details={"field": "error", "expected": "object", "received": received},
+        hint='Send {"error": {"type": "...", "message": "..."}}.',
+    )

@@ -1,0 +1,76 @@
+"""From an exception to the answer that reports it; the one place that does so (section 16).
+
+Codes, statuses and retryable flags belong to the errors themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import (
+    BackendError,
+    InvalidRequestError,
+    JsonValue,
+    MethodNotAllowedError,
+    OjsError,
+)
+from ojs_aws.domain.json_text import assemble, encode, json_type
+from ojs_aws.transport.http.calls import Answer
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_SERVER_ERROR: Final = 500
+_LATER: Final = frozenset({429, 503})
+
+
+def answer_error(problem: Exception, request_id: str) -> Answer:
+    """The answer that reports an exception. What is no OjsError is reported without its text."""
+    error = _ojs_error(problem)
+    body = assemble({"error": encode(error.as_dict(request_id))})
+    return Answer(body, error.status, _headers(error))
+
+
+def _headers(error: OjsError) -> dict[str, str]:
+    """The headers by which plain HTTP says what the error object says."""
+    if isinstance(error, MethodNotAllowedError):
+        allowed = error.details.get("allowed")
+        return {"Allow": ", ".join(map(str, allowed))} if isinstance(allowed, list) else {}
+    seconds = error.details.get("retry_after_seconds", 1)
+    return {"Retry-After": str(seconds)} if error.status in _LATER else {}
+
+
+def is_fault(problem: Exception) -> bool:
+    """Whether the server is at fault, not the request."""
+    return _ojs_error(problem).status >= _SERVER_ERROR
+
+
+def _ojs_error(problem: Exception) -> OjsError:
+    if isinstance(problem, OjsError):
+        return problem
+    # Only once pydantic has been imported can an exception be one of its own.
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(problem, pydantic.ValidationError):
+        return _invalid(problem)
+    return BackendError(
+        "The server met an error that it did not expect.",
+        hint="Repeat the request. If it fails again, report its request id.",
+    )
+
+
+def _invalid(problem: ValidationError) -> InvalidRequestError:
+    """The first thing that a model found wrong."""
+    first = problem.errors(include_url=False, include_context=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "body"
+    is_missing = first["type"] == "missing"
+    received = "nothing" if is_missing else json_type(first["input"])
+    details: dict[str, JsonValue] = {
+        "field": field,
+        "expected": first["msg"],
+        "received": received,
+    }
+    if is_missing:
+        details["validation"] = "required"
+    reason = "is required" if is_missing else f"is not valid: {first['msg']}"
+    return InvalidRequestError(f"The '{field}' attribute {reason}.", details=details)

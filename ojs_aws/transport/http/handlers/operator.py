@@ -1,0 +1,122 @@
+"""The operations of operators: queues, dead letters and events (HTTP binding, 11 and 12)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.json_text import assemble, assemble_array, decode, encode
+from ojs_aws.ports import Event, EventQuery
+from ojs_aws.services.render import render_job
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.answers import (
+    changed_job,
+    event_item,
+    job_answer,
+    page_answer,
+    queue_item,
+)
+from ojs_aws.transport.http.queries import names_of, number_of, text_of
+
+_MARK: Final = "q:"
+
+
+def list_queues(call: Call) -> Answer:
+    """The queues by name; the cursor names the last one shown."""
+    query = call.request.query
+    limit, offset = number_of(query, "limit"), number_of(query, "offset")
+    after = _read_cursor(text_of(query, "cursor"))
+    queues = call.backend.queues.list()
+    rest = [info for info in queues if info.name > after][offset:]
+    shown = rest[:limit]
+    body = page_answer(
+        "queues",
+        [queue_item(info) for info in shown],
+        total=len(queues),
+        limit=limit,
+        offset=offset,
+        cursor=_cursor(shown[-1].name) if len(rest) > limit else "",
+    )
+    return Answer(body)
+
+
+def _cursor(name: str) -> str:
+    return base64.urlsafe_b64encode(f"{_MARK}{name}".encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> str:
+    """The queue that a cursor names; empty for no cursor."""
+    if not cursor:
+        return ""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    if not text.startswith(_MARK):
+        raise InvalidRequestError(
+            "The 'cursor' parameter is not one that this server gave out.",
+            details={"field": "cursor"},
+        )
+    return text.removeprefix(_MARK)
+
+
+def list_dead_letters(call: Call) -> Answer:
+    """Discarded jobs whose policy keeps them for an operator."""
+    query = call.request.query
+    limit, offset = number_of(query, "limit"), number_of(query, "offset")
+    page = call.backend.dead_letters.list(
+        text_of(query, "queue") or None, limit, text_of(query, "cursor"), offset
+    )
+    body = page_answer(
+        "jobs",
+        [assemble(render_job(record)) for record in page.jobs],
+        total=page.total,
+        limit=limit,
+        offset=offset,
+        cursor=page.cursor,
+    )
+    return Answer(body)
+
+
+def retry_dead_letter(call: Call) -> Answer:
+    """Enqueue a discarded job again."""
+    job = changed_job(call.backend.dead_letters.retry(call.job_id))
+    more = {"previous_state": encode("discarded")}
+    if "enqueued_at" in job:
+        more["re_enqueued_at"] = job["enqueued_at"]
+    return Answer(job_answer(job, more))
+
+
+def delete_dead_letter(call: Call) -> Answer:
+    """Remove a discarded job for good."""
+    call.backend.dead_letters.delete(call.job_id)
+    return Answer(encode({"deleted": True, "job_id": call.job_id, "id": call.job_id}))
+
+
+def list_events(call: Call) -> Answer:
+    """Lifecycle events, oldest first (ojs-events, section 6.4)."""
+    query = call.request.query
+    wanted = EventQuery(
+        types=names_of(query, "types"),
+        queues=names_of(query, "queues"),
+        limit=number_of(query, "event_limit"),
+        cursor=text_of(query, "cursor") or text_of(query, "after"),
+    )
+    page = call.backend.events.read(wanted, call.backend.clock.now())
+    job_types = names_of(query, "job_types")
+    events = [event for event in page.events if not job_types or _job_type(event) in job_types]
+    body = assemble(
+        {
+            "events": assemble_array(event_item(event) for event in events),
+            "cursor": encode(page.cursor),
+            "has_more": encode(page.has_more),
+        }
+    )
+    return Answer(body)
+
+
+def _job_type(event: Event) -> str:
+    data = decode(event.data, max_depth=1000)
+    return str(data.get("job_type")) if isinstance(data, dict) else ""

@@ -1,0 +1,67 @@
+"""The operations of producers: PUSH, INFO, CANCEL and ACTIVATE (HTTP binding, section 9)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from ojs_aws.domain.json_text import encode
+from ojs_aws.services.changing import Change
+from ojs_aws.services.render import render_job
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.answers import (
+    batch_answer,
+    changed_job,
+    job_answer,
+    push_answer,
+)
+from ojs_aws.transport.http.dialects.envelopes import read_job, read_jobs
+from ojs_aws.transport.http.routes import BASE
+
+CREATED: Final = 201
+OK: Final = 200
+
+_AROUND_ENVELOPE: Final = 65_536
+"""Bytes that a body may have beside the envelope it makes: white space, options, system fields."""
+
+
+def push(call: Call) -> Answer:
+    """PUSH one job: 201, or 200 when the very same envelope had been pushed before."""
+    settings = call.backend.settings
+    members = call.members(max_bytes=settings.max_envelope_bytes + _AROUND_ENVELOPE)
+    job = read_job(members, settings.max_depth)
+    pushed = call.backend.push(job)
+    body = push_answer(pushed, job.id)
+    if pushed.record is None:
+        return Answer(body)
+    location = f"{BASE}/jobs/{quote(pushed.record.id)}"
+    return Answer(body, CREATED if pushed.is_new else OK, {"Location": location})
+
+
+def push_batch(call: Call) -> Answer:
+    """PUSH several jobs, all or none."""
+    jobs = read_jobs(call.members(), call.backend.settings.max_depth)
+    results = call.backend.push.all(jobs)
+    body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
+    is_new = any(pushed.is_new for pushed in results)
+    return Answer(body, CREATED if is_new else OK)
+
+
+def info(call: Call) -> Answer:
+    """INFO: the whole job."""
+    return Answer(job_answer(render_job(call.backend.info(call.job_id))))
+
+
+def cancel(call: Call) -> Answer:
+    """CANCEL a job in any non-terminal state."""
+    return _changed(call.backend.cancel(call.job_id))
+
+
+def activate(call: Call) -> Answer:
+    """ACTIVATE a pending job."""
+    return _changed(call.backend.activate(call.job_id))
+
+
+def _changed(change: Change) -> Answer:
+    previous = {"previous_state": encode(str(change.before.state))}
+    return Answer(job_answer(changed_job(change.after), previous))

@@ -1,0 +1,72 @@
+"""What the server says of itself: manifest, health, metrics and the OpenAPI document."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.json_text import encode
+from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
+
+PROBE_ID: Final = "00000000-0000-7000-8000-000000000000"
+"""A job that never exists; reading it tells whether the table answers."""
+
+_UNAVAILABLE: Final = 503
+
+
+def manifest(call: Call) -> Answer:
+    """The conformance manifest (HTTP binding, section 21)."""
+    from ojs_aws.transport.http.manifest import manifest_of  # noqa: PLC0415 - rarely asked for
+
+    return Answer(encode(manifest_of(call.backend.settings, call.request)))
+
+
+def health(call: Call) -> Answer:
+    """Whether the table answers: 200, or 503 when it does not (section 8.1)."""
+    begun = time.perf_counter()
+    backend: dict[str, JsonValue] = {"type": "dynamodb", "status": "ok"}
+    try:
+        call.backend.ports.store.load(PROBE_ID)
+    except OjsError as problem:
+        backend |= {"status": "unhealthy", "error": problem.message}
+    backend["latency_ms"] = round((time.perf_counter() - begun) * 1000)
+    is_well = backend["status"] == "ok"
+    answer: dict[str, JsonValue] = {
+        "status": "ok" if is_well else "degraded",
+        "version": OJS_VERSION,
+        "uptime_seconds": _uptime_s(call),
+        "backend": backend,
+    }
+    return Answer(encode(answer), 200 if is_well else _UNAVAILABLE)
+
+
+def _uptime_s(call: Call) -> int:
+    return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
+
+
+def metrics(call: Call) -> Answer:
+    """That this function is up. What jobs do is counted in CloudWatch, over all functions."""
+    lines = (
+        "# HELP ojs_up Whether the server answers.",
+        "# TYPE ojs_up gauge",
+        "ojs_up 1",
+        "# HELP ojs_server_uptime_seconds Age of the function that answers.",
+        "# TYPE ojs_server_uptime_seconds gauge",
+        f"ojs_server_uptime_seconds {_uptime_s(call)}",
+        "",
+    )
+    return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def openapi(call: Call) -> Answer:
+    """This API as an OpenAPI document."""
+    return Answer(_document(call.backend.settings.base_url), media_type=JSON_TYPE)
+
+
+@functools.cache
+def _document(base_url: str) -> str:
+    from ojs_aws.transport.http.openapi import openapi_document  # noqa: PLC0415 - rarely asked for
+
+    return encode(openapi_document(base_url))

@@ -1,0 +1,95 @@
+"""The operations of workers: FETCH, ACK, FAIL and BEAT (HTTP binding, section 10)."""
+
+# ruff: noqa: PLC0415 - the models, and pydantic with them, are imported by the first request
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.answers import (
+    fetch_answer,
+    heartbeat_answer,
+    outcome_answer,
+)
+from ojs_aws.transport.http.dialects.reports import (
+    error_of,
+    fetch_values,
+    heartbeat_values,
+    report_values,
+    result_of,
+)
+
+if TYPE_CHECKING:
+    from ojs_aws.services.heartbeat import Beat
+
+
+def fetch(call: Call) -> Answer:
+    """FETCH: claim jobs; none is an empty list."""
+    from ojs_aws.services.fetch import FetchRequest
+    from ojs_aws.transport.http.models import FetchBody
+
+    body = FetchBody.model_validate(fetch_values(call.members()))
+    records = call.backend.fetch(
+        FetchRequest(
+            queues=tuple(body.queues),
+            count=body.count,
+            worker_id=body.worker_id or "",
+            visibility_timeout_ms=body.visibility_timeout_ms,
+        )
+    )
+    return Answer(fetch_answer(records))
+
+
+def ack(call: Call) -> Answer:
+    """ACK the job that the body names."""
+    return _ack(call, "", optional=False)
+
+
+def ack_job(call: Call) -> Answer:
+    """ACK the job that the path names; the body may be empty."""
+    return _ack(call, call.job_id, optional=True)
+
+
+def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
+    from ojs_aws.transport.http.models import ReportBody
+
+    members = call.members(optional=optional)
+    body = ReportBody.model_validate(report_values(members, job_id))
+    record = call.backend.ack(body.job_id, body.worker_id, result_of(members))
+    return Answer(outcome_answer(record, is_acknowledged=True))
+
+
+def fail(call: Call) -> Answer:
+    """FAIL the job that the body names."""
+    return _fail(call, "")
+
+
+def fail_job(call: Call) -> Answer:
+    """FAIL the job that the path names."""
+    return _fail(call, call.job_id)
+
+
+def _fail(call: Call, job_id: str) -> Answer:
+    from ojs_aws.transport.http.models import ReportBody
+
+    members = call.members()
+    body = ReportBody.model_validate(report_values(members, job_id))
+    record = call.backend.fail(body.job_id, body.worker_id, error_of(members))
+    return Answer(outcome_answer(record, is_acknowledged=False))
+
+
+def heartbeat(call: Call) -> Answer:
+    """BEAT: extend the reservations of a worker's jobs, and tell it what to do."""
+    worker_id, told = beat(call)
+    return Answer(heartbeat_answer(told, worker_id))
+
+
+def beat(call: Call) -> tuple[str, Beat]:
+    """Carry out a heartbeat: the worker it came from, and what the worker is told."""
+    from ojs_aws.transport.http.models import HeartbeatValues
+
+    body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
+    told = call.backend.heartbeat(
+        body.worker_id, body.active_job_ids, body.visibility_timeout_ms, body.active_count
+    )
+    return body.worker_id, told

@@ -1,0 +1,70 @@
+"""The conformance manifest: what works, and no more (HTTP binding, section 21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws import __version__
+from ojs_aws.transport.http.calls import OJS_VERSION, Request
+from ojs_aws.transport.http.routes import BASE
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.domain.errors import JsonValue
+
+CONFORMANCE_LEVEL: Final = 1
+
+CAPABILITIES: Final[Mapping[str, bool]] = {
+    "batch_enqueue": True,
+    "cron": False,
+    "cron_jobs": False,
+    "dead_letter": True,
+    "delayed_jobs": True,
+    "events": True,
+    "job_ttl": True,
+    "pause_resume": False,
+    "priority_queues": True,
+    "progress": False,
+    "rate_limiting": False,
+    "schema_validation": False,
+    "unique_jobs": False,
+    "workflows": False,
+}
+"""By the names of the HTTP binding and of the admin UI."""
+
+EXTENSIONS: Final = ("dead-letter", "events", "retry", "worker-protocol")
+
+
+def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
+    """The manifest, with the URL that clients reach the server by."""
+    capabilities: dict[str, JsonValue] = {**CAPABILITIES}
+    return {
+        "specversion": OJS_VERSION,
+        "ojs_version": OJS_VERSION,
+        "implementation": {
+            "name": "ojs-aws",
+            "version": __version__,
+            "language": "python",
+        },
+        "conformance_level": CONFORMANCE_LEVEL,
+        "conformance_tier": "runtime",
+        "protocols": ["http"],
+        "backend": "dynamodb",
+        "capabilities": capabilities,
+        "extensions": [*EXTENSIONS],
+        "endpoints": {
+            "base_url": _base_url(settings, request) + BASE,
+            "manifest": "/ojs/manifest",
+            "health": f"{BASE}/health",
+            "openapi": f"{BASE}/openapi.json",
+        },
+    }
+
+
+def _base_url(settings: Settings, request: Request) -> str:
+    if settings.base_url:
+        return settings.base_url.rstrip("/").removesuffix(BASE)
+    host = request.header("host") or "localhost"
+    scheme = request.header("x-forwarded-proto") or "http"
+    return f"{scheme}://{host}"

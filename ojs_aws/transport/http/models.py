@@ -1,0 +1,180 @@
+"""The bodies of requests as pydantic models: types and bounds, for validation and for OpenAPI.
+
+Worker bodies are validated by them. Job envelopes are not: PUSH checks those itself, on the raw
+text; their models here describe them, with the very constants that PUSH checks by.
+
+Imported with the first request that needs it: pydantic would cost every cold start 0.1 s.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ojs_aws.domain import validation as rules
+from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
+from ojs_aws.services.push import MAX_BATCH
+
+JobId = Annotated[
+    str, Field(pattern=f"^{rules.ID_PATTERN}$", examples=["019539a4-b68c-7def-8000-1a2b3c4d5e6f"])
+]
+JobType = Annotated[
+    str,
+    Field(
+        pattern=f"^{rules.TYPE_PATTERN}$",
+        min_length=1,
+        max_length=rules.MAX_TYPE_LENGTH,
+        examples=["email.send"],
+    ),
+]
+QueueName = Annotated[
+    str,
+    Field(
+        pattern=f"^{rules.QUEUE_PATTERN}$",
+        min_length=1,
+        max_length=rules.MAX_QUEUE_LENGTH,
+        examples=["default"],
+    ),
+]
+WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
+VisibilityMs = Annotated[int, Field(ge=rules.MIN_VISIBILITY_MS, le=rules.MAX_VISIBILITY_MS)]
+
+MAX_QUEUES = 100
+MAX_COUNT = 1000
+LARGEST_COUNT = 1_000_000
+
+
+class Body(BaseModel):
+    """What every body has in common: strict types, and room for what it does not name."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", strict=True, frozen=True)
+
+
+# ------------------------------------------------------------------------------- worker bodies
+class FetchBody(Body):
+    """FETCH (HTTP binding, section 10.1)."""
+
+    queues: Annotated[list[str], Field(min_length=1, max_length=MAX_QUEUES)]
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    worker_id: WorkerId | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+
+
+class ReportBody(Body):
+    """What ACK and FAIL have in common: the job, and who reports."""
+
+    job_id: JobId
+    worker_id: WorkerId | None = None
+
+
+class AckBody(ReportBody):
+    """ACK (section 10.2). A null result is a result."""
+
+    result: Any = None
+
+
+class AckJobBody(Body):
+    """ACK of the job that the path names."""
+
+    worker_id: WorkerId | None = None
+    result: Any = None
+
+
+class ErrorObject(Body):
+    """A failure, in the form of the core (type) or of the HTTP binding (code)."""
+
+    message: str
+    type: str | None = None
+    code: str | None = None
+    retryable: bool | None = None
+    backtrace: list[str] | None = None
+    details: dict[str, Any] | None = None
+
+
+class FailBody(ReportBody):
+    """FAIL (section 10.3)."""
+
+    error: ErrorObject
+
+
+class FailJobBody(Body):
+    """FAIL of the job that the path names."""
+
+    error: ErrorObject
+    worker_id: WorkerId | None = None
+
+
+class HeartbeatValues(Body):
+    """A heartbeat in one form: ids apart from their number."""
+
+    worker_id: WorkerId
+    active_job_ids: Annotated[list[str], Field(max_length=MAX_JOBS)] = []
+    active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+
+
+class HeartbeatBody(Body):
+    """BEAT (section 10.4; worker protocol, section 4)."""
+
+    worker_id: WorkerId
+    active_jobs: (
+        Annotated[list[JobId], Field(max_length=MAX_JOBS)]
+        | Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+        | None
+    ) = None
+    active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    state: str | None = None
+    queues: list[str] | None = None
+
+
+# ------------------------------------------------------------------------------- job envelopes
+class RetryPolicyBody(Body):
+    """A retry policy (ojs-retry); intervals as ISO 8601 durations, or in milliseconds."""
+
+    max_attempts: Annotated[int, Field(ge=0, le=1000)] | None = None
+    initial_interval: str | None = None
+    initial_interval_ms: Annotated[int, Field(ge=0)] | None = None
+    backoff_coefficient: Annotated[float, Field(ge=1.0, le=1000.0)] | None = None
+    backoff_strategy: str | None = None
+    max_interval: str | None = None
+    max_interval_ms: Annotated[int, Field(ge=0)] | None = None
+    jitter: bool | None = None
+    non_retryable_errors: list[str] | None = None
+    on_exhaustion: str | None = None
+
+
+class OptionsBody(Body):
+    """Enqueue options; each may stand at the top level of the envelope as well."""
+
+    queue: QueueName | None = None
+    priority: Annotated[int, Field(ge=-rules.PRIORITY_LIMIT, le=rules.PRIORITY_LIMIT)] | None = None
+    timeout_ms: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS)] | None = None
+    timeout: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS // 1000)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    scheduled_at: str | None = None
+    delay_until: str | None = None
+    expires_at: str | None = None
+    retry: RetryPolicyBody | None = None
+    unique: dict[str, Any] | None = None
+    tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
+    pending: bool | None = None
+
+
+class PushBody(OptionsBody):
+    """PUSH: a job envelope, flat or with an ``options`` object (section 9.1)."""
+
+    type: JobType
+    args: list[Any]
+    id: JobId | None = None
+    specversion: str | None = None
+    meta: dict[str, Any] | None = None
+    schema_: Annotated[str | None, Field(alias="schema")] = None
+    options: OptionsBody | None = None
+
+
+class BatchBody(Body):
+    """PUSH of a batch (section 9.2)."""
+
+    jobs: Annotated[list[PushBody], Field(min_length=1, max_length=MAX_BATCH)]

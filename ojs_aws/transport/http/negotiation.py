@@ -1,0 +1,83 @@
+"""What a request says about itself: its id, its version, its content type, and the answer's.
+
+HTTP binding, sections 3.2, 4 and 19; the content types that existing clients need are those of
+docs/clients.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.domain.envelope import SPEC_VERSION
+from ojs_aws.domain.errors import InvalidRequestError, UnsupportedError
+from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE, OJS_VERSION, Request
+
+PROFILED_TYPE: Final = f'{OJS_TYPE}; profile="{JSON_TYPE}"'
+"""For clients that want the OJS type, but look for the plain one in it."""
+
+_REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
+_VERSION: Final = re.compile(r"1(\.0(\.\d{1,4}(-[0-9A-Za-z.-]{1,32})?)?)?", re.ASCII)
+_NEEDS_PLAIN_TYPE: Final = "python-httpx/"
+"""User agent of the official Python SDK, which drops answers that do not name the plain type."""
+
+
+def is_request_id(text: str) -> bool:
+    """Whether a client's request id can be taken over: visible ASCII, at most 128 characters."""
+    return _REQUEST_ID.fullmatch(text) is not None
+
+
+def check_version(request: Request) -> None:
+    """Refuse a version of the specification that this server does not speak.
+
+    :raises UnsupportedError: naming the versions that it does.
+    """
+    wanted = request.header("ojs-version").strip()
+    if wanted and not _VERSION.fullmatch(wanted):
+        raise UnsupportedError(
+            f"OJS-Version {wanted[:40]!r} is not supported; this server speaks {OJS_VERSION}.",
+            details={
+                "field": "OJS-Version",
+                "received": wanted[:40],
+                "supported": [OJS_VERSION, SPEC_VERSION],
+            },
+        )
+
+
+def check_content_type(request: Request) -> None:
+    """Refuse a body of a type that this server does not read; GET and DELETE bodies are ignored.
+
+    A body without any content type is read as JSON.
+
+    :raises InvalidRequestError: naming the types that it reads.
+    """
+    if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not request.body:
+        return
+    stated = request.header("content-type").partition(";")[0].strip().lower()
+    if stated not in {"", OJS_TYPE, JSON_TYPE}:
+        raise InvalidRequestError(
+            f"The content type {stated[:80]!r} is not supported.",
+            details={
+                "field": "Content-Type",
+                "received": stated[:80],
+                "supported": [OJS_TYPE, JSON_TYPE],
+            },
+            hint=f"Send the body as {OJS_TYPE}.",
+        )
+
+
+def answer_type(headers: Mapping[str, str], setting: str) -> str:
+    """The content type of an answer.
+
+    :param headers: of the request, names in small letters.
+    :param setting: ``auto``, ``ojs`` or ``json``.
+    """
+    if setting != "auto":
+        return OJS_TYPE if setting == "ojs" else JSON_TYPE
+    accept = headers.get("accept", "").lower()
+    if OJS_TYPE not in accept:
+        return JSON_TYPE if JSON_TYPE in accept else OJS_TYPE
+    if headers.get("user-agent", "").startswith(_NEEDS_PLAIN_TYPE) and JSON_TYPE not in accept:
+        return PROFILED_TYPE
+    return OJS_TYPE

@@ -1,0 +1,106 @@
+"""Query parameters: read, bounded, and described once (HTTP binding, section 17)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError
+
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 200
+DEFAULT_EVENT_LIMIT: Final = 100
+MAX_EVENT_LIMIT: Final = 1000
+MAX_OFFSET: Final = 1000
+MAX_CURSOR: Final = 2048
+MAX_NAMES: Final = 100
+
+_DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A query parameter.
+
+    :ivar name: as it stands in the URL.
+    :ivar default: of a number; None for a text.
+    :ivar least: smallest number accepted.
+    :ivar most: largest number (a larger limit means this one), or longest text.
+    """
+
+    name: str
+    description: str
+    most: int
+    default: int | None = None
+    least: int = 0
+
+
+PARAMETERS: Final[Mapping[str, Parameter]] = {
+    "limit": Parameter("limit", "Items of a page.", MAX_LIMIT, DEFAULT_LIMIT, 1),
+    "event_limit": Parameter("limit", "Events of a page.", MAX_EVENT_LIMIT, DEFAULT_EVENT_LIMIT, 1),
+    "offset": Parameter("offset", "Items to skip; a cursor costs less.", MAX_OFFSET, 0),
+    "cursor": Parameter("cursor", "The next_cursor of the page before.", MAX_CURSOR),
+    "after": Parameter("after", "The same as cursor.", MAX_CURSOR),
+    "queue": Parameter("queue", "Only this queue.", 128),
+    "types": Parameter("types", "Only these event types, separated by commas.", MAX_CURSOR),
+    "queues": Parameter("queues", "Only these queues, separated by commas.", MAX_CURSOR),
+    "job_types": Parameter("job_types", "Only these job types, separated by commas.", MAX_CURSOR),
+}
+"""By the names that the route table uses."""
+
+
+def number_of(query: Mapping[str, str], key: str) -> int:
+    """A number. A limit beyond the largest means the largest.
+
+    :param key: the parameter's name in the route table.
+    :raises InvalidRequestError: no whole number, or out of range.
+    """
+    parameter = PARAMETERS[key]
+    given = query.get(parameter.name, "").strip()
+    if not given:
+        return parameter.default or 0
+    if not _DIGITS.fullmatch(given):
+        raise _invalid(parameter, given)
+    value = int(given)
+    if value < parameter.least or (parameter.name != "limit" and value > parameter.most):
+        raise _invalid(parameter, given)
+    return min(value, parameter.most)
+
+
+def text_of(query: Mapping[str, str], key: str) -> str:
+    """A text; empty when it is not given.
+
+    :raises InvalidRequestError: it is too long.
+    """
+    parameter = PARAMETERS[key]
+    given = query.get(parameter.name, "")
+    if len(given) > parameter.most:
+        raise InvalidRequestError(
+            f"The '{parameter.name}' parameter has more than {parameter.most} characters.",
+            details={"field": parameter.name, "max_length": parameter.most},
+        )
+    return given
+
+
+def names_of(query: Mapping[str, str], key: str) -> frozenset[str]:
+    """Names separated by commas; empty when none is given.
+
+    :raises InvalidRequestError: more than 100 names, or too long a text.
+    """
+    names = frozenset(name.strip() for name in text_of(query, key).split(",") if name.strip())
+    if len(names) > MAX_NAMES:
+        raise InvalidRequestError(
+            f"The '{PARAMETERS[key].name}' parameter names more than {MAX_NAMES}.",
+            details={"field": PARAMETERS[key].name, "max_items": MAX_NAMES},
+        )
+    return names
+
+
+def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:
+    expected = f"a whole number from {parameter.least} to {parameter.most}"
+    return InvalidRequestError(
+        f"The '{parameter.name}' parameter must be {expected}, not {given[:40]!r}.",
+        details={"field": parameter.name, "expected": expected, "received": given[:40]},
+    )

@@ -1,0 +1,149 @@
+"""Request middleware: what holds for every request, so that no handler repeats it.
+
+Each function here makes one Powertools middleware; the resolver puts them around all its routes,
+the unknown ones included. From the outside in: standard headers, the log line, errors, checks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from aws_lambda_powertools.event_handler.api_gateway import Response
+
+from ojs_aws.domain.errors import InvalidPayloadError, OjsError
+from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Request, Server
+from ojs_aws.transport.http.errors import answer_error, is_fault
+from ojs_aws.transport.http.negotiation import (
+    answer_type,
+    check_content_type,
+    check_version,
+    is_request_id,
+)
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+    from aws_lambda_powertools.event_handler import ApiGatewayResolver
+
+Next: TypeAlias = "Callable[[ApiGatewayResolver], Response[str]]"
+Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
+
+_ID: Final = "request_id"
+_REQUEST: Final = "request"
+_NO_CONTENT: Final = 204
+
+
+def setting_headers(server: Server) -> Middleware:
+    """The standard headers of every answer (HTTP binding, section 6.5), and the request's id."""
+    setting = server.backend.settings.json_content_type
+
+    def set_headers(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        headers = headers_of(app)
+        given = headers.get("x-request-id", "").strip()
+        request_id = given if is_request_id(given) else server.backend.ids.request_id()
+        app.context[_ID] = request_id
+        response = next_middleware(app)
+        if response.status_code != _NO_CONTENT:
+            response.headers.setdefault("Content-Type", answer_type(headers, setting))
+        response.headers["OJS-Version"] = OJS_VERSION
+        response.headers["X-Request-Id"] = request_id
+        return response
+
+    return set_headers
+
+
+def logging_requests(logger: Logger) -> Middleware:
+    """One line for each request, under its id; never the arguments of a job."""
+
+    def log_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        logger.thread_safe_append_keys(correlation_id=app.context[_ID])
+        begun = time.perf_counter()
+        try:
+            response = next_middleware(app)
+            event = app.current_event
+            fields: dict[str, object] = {
+                "method": event.http_method,
+                "path": event.path[:200],
+                "operation": getattr(app.context.get("_route"), "func", log_request).__name__,
+                "status": response.status_code,
+                "duration_ms": round((time.perf_counter() - begun) * 1000, 3),
+            }
+            logger.info("Request answered", extra=fields)
+        finally:
+            logger.thread_safe_clear_keys()
+        return response
+
+    return log_request
+
+
+def answering_errors(logger: Logger) -> Middleware:
+    """Errors become answers here; those that are the server's are logged with their stack."""
+
+    def answer_errors(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        try:
+            return next_middleware(app)
+        except Exception as problem:
+            if is_fault(problem):
+                text = str(problem) if isinstance(problem, OjsError) else type(problem).__name__
+                logger.exception("Request failed", extra={"error": text})
+            return response_of(answer_error(problem, app.context[_ID]))
+
+    return answer_errors
+
+
+def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+    """Refuse versions and content types that this server does not speak; decode the body."""
+    request = request_of(app)
+    check_version(request)
+    check_content_type(request)
+    return next_middleware(app)
+
+
+def request_of(app: ApiGatewayResolver) -> Request:
+    """The request that the resolver works on.
+
+    :raises InvalidPayloadError: a body that is not the base64 that the event says it is.
+    """
+    known: Request | None = app.context.get(_REQUEST)
+    if known is None:
+        event = app.current_event
+        known = Request(
+            method=event.http_method.upper(),
+            path=event.path,
+            headers=headers_of(app),
+            query=event.query_string_parameters or {},
+            body=_body(event.raw_event),
+            id=app.context[_ID],
+        )
+        app.context[_REQUEST] = known
+    return known
+
+
+def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:
+    """The request's headers, names in small letters."""
+    given: Mapping[str, str] = app.current_event.raw_event.get("headers") or {}
+    return {name.lower(): value for name, value in given.items()}
+
+
+def _body(event: Mapping[str, Any]) -> bytes:
+    """The body's bytes; the gateway encodes what it does not know to be text."""
+    body: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return body.encode("utf-8", "surrogatepass")
+    try:
+        return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidPayloadError("The body is not valid base64.") from None
+
+
+def response_of(answer: Answer) -> Response[str]:
+    """A handler's answer for Powertools; the content type is negotiated unless it is stated."""
+    return Response(
+        status_code=answer.status,
+        content_type=answer.media_type or None,
+        body=answer.body,
+        headers=answer.headers,
+    )

@@ -1,0 +1,162 @@
+"""The Powertools resolver of a function, made from the route table.
+
+Powertools keeps the current request in attributes that all threads share: right for Lambda, where
+an instance has one request at a time, wrong for the local server. Here each thread has its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
+from ojs_aws.transport.http.calls import Answer, Call, Server
+from ojs_aws.transport.http.request_middleware import (
+    answering_errors,
+    checking_request,
+    logging_requests,
+    request_of,
+    response_of,
+    setting_headers,
+)
+from ojs_aws.transport.http.routes import Group, Route, canonical_path, methods_of, routes_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+    from ojs_aws.services.backend import Backend
+
+Handler = Callable[[Call], Answer]
+
+_NO_CONTENT: Final = 204
+
+
+class HttpEvent(APIGatewayProxyEventV2):
+    """The event of a request, under the path that its client meant."""
+
+    @property
+    def path(self) -> str:
+        """The path without the stage, in the form of the route table."""
+        return canonical_path(super().path)
+
+
+class _Current:
+    """The request that a thread works on, and what its middleware keep of it."""
+
+    __slots__ = ("context", "event")
+
+    def __init__(self, event: HttpEvent) -> None:
+        self.event = event
+        self.context: dict[str, Any] = {}
+
+
+_CURRENT: ContextVar[_Current] = ContextVar("current_request")
+
+
+class Resolver(APIGatewayHttpResolver):
+    """Routes requests; safe under threads once it is sealed."""
+
+    def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
+        """Answer an API Gateway HTTP API event (payload format 2.0)."""
+        token = _CURRENT.set(_Current(HttpEvent(dict(event))))
+        try:
+            return super().resolve(event, context)
+        finally:
+            _CURRENT.reset(token)
+
+    @property
+    def current_event(self) -> HttpEvent:  # type: ignore[override]
+        """The event of this thread's request."""
+        return _CURRENT.get().event
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What the middleware of this thread's request pass on to each other."""
+        current = _CURRENT.get(None)
+        return {} if current is None else current.context
+
+    @context.setter
+    def context(self, value: dict[str, Any]) -> None:
+        """Powertools makes a first, empty one, which nothing uses."""
+
+    def seal(self) -> None:
+        """Build each route's middleware now: two first requests at once would build it twice."""
+        for route in (*self._static_routes, *self._dynamic_routes):
+            route._build_middleware_stack(self._router_middlewares, self)  # noqa: SLF001
+
+
+def build_resolver(backend: Backend, group: Group, logger: Logger | None = None) -> Resolver:
+    """The resolver of one function.
+
+    :param logger: writes a line for each request; by default the functions' own.
+    """
+    server = Server(backend, backend.clock.now())
+    if logger is None:
+        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
+
+        logger = function_logger()
+    resolver = Resolver()
+    resolver.use(
+        [
+            setting_headers(server),
+            logging_requests(logger),
+            answering_errors(logger),
+        ]
+    )
+    handlers = importlib.import_module(f"ojs_aws.transport.http.handlers.{group}")
+    replacements = _test_handlers(server)
+    for route in routes_of(group):
+        handler: Handler = replacements.get(route.operation) or getattr(handlers, route.operation)
+        _register(resolver, server, route, handler)
+    resolver.not_found(_unknown(resolver))
+    resolver.seal()
+    return resolver
+
+
+def _test_handlers(server: Server) -> Mapping[str, Handler]:
+    """The handlers that test mode puts in the place of the ordinary ones."""
+    if not server.backend.settings.test_mode:
+        return {}
+    from ojs_aws.transport.http.test_aids import HANDLERS  # noqa: PLC0415 - absent when off
+
+    return HANDLERS
+
+
+def _register(resolver: Resolver, server: Server, route: Route, handler: Handler) -> None:
+    """Serve a route and its aliases."""
+
+    def serve(**path: str) -> Response[str]:
+        return response_of(handler(Call(server, request_of(resolver), path)))
+
+    serve.__name__ = route.operation
+    for path in route.paths:
+        resolver.route(path, route.method, middlewares=[checking_request])(serve)
+
+
+def _unknown(resolver: Resolver) -> Callable[[Exception], Response[str]]:
+    """The answer to what no route of this function matches, from the table of all routes."""
+
+    def answer(_: Exception) -> Response[str]:
+        request = request_of(resolver)
+        methods = methods_of(request.path)
+        if not methods:
+            raise NotFoundError(
+                f"There is no {request.method} {request.path[:200]}.",
+                details={"method": request.method, "path": request.path[:200]},
+                hint="GET /ojs/v1/openapi.json lists the operations.",
+            )
+        allowed = ", ".join((*methods, "OPTIONS"))
+        if request.method == "OPTIONS":
+            return Response(_NO_CONTENT, body="", headers={"Allow": allowed})
+        raise MethodNotAllowedError(
+            f"{request.path[:200]} knows no {request.method}, only {', '.join(methods)}.",
+            details={"method": request.method, "allowed": [*methods]},
+        )
+
+    return answer

@@ -1,0 +1,316 @@
+"""The route table: every HTTP operation once.
+
+From it come the resolvers of the functions, the answers to unknown routes and wrong methods, and
+the OpenAPI document. It is data: handlers and models are named, and imported by who needs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+BASE: Final = "/ojs/v1"
+
+_PREFIXES: Final = (BASE + BASE, "/v1")
+"""What some clients make of the base path."""
+
+_PARAMETER: Final = re.compile(r"<(\w+)>")
+
+
+class Group(StrEnum):
+    """The functions, by trust boundary: what each may do to the table and the queues."""
+
+    PRODUCER = "producer"
+    WORKER_API = "worker_api"
+    OPERATOR = "operator"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation.
+
+    :ivar path: with its parameters as ``<name>``.
+    :ivar operation: operation id, and the name of its handler in ``handlers/<group>.py``.
+    :ivar aliases: other paths that mean the same; documents or clients name them.
+    :ivar request: name of the body's model in ``models.py``; empty where a body is ignored.
+    :ivar response: name of the answer's schema in ``openapi.py``.
+    :ivar query: names of the query parameters, described in ``queries.py``.
+    :ivar statuses: successful statuses, the usual one first.
+    :ivar errors: statuses of the errors that are the operation's own.
+    :ivar needs_body: whether an empty body is an error.
+    :ivar media_type: of the answer, where it is not OJS's own.
+    """
+
+    method: str
+    path: str
+    operation: str
+    group: Group
+    summary: str
+    aliases: tuple[str, ...] = ()
+    request: str = ""
+    response: str = "Object"
+    query: tuple[str, ...] = ()
+    statuses: tuple[int, ...] = (200,)
+    errors: tuple[int, ...] = ()
+    needs_body: bool = False
+    media_type: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path and its aliases."""
+        return (self.path, *self.aliases)
+
+
+_PRODUCER, _WORKER, _OPERATOR, _SYSTEM = Group
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="POST",
+        path=f"{BASE}/jobs",
+        operation="push",
+        group=_PRODUCER,
+        summary="Enqueue a job (PUSH)",
+        request="PushBody",
+        response="JobAnswer",
+        statuses=(201, 200),
+        errors=(409, 413, 422),
+        needs_body=True,
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/jobs/batch",
+        operation="push_batch",
+        group=_PRODUCER,
+        summary="Enqueue up to 100 jobs, all or none (PUSH)",
+        request="BatchBody",
+        response="BatchAnswer",
+        statuses=(201, 200),
+        errors=(409, 413, 422),
+        needs_body=True,
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/jobs/<job_id>",
+        operation="info",
+        group=_PRODUCER,
+        summary="Read a job (INFO)",
+        response="JobAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="DELETE",
+        path=f"{BASE}/jobs/<job_id>",
+        operation="cancel",
+        group=_PRODUCER,
+        summary="Cancel a job (CANCEL)",
+        response="JobAnswer",
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/jobs/<job_id>/activate",
+        operation="activate",
+        group=_PRODUCER,
+        summary="Release a pending job (ACTIVATE)",
+        response="JobAnswer",
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/workers/fetch",
+        operation="fetch",
+        group=_WORKER,
+        summary="Claim jobs (FETCH)",
+        request="FetchBody",
+        response="JobsAnswer",
+        needs_body=True,
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/workers/ack",
+        operation="ack",
+        group=_WORKER,
+        summary="Report that a job is completed (ACK)",
+        request="AckBody",
+        response="OutcomeAnswer",
+        errors=(404, 409, 413),
+        needs_body=True,
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/jobs/<job_id>/ack",
+        operation="ack_job",
+        group=_WORKER,
+        summary="Report that a job is completed (ACK), by its path",
+        request="AckJobBody",
+        response="OutcomeAnswer",
+        errors=(404, 409, 413),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/workers/nack",
+        operation="fail",
+        group=_WORKER,
+        summary="Report that a job failed (FAIL)",
+        request="FailBody",
+        response="OutcomeAnswer",
+        errors=(404, 409),
+        needs_body=True,
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/jobs/<job_id>/nack",
+        operation="fail_job",
+        group=_WORKER,
+        summary="Report that a job failed (FAIL), by its path",
+        request="FailJobBody",
+        response="OutcomeAnswer",
+        errors=(404, 409),
+        needs_body=True,
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/workers/heartbeat",
+        aliases=(f"{BASE}/workers/beat",),
+        operation="heartbeat",
+        group=_WORKER,
+        summary="Show that a worker lives, and keep its jobs reserved (BEAT)",
+        request="HeartbeatBody",
+        response="HeartbeatAnswer",
+        errors=(409,),
+        needs_body=True,
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/queues",
+        operation="list_queues",
+        group=_OPERATOR,
+        summary="List the queues",
+        response="QueuesAnswer",
+        query=("limit", "cursor", "offset"),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/dead-letter",
+        operation="list_dead_letters",
+        group=_OPERATOR,
+        summary="List the dead letters",
+        response="JobPageAnswer",
+        query=("queue", "limit", "cursor", "offset"),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/dead-letter/<job_id>/retry",
+        operation="retry_dead_letter",
+        group=_OPERATOR,
+        summary="Enqueue a discarded job again",
+        response="JobAnswer",
+        errors=(404, 409),
+    ),
+    Route(
+        method="DELETE",
+        path=f"{BASE}/dead-letter/<job_id>",
+        operation="delete_dead_letter",
+        group=_OPERATOR,
+        summary="Remove a discarded job for good",
+        response="DeletedAnswer",
+        errors=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/events",
+        operation="list_events",
+        group=_OPERATOR,
+        summary="Read the lifecycle events",
+        response="EventsAnswer",
+        query=("types", "queues", "job_types", "event_limit", "cursor", "after"),
+    ),
+    Route(
+        method="GET",
+        path="/ojs/manifest",
+        operation="manifest",
+        group=_SYSTEM,
+        summary="What this server implements",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/health",
+        aliases=("/health", "/ready", f"{BASE}/ready"),
+        operation="health",
+        group=_SYSTEM,
+        summary="Whether the server and its table can be reached",
+        errors=(503,),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/openapi.json",
+        operation="openapi",
+        group=_SYSTEM,
+        summary="This API as an OpenAPI 3.1 document",
+        media_type="application/json",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/metrics",
+        aliases=("/metrics",),
+        operation="metrics",
+        group=_SYSTEM,
+        summary="That the function is up, in the Prometheus text format",
+        media_type="text/plain",
+    ),
+)
+
+
+def canonical_path(path: str) -> str:
+    """The path that is meant: some clients repeat or shorten the prefix, or end with a slash."""
+    for prefix in _PREFIXES:
+        if path.startswith(prefix + "/"):
+            path = BASE + path.removeprefix(prefix)
+            break
+    return path.rstrip("/") or "/"
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = _PARAMETER.split(path)
+    escaped = [
+        f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
+        for position, part in enumerate(parts)
+    ]
+    return re.compile("".join(escaped))
+
+
+def routes_of(group: Group) -> tuple[Route, ...]:
+    """The routes that a function serves."""
+    return tuple(route for route in ROUTES if route.group is group)
+
+
+_PATTERNS: list[tuple[re.Pattern[str], Route]] = []
+
+
+def _matching(path: str) -> Iterable[Route]:
+    """The routes of a path, whatever their method; fixed paths before those with parameters."""
+    if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
+        made = [(_pattern(known), route) for route in ROUTES for known in route.paths]
+        _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
+    found = canonical_path(path)
+    return [route for pattern, route in _PATTERNS if pattern.fullmatch(found)]
+
+
+def find(method: str, path: str) -> Route | None:
+    """The route of a request, or None."""
+    return next((route for route in _matching(path) if route.method == method), None)
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path knows; none for an unknown path."""
+    return tuple(sorted({route.method for route in _matching(path)}))
+
+
+def group_of(method: str, path: str) -> Group:
+    """The function that answers a request; what is not in the table is the system function's."""
+    route = find(method, path)
+    return Group.SYSTEM if route is None else route.group

@@ -1,0 +1,45 @@
+"""What test mode adds to the API: the directives that conformance cases put into their jobs.
+
+Imported only when the setting is on, which is refused in AWS Lambda. A job with ``test_directive``
+in its ``meta`` makes the heartbeat of its holder answer that directive. (The reset of all state
+belongs to the local server, which owns the table and the queues.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ojs_aws.domain.json_text import decode
+from ojs_aws.services.heartbeat import Beat
+from ojs_aws.services.render import render_job
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.answers import heartbeat_answer
+from ojs_aws.transport.http.handlers import worker_api
+
+DIRECTIVES: Final = ("running", "quiet", "terminate")
+
+
+def heartbeat(call: Call) -> Answer:
+    """BEAT, with the directive of the held jobs in the place of the worker's own."""
+    worker_id, beat = worker_api.beat(call)
+    wanted = [_directive(call, job_id) for job_id in beat.extended]
+    return Answer(heartbeat_answer(_directed(beat, wanted), worker_id))
+
+
+def _directed(beat: Beat, wanted: list[str]) -> Beat:
+    strongest = max([beat.state, *filter(None, wanted)], key=DIRECTIVES.index)
+    return replace(beat, state=strongest)
+
+
+def _directive(call: Call, job_id: str) -> str:
+    """The directive that a job asks for, or an empty text."""
+    record = call.backend.ports.store.load_whole(job_id)
+    meta = decode(render_job(record)["meta"], max_depth=1000) if record else None
+    directive = meta.get("test_directive") if isinstance(meta, dict) else None
+    return directive if isinstance(directive, str) and directive in DIRECTIVES else ""
+
+
+HANDLERS: Final[Mapping[str, Callable[[Call], Answer]]] = {"heartbeat": heartbeat}
+"""Handlers in the place of the ordinary ones, by operation."""
