@@ -172,6 +172,8 @@ class LocalServer:
         if self.options.endpoint_url is None:
             self._environ.pop("AWS_ENDPOINT_URL", None)
             self._environ.setdefault("AWS_DEFAULT_REGION", aws.REGION)
+            # moto does not know the endpoints that carry an account's id.
+            self._environ["AWS_ACCOUNT_ID_ENDPOINT_MODE"] = "disabled"
             self._stack.enter_context(aws.embedded_aws())
         else:
             self._environ["AWS_ENDPOINT_URL"] = self.options.endpoint_url
@@ -265,12 +267,8 @@ class LocalServer:
         self._dynamodb.delete_table(TableName=settings.table)
         aws.create_table(self._dynamodb, settings.table)
         self._stream.restart()
-        declared = {sqs_queue_name(settings.queue_prefix, queue) for queue in settings.queues}
         for url in self._sqs.list_queues().get("QueueUrls", []):
-            if url.rpartition("/")[2] in declared:
-                self._sqs.purge_queue(QueueUrl=url)
-            else:
-                self._sqs.delete_queue(QueueUrl=url)
+            self._sqs.delete_queue(QueueUrl=url)
         aws.create_queues(self._sqs, settings)
 
 

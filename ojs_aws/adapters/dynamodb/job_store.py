@@ -161,11 +161,12 @@ class DynamoJobStore:
                 answer = self.client.batch_get_item(
                     RequestItems={self.table: {"Keys": asked, "ConsistentRead": True}}
                 )
-            for item in answer["Responses"].get(self.table, []):
+            responses: dict[str, list[Item]] = dict(answer["Responses"])
+            for item in responses.get(self.table, []):
                 job = from_item(item)
                 jobs[job.id] = job
-            rest: Any = answer.get("UnprocessedKeys", {}).get(self.table, {}).get("Keys", [])
-            wanted = [*rest, *wanted]
+            unprocessed: dict[str, Any] = dict(answer.get("UnprocessedKeys", {}))
+            wanted = [*unprocessed.get(self.table, {}).get("Keys", []), *wanted]
         return jobs
 
     def fill(self, job: JobRecord) -> JobRecord:
