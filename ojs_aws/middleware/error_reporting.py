@@ -1,0 +1,122 @@
+"""Telling an error tracker of failed executions (middleware specification, section 8.1.4)."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import JobTimeoutError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """One failed execution: the structured error (core, section 8) and the job that met it.
+
+    :ivar error: the exception itself, for trackers that want it.
+    :ivar type: its class, or ``timeout`` for the execution timeout.
+    :ivar backtrace: frames, innermost first; bounded as the error object's.
+    :ivar args: the job's arguments as ``redact`` left them.
+    """
+
+    error: Exception
+    type: str
+    message: str
+    backtrace: tuple[str, ...]
+    job_id: str
+    job_type: str
+    queue: str
+    attempt: int
+    args: Sequence[JsonValue]
+
+    def as_dict(self) -> dict[str, JsonValue]:
+        """The report as JSON data; without the exception."""
+        return {
+            "type": self.type,
+            "message": self.message,
+            "backtrace": [*self.backtrace],
+            "job_id": self.job_id,
+            "job_type": self.job_type,
+            "queue": self.queue,
+            "attempt": self.attempt,
+            "args": [*self.args],
+        }
+
+
+Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]
+"""Takes a report to where it belongs; a synchronous one must not block."""
+
+
+class ErrorReportingMiddleware:
+    """Reports what is raised further in, and raises it again, always.
+
+    A reporter that fails is logged and hides nothing. Cancellation is no error and not reported.
+
+    Example::
+
+        def to_sentry(report: ErrorReport) -> None:
+            with sentry_sdk.new_scope() as scope:
+                scope.set_context("job", report.as_dict())
+                scope.capture_exception(report.error)
+
+        worker.middleware.insert_before(TimeoutMiddleware, ErrorReportingMiddleware(to_sentry))
+    """
+
+    def __init__(
+        self,
+        report: Reporter,
+        *,
+        redact: Callable[[list[JsonValue]], Sequence[JsonValue]] | None = None,
+    ) -> None:
+        """Report with ``report``.
+
+        :param redact: what of the arguments may leave the process, from a copy of the list; all of
+            them by default.
+        """
+        self._report = report
+        self._redact = redact
+
+    async def execute(
+        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Execute, and report a failure."""
+        try:
+            return await call_next()
+        except Exception as error:
+            await self._tell(error, job, ctx)
+            raise
+
+    async def _tell(self, error: Exception, job: Job, ctx: JobContext) -> None:
+        try:
+            reporting = self._report(self._report_of(error, job, ctx))
+            if reporting is not None:
+                await reporting
+        except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
+            _log.exception("The error of job %s could not be reported", job.id)
+
+    def _report_of(self, error: Exception, job: Job, ctx: JobContext) -> ErrorReport:
+        args = [*job.args]
+        return ErrorReport(
+            error=error,
+            type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,
+            message=str(error)[:MAX_MESSAGE_CHARACTERS],
+            backtrace=_backtrace(error),
+            job_id=job.id,
+            job_type=job.type,
+            queue=ctx.queue,
+            attempt=ctx.attempt,
+            args=args if self._redact is None else self._redact(args),
+        )
+
+
+def _backtrace(error: Exception) -> tuple[str, ...]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return bound_backtrace([f"{f.filename}:{f.lineno} in {f.name}" for f in reversed(frames)])

@@ -1,0 +1,51 @@
+"""What a middleware looks like to a type checker (middleware specification, sections 3.3 and 4.3).
+
+Nothing has to inherit from these: an object with such a method is such a middleware. To have a type
+checker confirm it, assign one: ``_: ExecutionMiddleware = MyMiddleware()``. An object that serves
+both chains has the methods ``enqueue`` and ``execute`` in place of ``call``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+
+EnqueueNext: TypeAlias = Callable[[Job], Awaitable[Job | None]]
+"""Passes the job on; gives the stored job, or None when a middleware further in dropped it."""
+
+ExecutionNext: TypeAlias = Callable[[], Awaitable[object]]
+"""Runs the rest of the chain and the handler; gives the result, and raises what they raise."""
+
+
+class EnqueueMiddleware(Protocol):
+    """Around the enqueueing of one job. One instance serves every job, several at a time."""
+
+    async def call(self, job: Job, call_next: EnqueueNext) -> Job | None:
+        """Pass the job on, drop it (None without ``call_next``), or raise and nothing is stored."""
+
+
+class ExecutionMiddleware(Protocol):
+    """Around the execution of one job. One instance serves every job, several at a time."""
+
+    async def call(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
+        """Call ``call_next`` at most once, and return the result.
+
+        An error of ``call_next`` is raised again, or named in ``ctx.mark_handled(error)``.
+        """
+
+
+class EnqueueSide(Protocol):
+    """The enqueue half of an object that serves both chains."""
+
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
+        """As :meth:`EnqueueMiddleware.call`."""
+
+
+class ExecutionSide(Protocol):
+    """The execution half of an object that serves both chains."""
+
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
+        """As :meth:`ExecutionMiddleware.call`."""
