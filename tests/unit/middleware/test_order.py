@@ -1,0 +1,211 @@
+"""The order of a chain: five operations, three kinds of reference, and the freeze."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ojs_aws.middleware import (
+    AmbiguousMiddlewareError,
+    ChainFrozenError,
+    EnqueueChain,
+    ExecutionChain,
+    LoggingMiddleware,
+    TimeoutMiddleware,
+    UnknownMiddlewareError,
+)
+from tests.unit.middleware.doubles import Traced, context, job, store
+
+AnyChain: TypeAlias = EnqueueChain | ExecutionChain
+both = pytest.mark.parametrize("kind", [EnqueueChain, ExecutionChain])
+
+
+async def run(chain: AnyChain) -> None:
+    if isinstance(chain, EnqueueChain):
+        await chain.run(job(), store)
+    else:
+        await chain.run(job(), context(), lambda *_: None)
+
+
+def traced(label: str) -> Traced:
+    return Traced([], label)
+
+
+@both
+def test_add_appends(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-001."""
+    assert kind([traced("A")]).add(traced("B")).names() == ["A", "B"]
+
+
+@both
+def test_prepend_inserts_first(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-002."""
+    assert kind([traced("A")]).prepend(traced("B")).names() == ["B", "A"]
+
+
+@both
+def test_insert_before_and_after_are_immediate(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-003, MW-CHAIN-004."""
+    chain = kind([traced("A"), traced("B")])
+    chain.insert_before("B", traced("X")).insert_after("A", traced("Y"))
+    assert chain.names() == ["A", "Y", "X", "B"]
+
+
+@both
+def test_remove_takes_one_out(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-005: and says so when there is no such middleware."""
+    chain = kind([traced("A"), traced("B")])
+    assert chain.remove("A").names() == ["B"]
+    with pytest.raises(UnknownMiddlewareError, match="A"):
+        chain.remove("A")
+
+
+def test_the_specification_s_own_sequence() -> None:
+    """Section 10.4, with classes as in its text (MW-CHAIN-003..006)."""
+
+    class Metrics(Traced):
+        def __init__(self) -> None:
+            super().__init__([], "metrics")
+
+    class Reporting(Metrics):
+        def __init__(self) -> None:
+            super().__init__()
+            self.name = "reporting"
+
+    chain = ExecutionChain()
+    chain.add(LoggingMiddleware)
+    chain.add(TimeoutMiddleware)
+    chain.insert_before(TimeoutMiddleware, Metrics)
+    chain.prepend(Reporting)
+    assert chain.names() == ["reporting", "logging", "metrics", "timeout"]
+    chain.remove(Reporting)
+    chain.remove(Metrics)
+    assert chain.names() == ["logging", "timeout"]
+
+
+def test_a_middleware_is_named_by_class_name_or_instance() -> None:
+    """MW-CHAIN-006, MW-CHAIN-007, MW-CHAIN-009."""
+    one = LoggingMiddleware()
+    for reference in (LoggingMiddleware, "logging", one):
+        assert len(EnqueueChain([one]).remove(reference)) == 0
+
+
+def test_a_class_may_appear_twice_and_is_then_ambiguous() -> None:
+    """MW-CHAIN-024: names and instances still tell them apart."""
+    first, second = LoggingMiddleware(), LoggingMiddleware()
+    chain = EnqueueChain([first, second])
+    assert chain.names() == ["logging", "logging-2"]
+    with pytest.raises(AmbiguousMiddlewareError, match="logging, logging-2"):
+        chain.remove(LoggingMiddleware)
+    assert list(chain.remove(first)) == [second]
+
+
+@both
+async def test_the_first_job_freezes_the_chain(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-010, MW-CHAIN-011: every operation is refused then, and nothing has changed."""
+    chain = kind([traced("A")])
+    before = chain.is_frozen
+    await run(chain)
+    assert (before, chain.is_frozen) == (False, True)
+    new = traced("B")
+    changes: list[Callable[[], object]] = [
+        lambda: chain.add(new),
+        lambda: chain.prepend(new),
+        lambda: chain.insert_before("A", new),
+        lambda: chain.insert_after("A", new),
+        lambda: chain.remove("A"),
+    ]
+    for change in changes:
+        with pytest.raises(ChainFrozenError, match="frozen when it processed its first job"):
+            change()
+    assert chain.names() == ["A"]
+
+
+def test_the_first_freeze_is_the_one_that_is_told() -> None:
+    """Freezing again is no error."""
+    chain = EnqueueChain().freeze("the worker started").freeze("later")
+    with pytest.raises(ChainFrozenError, match="frozen when the worker started"):
+        chain.add(LoggingMiddleware)
+
+
+async def test_a_handler_cannot_change_its_own_chain() -> None:
+    """MW-CHAIN-010: not even while the very first job runs."""
+    chain = ExecutionChain()
+
+    def handler(*_: object) -> None:
+        chain.add(LoggingMiddleware)
+
+    with pytest.raises(ChainFrozenError):
+        await chain.run(job(), context(), handler)
+
+
+@both
+def test_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-012."""
+    members = [traced("A"), traced("B")]
+    chain = kind(members)
+    assert list(chain) == members
+    assert len(chain) == 2
+    assert repr(chain) == f"<{kind.__name__} A > B>"
+    assert repr(kind().freeze()) == f"<{kind.__name__} empty, frozen>"
+
+
+def test_the_default_chains() -> None:
+    """MW-BUILTIN-016, MW-BUILTIN-018, MW-CHAIN-019: as far as they are built."""
+    assert EnqueueChain.default().names() == ["logging"]
+    assert ExecutionChain.default().names() == ["logging", "timeout"]
+
+
+def test_two_default_chains_are_two() -> None:
+    """MW-BUILTIN-019: editing one leaves the other alone."""
+    ExecutionChain.default().remove(TimeoutMiddleware)
+    assert len(ExecutionChain.default()) == 2
+
+
+@pytest.mark.parametrize("nothing", [object(), 3, None])
+def test_what_is_no_middleware_is_refused_when_it_is_added(nothing: Any) -> None:
+    """RIVER-010: not when the first job comes."""
+    with pytest.raises(TypeError, match=r"enqueue\(\) or call\(\)"):
+        EnqueueChain([nothing])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["add", "prepend", "insert_before", "insert_after", "remove"]),
+            st.integers(min_value=0, max_value=30),
+        ),
+        max_size=30,
+    )
+)
+async def test_any_sequence_of_operations_gives_the_order_of_a_list(
+    operations: list[tuple[str, int]],
+) -> None:
+    """MW-CHAIN-013..017: names, iteration and the running order agree with a list, always."""
+    model: list[str] = []
+    trace: list[str] = []
+    chain = ExecutionChain()
+    for number, (operation, pick) in enumerate(operations):
+        label = f"m{number}"
+        if operation in {"add", "prepend"}:
+            getattr(chain, operation)(Traced(trace, label))
+            model.insert(len(model) if operation == "add" else 0, label)
+        elif model:
+            target = model[pick % len(model)]
+            at = model.index(target)
+            if operation == "remove":
+                chain.remove(target)
+                del model[at]
+            else:
+                getattr(chain, operation)(target, Traced(trace, label))
+                model.insert(at + (operation == "insert_after"), label)
+    assert chain.names() == model
+    assert [getattr(member, "name", "") for member in chain] == model
+    await chain.run(job(), context(), lambda *_: trace.append("handler"))
+    inward = [f"{label}-in" for label in model]
+    outward = [f"{label}-out" for label in reversed(model)]
+    assert trace == [*inward, "handler", *outward]
