@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from functions.startup import started
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import Group
 
-handler: Final[Resolver] = build_resolver(
-    build_backend(Settings.from_env(os.environ)), Group.WORKER_API
-)
+backend = build_backend(Settings.from_env(os.environ))
+handler: Final[Resolver] = started(build_resolver(backend, Group.WORKER_API))

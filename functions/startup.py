@@ -1,0 +1,21 @@
+"""Faster starts: no garbage is collected while a function imports modules and makes clients.
+
+Everything made then stays, so that collecting finds nothing, and costs a tenth of the start. A
+handler imports this module before any other of the project, and calls :func:`started` at its end.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TypeVar
+
+T = TypeVar("T")
+
+gc.disable()
+
+
+def started(handler: T) -> T:
+    """Collect again from now on, but never look at what the start has made."""
+    gc.freeze()
+    gc.enable()
+    return handler
