@@ -180,6 +180,22 @@ class Settings:
 def describe_settings() -> list[tuple[str, str, str]]:
     """Variable, default and meaning of each setting, for ``--help`` and the documentation."""
     return [
-        (spec.metadata["variable"], str(spec.default), spec.metadata["doc"])
+        (spec.metadata["variable"], _as_text(spec.default), spec.metadata["doc"])
         for spec in fields(Settings)
     ]
+
+
+def _as_text(value: object) -> str:
+    """A default as one would write it into the environment."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def settings_table() -> str:
+    """The settings as a Markdown table."""
+    rows = [
+        f"| `{variable}` | {f'`{default}`' if default else 'empty'} | {meaning} |"
+        for variable, default, meaning in describe_settings()
+    ]
+    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])

@@ -60,13 +60,18 @@ def local(
 
 
 @app.command()
-def settings() -> None:
+def settings(
+    markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,  # noqa: FBT002
+) -> None:
     """Show every setting of the backend: its variable, default and meaning."""
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    from ojs_aws.config import describe_settings  # noqa: PLC0415
+    from ojs_aws.config import describe_settings, settings_table  # noqa: PLC0415
 
+    if markdown:
+        typer.echo(settings_table())
+        return
     table = Table("Variable", "Default", "Meaning", title="Settings")
     for row in describe_settings():
         table.add_row(*row)

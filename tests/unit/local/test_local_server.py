@@ -1,0 +1,140 @@
+"""`ojs-aws local` as a new user meets it: the README's lines, a clean stop, a taken port."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def start(port: int, **environ: str) -> subprocess.Popen[str]:
+    """Start the server as a process."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "ojs_aws.cli", "local"],
+        env={**clean, "OJS_PORT": str(port), **environ},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A started server and its URL."""
+    port = free_port()
+    process = start(port)
+    url = f"http://127.0.0.1:{port}"
+    assert process.stdout is not None
+    for line in process.stdout:
+        if url in line:
+            break
+    yield url, process
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+
+def readme_push() -> str:
+    """The README's first curl line."""
+    text = (ROOT / "README.md").read_text()
+    found = re.search(r"<!-- example: push -->\n```sh\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def wait_for(url: str, job_id: str, wanted: str) -> dict[str, object]:
+    """The job once it is in a state; three seconds is what was promised."""
+    deadline = time.monotonic() + 3
+    while True:
+        job: dict[str, object] = httpx.get(f"{url}/ojs/v1/jobs/{job_id}").json()["job"]
+        if job["state"] == wanted:
+            return job
+        assert time.monotonic() < deadline, job
+
+
+def test_the_readmes_first_job_is_completed_within_three_seconds(
+    server: tuple[str, subprocess.Popen[str]],
+) -> None:
+    """Pushed by the very curl line, with its arguments as the result."""
+    url, _ = server
+    command = readme_push().replace("http://127.0.0.1:8080", url)
+    pushed = subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True)
+    job = json.loads(pushed.stdout)["job"]
+    assert wait_for(url, job["id"], "completed")["result"] == ["hello", {"n": 1}]
+
+
+def test_only_the_demo_queue_is_served(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """Every other queue is left to HTTP workers."""
+    url, _ = server
+    body = {"type": "demo.echo", "args": []}
+    first = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["job"]
+    demo = body | {"options": {"queue": "demo"}}
+    wait_for(url, httpx.post(f"{url}/ojs/v1/jobs", json=demo).json()["id"], "completed")
+    fetched = httpx.post(f"{url}/ojs/v1/workers/fetch", json={"queues": ["default"]}).json()
+    assert [job["id"] for job in fetched["jobs"]] == [first["id"]]
+
+
+def test_a_failing_demo_job_is_retried(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """And shows its error."""
+    url, _ = server
+    body = {"type": "demo.fail", "args": ["oh"], "options": {"queue": "demo"}}
+    job_id = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["id"]
+    job = wait_for(url, job_id, "retryable")
+    assert isinstance(job["error"], dict)
+    assert (job["error"]["type"], job["error"]["message"]) == ("RuntimeError", "oh")
+
+
+def test_test_aids_are_absent_unless_switched_on(
+    server: tuple[str, subprocess.Popen[str]],
+) -> None:
+    """Nobody resets a server by accident."""
+    url, _ = server
+    assert httpx.post(f"{url}/ojs/v1/test/reset").status_code == 404
+
+
+def test_a_taken_port_is_said_clearly(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """With the ways out, before anything else is started."""
+    url, _ = server
+    second = start(int(url.rpartition(":")[2]))
+    output, _ = second.communicate(timeout=60)
+    assert second.returncode == 1
+    assert "--port or OJS_PORT" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
+    """Exit code 0 and a last word."""
+    port = free_port()
+    process = start(port)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if str(port) in line:
+            break
+    process.send_signal(sign)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0, output
+    assert "Stopped." in output
+    assert "Traceback" not in output
