@@ -1,0 +1,247 @@
+"""Puts a Lambda function's code together, without Docker.
+
+The locked packages are installed by pip as wheels of the target platform, whatever this machine
+is; the sources are laid beside them. Bundles are kept under ``build/lambda`` by a hash of all that
+goes in, so that only what changed is built again. Nothing here needs the CDK or Node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+Machine = Literal["arm64", "x86_64"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+"""Where ``ojs_aws`` and ``functions`` live: the checkout, or site-packages."""
+
+LOCK: Final = next(
+    (
+        path
+        for path in (ROOT / "requirements-lambda.lock", ROOT / "infra" / "requirements-lambda.lock")
+        if path.exists()
+    ),
+    ROOT / "requirements-lambda.lock",
+)
+"""The packages of a function with their hashes: in the checkout, or in the installed package."""
+
+BACKEND_SERVICES: Final = ("dynamodb", "events", "s3", "sqs")
+"""The AWS services whose botocore models the backend's own functions need."""
+
+_FORMAT: Final = "2"
+"""Part of each hash: changes when bundles are put together differently."""
+
+_KEPT_BUNDLES: Final = 12
+_WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
+_GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
+"""The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
+
+_LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+
+
+class BundlingError(RuntimeError):
+    """A bundle cannot be made; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a bundle runs on.
+
+    :ivar machine: the Lambda architecture; Graviton is cheaper for the same work.
+    :ivar python: the Python version of the Lambda runtime, such as ``3.14``.
+    """
+
+    machine: Machine = "arm64"
+    python: str = "3.14"
+
+    @classmethod
+    def host(cls) -> Target:
+        """This machine and its Python, for emulators that run functions as processes of it."""
+        is_arm = platform.machine().lower() in {"arm64", "aarch64"}
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return cls("arm64" if is_arm else "x86_64", version)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether this very interpreter can run the bundle."""
+        return sys.platform == "linux" and self == Target.host()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """What goes into a function's code.
+
+    :ivar packages: folders of Python packages, laid beside the installed ones by their names.
+    :ivar code_dir: folder whose content is laid at the top; a ``requirements.txt`` in it is
+        installed too, within the versions of the lock.
+    :ivar botocore_services: keep only the models of these services; None keeps all. The models
+        of all services are 25 MB.
+    """
+
+    target: Target = field(default_factory=Target)
+    lock: Path = LOCK
+    packages: tuple[Path, ...] = (ROOT / "ojs_aws",)
+    code_dir: Path | None = None
+    botocore_services: tuple[str, ...] | None = None
+
+    def digest(self) -> str:
+        """Hash of everything that goes in."""
+        parts = [_FORMAT, repr(self.target), repr(self.botocore_services)]
+        parts.append(self.lock.read_text())
+        folders = [*self.packages, *([self.code_dir] if self.code_dir else [])]
+        for folder in folders:
+            for path in _files(folder):
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                parts.append(f"{folder.name}/{path.relative_to(folder)} {content}")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def backend_bundle(target: Target) -> Bundle:
+    """The code of the backend's own functions: one bundle for all of them."""
+    return Bundle(
+        target=target,
+        packages=(ROOT / "ojs_aws", ROOT / "functions"),
+        botocore_services=BACKEND_SERVICES,
+    )
+
+
+def build(bundle: Bundle, store: Path | None = None) -> Path:
+    """The folder of a bundle, made when it is not there yet.
+
+    :param store: where bundles are kept; ``build/lambda`` in the working directory by default.
+    :raises BundlingError: a source is missing, or a package has no wheel for the target.
+    """
+    store = (store or Path("build/lambda")).resolve()
+    for source in (bundle.lock, *bundle.packages, *([bundle.code_dir] if bundle.code_dir else [])):
+        if not source.exists():
+            raise BundlingError(f"{source} does not exist; a function's code is made from it.")
+    return _once(store / "code" / bundle.digest(), lambda folder: _assemble(bundle, store, folder))
+
+
+def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
+    own = bundle.code_dir / "requirements.txt" if bundle.code_dir else None
+    # The user's packages first: where both name a file it is the same version, or the lock's.
+    if own and own.exists():
+        shutil.copytree(_installed(bundle, store, own), folder, dirs_exist_ok=True)
+    shutil.copytree(_installed(bundle, store, None), folder, dirs_exist_ok=True)
+    for package in bundle.packages:
+        shutil.copytree(package, folder / package.name, ignore=_LEFT_OUT)
+    if bundle.code_dir:
+        shutil.copytree(bundle.code_dir, folder, ignore=_LEFT_OUT, dirs_exist_ok=True)
+    _precompile(bundle.target, folder)
+
+
+def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
+    """The folder of installed wheels: those of the lock, or a user's own within its versions."""
+    text = "\n".join(
+        [
+            _FORMAT,
+            repr((bundle.target, bundle.botocore_services)),
+            bundle.lock.read_text(),
+            requirements.read_text() if requirements else "",
+        ]
+    )
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def install(folder: Path) -> None:
+        if requirements is None:
+            _pip(bundle.target, folder, "--no-deps", "--require-hashes", "-r", str(bundle.lock))
+        else:
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+                constraints.write("\n".join(_versions(bundle.lock.read_text())))
+                constraints.flush()
+                _pip(bundle.target, folder, "-c", constraints.name, "-r", str(requirements))
+        _slim(folder, bundle.botocore_services)
+
+    return _once(store / "packages" / digest, install)
+
+
+def _versions(lock: str) -> Iterable[str]:
+    """The ``name==version`` lines of a lock file, without its hashes."""
+    return re.findall(r"^[A-Za-z0-9._-]+==[^\s;\\]+", lock, re.MULTILINE)
+
+
+def _pip(target: Target, folder: Path, *arguments: str) -> None:
+    """Install wheels of the target platform; nothing is built, so nothing of this machine."""
+    tag = _WHEEL_TAGS[target.machine]
+    platforms = [f"--platform=manylinux{glibc}_{tag}" for glibc in _GLIBC]
+    command = [
+        *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+        *("--target", str(folder), "--no-compile", "--only-binary=:all:", "--implementation=cp"),
+        *(f"--python-version={target.python}", *platforms, *arguments),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - pip
+    if done.returncode:
+        raise BundlingError(
+            f"pip could not install the packages for Python {target.python} on {target.machine}:\n"
+            f"{done.stderr.strip()}"
+        )
+
+
+def _slim(folder: Path, services: tuple[str, ...] | None) -> None:
+    """Remove what no function reads."""
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    data = folder / "botocore" / "data"
+    if services is not None and data.is_dir():
+        for entry in data.iterdir():
+            if entry.is_dir() and entry.name not in services:
+                shutil.rmtree(entry)
+
+
+def _precompile(target: Target, folder: Path) -> None:
+    """Compile the modules where this machine has the target's Python.
+
+    The code folder of a function is read-only: without this, each cold start compiles everything
+    anew. The hash-based form does not depend on file times, which an upload does not keep.
+    """
+    python = sys.executable if target == Target.host() else shutil.which(f"python{target.python}")
+    if python is None:
+        return
+    command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
+    subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: S603 - own Python
+
+
+def _once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Make a folder under a name of its own, then move it into place: it is whole or not there."""
+    if folder.is_dir():
+        folder.touch()
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder.parent))
+    try:
+        draft.chmod(0o755)
+        make(draft)
+        try:
+            draft.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another process was faster
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    _forget_old(folder.parent)
+    return folder
+
+
+def _forget_old(parent: Path) -> None:
+    kept = [entry for entry in parent.iterdir() if not entry.name.startswith(".")]
+    kept.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
+    for entry in kept[_KEPT_BUNDLES:]:
+        shutil.rmtree(entry, ignore_errors=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    found = []
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__" and name[0] != "."]
+        found += [Path(base, name) for name in names if not name.endswith(".pyc")]
+    return sorted(found)

@@ -1,0 +1,46 @@
+"""Constructs for CDK apps of your own.
+
+.. code-block:: python
+
+    from infra.constructs import (
+        JobBackend, JobBackendProps, LambdaWorkerFunction, LambdaWorkerFunctionProps
+    )
+
+    backend = JobBackend(self, "Jobs", JobBackendProps(queues=["default", "email"]))
+    LambdaWorkerFunction(self, "Emails", LambdaWorkerFunctionProps(
+        backend=backend, code_dir=Path("workers/email"), handler="jobs.handler", queues=["email"],
+    ))
+"""
+
+from infra.bundling import Target
+from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
+from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
+from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_queues import JobQueues, JobQueuesProps
+from infra.constructs.job_table import JobTable, JobTableProps
+from infra.constructs.lambda_worker_function import (
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+)
+from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
+from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
+
+__all__ = [
+    "ChangeStream",
+    "ChangeStreamProps",
+    "JobBackend",
+    "JobBackendProps",
+    "JobQueues",
+    "JobQueuesProps",
+    "JobTable",
+    "JobTableProps",
+    "LambdaWorkerFunction",
+    "LambdaWorkerFunctionProps",
+    "OjsFunction",
+    "OjsFunctionProps",
+    "OjsHttpApi",
+    "OjsHttpApiProps",
+    "Target",
+    "TickSchedule",
+    "TickScheduleProps",
+]

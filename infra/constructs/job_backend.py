@@ -1,0 +1,216 @@
+"""The whole backend as one construct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.bundling import Target, backend_bundle
+from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
+from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
+from infra.constructs.job_queues import JobQueues, JobQueuesProps
+from infra.constructs.job_table import JobTable, JobTableProps
+from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
+from infra.constructs.permissions import (
+    CREATE_QUEUE,
+    OPERATOR,
+    PRODUCER,
+    STREAM,
+    SYSTEM,
+    TICK,
+    WORKER_API,
+    Permissions,
+)
+from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
+from ojs_aws.config import Settings, describe_settings
+from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.transport.http.routes import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBackendProps:
+    """What the backend is like. Every default makes a backend that is ready for production.
+
+    :ivar queue_prefix: begins the name of each SQS queue; unique in an account and region.
+    :ivar queues: the OJS queues that exist from the beginning. Lambda workers serve only these.
+    :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
+        may touch the declared queues only.
+    :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
+    :ivar target: architecture and Python version of the functions.
+    :ivar authorizer: decides who may call the API; None leaves it open to all who know its URL.
+    :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
+        account's limit.
+    :ivar event_bus: the bus for lifecycle events; None makes one.
+    :ivar memory_mb: memory of the API's functions.
+    :ivar log_retention: how long logs are kept.
+    :ivar log_level: least level that the functions log.
+    :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
+    """
+
+    queue_prefix: str = "ojs"
+    queues: Sequence[str] = (DEFAULT_QUEUE,)
+    allow_undeclared_queues: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    target: Target = field(default_factory=Target)
+    authorizer: gateway.IHttpRouteAuthorizer | None = None
+    rate_limit_per_s: int | None = None
+    event_bus: events.IEventBus | None = None
+    memory_mb: int = 512
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+
+
+class JobBackend(Construct):
+    """Table, queues, bucket, bus, functions and API of one Open Job Spec backend.
+
+    :ivar table: the table of jobs.
+    :ivar queues: the SQS queues.
+    :ivar bucket: documents that do not fit into the table.
+    :ivar event_bus: where lifecycle events are published.
+    :ivar functions: the API's functions, by their groups.
+    :ivar tick: the function of the sweep.
+    :ivar stream: the function that reads the table's changes.
+    :ivar api: the HTTP API.
+    :ivar environment: the settings of a function that uses the backend directly.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: JobBackendProps | None = None) -> None:
+        """Define all of it.
+
+        :raises ValueError: a setting that cannot be used.
+        """
+        super().__init__(scope, id_)
+        self.props = props = props or JobBackendProps()
+        _check_settings(props.settings)
+        self.table = JobTable(self, "Jobs", JobTableProps(removal_policy=props.removal_policy))
+        self.queues = JobQueues(
+            self, "Queues", JobQueuesProps(prefix=props.queue_prefix, names=props.queues)
+        )
+        self.bucket = self._bucket()
+        self.event_bus = props.event_bus or events.EventBus(self, "Events")
+        self.environment = self._environment()
+        api_functions = {
+            Group.PRODUCER: (PRODUCER, "Enqueues, reads and cancels jobs"),
+            Group.WORKER_API: (WORKER_API, "Gives jobs to workers and takes their outcomes"),
+            Group.OPERATOR: (OPERATOR, "Queues, dead letters and events"),
+            Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
+        }
+        self.functions = {
+            group: self._function(group.value, permissions, description)
+            for group, (permissions, description) in api_functions.items()
+        }
+        self.tick = self._function("tick", TICK, "Sweeps jobs that time has overtaken", 55)
+        self.stream = self._function("stream", STREAM, "Turns changes into events", 60)
+        self.schedule = TickSchedule(self, "Schedule", TickScheduleProps(function=self.tick))
+        self.changes = ChangeStream(
+            self, "Changes", ChangeStreamProps(table=self.table.table, function=self.stream)
+        )
+        self.api = OjsHttpApi(
+            self,
+            "Http",
+            OjsHttpApiProps(
+                functions=self.functions,
+                authorizer=props.authorizer,
+                rate_limit_per_s=props.rate_limit_per_s,
+            ),
+        )
+
+    def grant(
+        self,
+        grantee: iam.IGrantable,
+        permissions: Permissions,
+        queues: Sequence[sqs.IQueue] | None = None,
+    ) -> None:
+        """Let somebody do exactly this to the backend.
+
+        :param queues: the queues that are meant; None means all of the backend's.
+        """
+        principal = grantee.grant_principal
+        if queues is not None:
+            queue_arns = [queue.queue_arn for queue in queues]
+        elif self.props.allow_undeclared_queues:
+            queue_arns = [self.queues.any_queue_arn]
+        else:
+            queue_arns = [queue.queue_arn for queue in self.queues.queues.values()]
+        creates = permissions.creates_queues and self.props.allow_undeclared_queues
+        wanted: list[tuple[Sequence[str], list[str]]] = [
+            (permissions.table, [self.table.table.table_arn]),
+            (("dynamodb:Query",) if permissions.has_index else (), [self.table.index_arn]),
+            ((*permissions.queues, *((CREATE_QUEUE,) if creates else ())), queue_arns),
+            (permissions.documents, [self.bucket.arn_for_objects("*")]),
+            (
+                ("events:PutEvents",) if permissions.publishes else (),
+                [self.event_bus.event_bus_arn],
+            ),
+        ]
+        for actions, resources in wanted:
+            if actions:
+                principal.add_to_principal_policy(
+                    iam.PolicyStatement(actions=sorted(actions), resources=resources)
+                )
+
+    def _function(
+        self, name: str, permissions: Permissions, description: str, timeout_s: int = 25
+    ) -> OjsFunction:
+        """One of the backend's own functions: ``functions/<name>/handler.py``."""
+        function = OjsFunction(
+            self,
+            "".join(part.capitalize() for part in name.split("_")),
+            OjsFunctionProps(
+                handler=f"functions.{name}.handler.handler",
+                bundle=backend_bundle(self.props.target),
+                description=f"Open Job Spec: {description}",
+                service=f"ojs-{name.replace('_', '-')}",
+                environment=self.environment,
+                memory_mb=self.props.memory_mb,
+                timeout_s=timeout_s,
+                log_retention=self.props.log_retention,
+                log_level=self.props.log_level,
+            ),
+        )
+        self.grant(function, permissions)
+        return function
+
+    def _bucket(self) -> s3.Bucket:
+        return s3.Bucket(
+            self,
+            "Documents",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            removal_policy=self.props.removal_policy,
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))
+            ],
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **self.props.settings,
+            "OJS_TABLE": self.table.table.table_name,
+            "OJS_QUEUE_PREFIX": self.props.queue_prefix,
+            "OJS_QUEUE_URL_PREFIX": self.queues.url_prefix,
+            "OJS_BUCKET": self.bucket.bucket_name,
+            "OJS_EVENT_BUS": self.event_bus.event_bus_name,
+            "OJS_QUEUES": ",".join(self.props.queues),
+            "OJS_ALLOW_UNDECLARED_QUEUES": "1" if self.props.allow_undeclared_queues else "0",
+        }
+
+
+def _check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse at synthesis what the functions would refuse at their start."""
+    unknown = sorted(set(settings) - {variable for variable, _, _ in describe_settings()})
+    if unknown:
+        raise ValueError(f"There is no setting {', '.join(unknown)}.")
+    Settings.from_env({**settings, "AWS_EXECUTION_ENV": "AWS_Lambda_python"})

@@ -1,0 +1,63 @@
+"""The table that holds every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+from ojs_aws.topology import TABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTableProps:
+    """How the table is kept.
+
+    :ivar removal_policy: what becomes of the table when the stack goes; by default it stays.
+    :ivar deletion_protection: refuse to delete the table at all.
+    """
+
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    deletion_protection: bool = False
+
+
+class JobTable(Construct):
+    """One on-demand table with one sparse index, as ``ojs_aws.topology`` defines them.
+
+    Encrypted under the account's KMS key for DynamoDB, restorable to any second of the last 35
+    days, with a TTL and a stream of old and new images.
+
+    :ivar table: the table.
+    :ivar index_arn: ARN of its index.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: JobTableProps | None = None) -> None:
+        """Define the table."""
+        super().__init__(scope, id_)
+        props = props or JobTableProps()
+        text = dynamodb.AttributeType.STRING
+        self.table = dynamodb.TableV2(
+            self,
+            "Table",
+            partition_key=dynamodb.Attribute(name=TABLE.partition_key, type=text),
+            sort_key=dynamodb.Attribute(name=TABLE.sort_key, type=text),
+            billing=dynamodb.Billing.on_demand(),
+            encryption=dynamodb.TableEncryptionV2.aws_managed_key(),
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            time_to_live_attribute=TABLE.ttl_attribute,
+            dynamo_stream=dynamodb.StreamViewType(TABLE.stream_view),
+            deletion_protection=props.deletion_protection,
+            removal_policy=props.removal_policy,
+        )
+        self.table.add_global_secondary_index(
+            index_name=TABLE.index.name,
+            partition_key=dynamodb.Attribute(name=TABLE.index.partition_key, type=text),
+            sort_key=dynamodb.Attribute(name=TABLE.index.sort_key, type=text),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=list(TABLE.index.projected),
+        )
+        self.index_arn = f"{self.table.table_arn}/index/{TABLE.index.name}"

@@ -1,0 +1,107 @@
+"""A user's Lambda worker: a function that SQS invokes with jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.bundling import BACKEND_SERVICES, Bundle
+from infra.constructs.job_backend import JobBackend
+from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
+from infra.constructs.permissions import LAMBDA_WORKER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LambdaWorkerFunctionProps:
+    """What the worker is.
+
+    :ivar backend: whose jobs it runs.
+    :ivar handler: module and attribute of ``worker.lambda_handler``, such as ``jobs.handler``.
+    :ivar queues: the OJS queues that it serves; each must be declared by the backend.
+    :ivar code_dir: folder of the worker's modules; a ``requirements.txt`` in it is installed too.
+        None where the handler is part of an installed package of the bundle.
+    :ivar aws_services: the AWS services, by botocore's names, that the handlers themselves use;
+        the models of all others are left out, which makes the bundle half as big. None keeps all.
+    :ivar environment: settings of the worker's own.
+    :ivar batch_size: most jobs of one invocation (1 to 10); they run concurrently.
+    :ivar max_concurrency: most invocations at a time for each queue (2 to 1000); None: no limit.
+    :ivar timeout_s: longest invocation, 900 at most; a job that is not done by then comes back.
+    :ivar memory_mb: memory of the function.
+    :ivar log_retention: how long its log is kept.
+    :ivar log_level: least level that it logs.
+    """
+
+    backend: JobBackend
+    handler: str
+    queues: Sequence[str]
+    code_dir: Path | None = None
+    aws_services: Sequence[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    batch_size: int = 10
+    max_concurrency: int | None = None
+    timeout_s: int = 60
+    memory_mb: int = 512
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+
+
+class LambdaWorkerFunction(Construct):
+    """A function, a trigger for each queue that it serves, and the rights that a worker needs.
+
+    The queues get a visibility timeout of six times the function's timeout. Messages of jobs that
+    are not done are reported one by one, so that the others of their batch do not run again.
+
+    :ivar function: the function; grant it what its handlers need.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: LambdaWorkerFunctionProps) -> None:
+        """Define the function and its triggers.
+
+        :raises ValueError: a queue that the backend does not declare, or no queue at all.
+        """
+        super().__init__(scope, id_)
+        if not props.queues:
+            raise ValueError("A Lambda worker serves at least one queue.")
+        backend = props.backend
+        queues = [backend.queues.serve(name, props.timeout_s) for name in props.queues]
+        self.function = OjsFunction(
+            self,
+            "Function",
+            OjsFunctionProps(
+                handler=props.handler,
+                bundle=_bundle(props),
+                description=f"Open Job Spec: worker of {', '.join(props.queues)}",
+                service="ojs-worker",
+                environment={**props.environment, **backend.environment},
+                memory_mb=props.memory_mb,
+                timeout_s=props.timeout_s,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
+            ),
+        )
+        backend.grant(self.function, LAMBDA_WORKER, queues)
+        for queue in queues:
+            self.function.add_event_source(
+                sources.SqsEventSource(
+                    queue,
+                    batch_size=props.batch_size,
+                    max_concurrency=props.max_concurrency,
+                    report_batch_item_failures=True,
+                )
+            )
+
+
+def _bundle(props: LambdaWorkerFunctionProps) -> Bundle:
+    services = props.aws_services
+    return Bundle(
+        target=props.backend.props.target,
+        code_dir=props.code_dir,
+        botocore_services=None
+        if services is None
+        else tuple(sorted({*BACKEND_SERVICES, *services})),
+    )

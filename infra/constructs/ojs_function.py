@@ -1,0 +1,99 @@
+"""One construct with every default of a Lambda function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.bundling import Bundle, Target, build
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OjsFunctionProps:
+    """What one function is.
+
+    :ivar handler: module and attribute, such as ``functions.producer.handler.handler``.
+    :ivar bundle: what its code is made of.
+    :ivar description: shown in the console.
+    :ivar service: name in its logs and metrics.
+    :ivar environment: its settings (``OJS_...``).
+    :ivar memory_mb: memory, which also sets its share of a processor.
+    :ivar timeout_s: longest invocation. API functions end before the gateway's 30 seconds.
+    :ivar log_retention: how long its log is kept.
+    :ivar log_level: least level that is logged.
+    :ivar reserved_concurrency: a ceiling that is also set aside; None takes from the account's.
+    :ivar removal_policy: what becomes of the log group when the stack goes.
+    """
+
+    handler: str
+    bundle: Bundle
+    description: str
+    service: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int = 512
+    timeout_s: int = 25
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+    reserved_concurrency: int | None = None
+    removal_policy: RemovalPolicy = RemovalPolicy.DESTROY
+
+
+class OjsFunction(lambda_.Function):
+    """A Python function with its own role and log group, bundled without Docker."""
+
+    def __init__(self, scope: Construct, id_: str, props: OjsFunctionProps) -> None:
+        """Define the function."""
+        self.props = props
+        super().__init__(
+            scope,
+            id_,
+            runtime=runtime_of(props.bundle.target),
+            architecture=architecture_of(props.bundle.target),
+            code=_code(scope, props.bundle),
+            handler=props.handler,
+            description=props.description,
+            memory_size=props.memory_mb,
+            timeout=Duration.seconds(props.timeout_s),
+            reserved_concurrent_executions=props.reserved_concurrency,
+            log_group=_log_group(scope, id_, props),
+            logging_format=lambda_.LoggingFormat.JSON,
+            application_log_level_v2=lambda_.ApplicationLogLevel(props.log_level),
+            environment={
+                "POWERTOOLS_SERVICE_NAME": props.service,
+                "POWERTOOLS_METRICS_NAMESPACE": "OJS",
+                "POWERTOOLS_LOG_LEVEL": props.log_level,
+                **props.environment,
+            },
+        )
+
+
+def runtime_of(target: Target) -> lambda_.Runtime:
+    """The Lambda runtime of a target."""
+    return lambda_.Runtime(f"python{target.python}", lambda_.RuntimeFamily.PYTHON)
+
+
+def architecture_of(target: Target) -> lambda_.Architecture:
+    """The Lambda architecture of a target."""
+    is_arm = target.machine == "arm64"
+    return lambda_.Architecture.ARM_64 if is_arm else lambda_.Architecture.X86_64
+
+
+def _code(scope: Construct, bundle: Bundle) -> lambda_.Code:
+    """The code as an asset, named by what went in.
+
+    ``cdk ls`` and template tests bundle no stack: they get the bare sources.
+    """
+    if not Stack.of(scope).bundling_required:
+        return lambda_.Code.from_asset(str(bundle.packages[0]), exclude=["**/__pycache__"])
+    return lambda_.Code.from_asset(str(build(bundle)), asset_hash=bundle.digest())
+
+
+def _log_group(scope: Construct, id_: str, props: OjsFunctionProps) -> logs.LogGroup:
+    return logs.LogGroup(
+        scope, f"{id_}Log", retention=props.log_retention, removal_policy=props.removal_policy
+    )

@@ -1,0 +1,94 @@
+"""What each function may do: exact actions on exact resources, in one table.
+
+DynamoDB authorises the parts of a transaction as single operations, and SQS a batch as its
+single form, so neither appears here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+READ: Final = ("dynamodb:GetItem", "dynamodb:Query")
+WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
+CREATE_QUEUE: Final = "sqs:CreateQueue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """What a function may do to each part of the backend.
+
+    :ivar table: actions on the table.
+    :ivar has_index: whether it may query the index.
+    :ivar queues: actions on the SQS queues.
+    :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
+    :ivar documents: actions on the objects of the bucket.
+    :ivar publishes: whether it puts events on the bus.
+    """
+
+    table: tuple[str, ...]
+    has_index: bool = False
+    queues: tuple[str, ...] = ()
+    creates_queues: bool = False
+    documents: tuple[str, ...] = ()
+    publishes: bool = False
+
+
+PRODUCER: Final = Permissions(
+    table=(*READ, *WRITE),
+    queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
+    creates_queues=True,
+    documents=DOCUMENTS,
+)
+"""PUSH, INFO, CANCEL, ACTIVATE: cannot read lists, claim or delete."""
+
+WORKER_API: Final = Permissions(
+    table=("dynamodb:BatchGetItem", *READ, *WRITE),
+    has_index=True,
+    queues=(
+        "sqs:ChangeMessageVisibility",
+        "sqs:DeleteMessage",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+    ),
+    creates_queues=True,
+    documents=DOCUMENTS,
+)
+"""FETCH, ACK, FAIL, BEAT: cannot delete a job."""
+
+OPERATOR: Final = Permissions(
+    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, "dynamodb:UpdateItem"),
+    has_index=True,
+    queues=("sqs:SendMessage",),
+    creates_queues=True,
+    documents=("s3:DeleteObject", "s3:GetObject"),
+)
+"""Queues, dead letters, events: cannot enqueue or claim."""
+
+SYSTEM: Final = Permissions(table=("dynamodb:Query",))
+"""Manifest, health, OpenAPI, unknown routes: reads the registry of queues, changes nothing."""
+
+TICK: Final = Permissions(
+    table=(*READ, "dynamodb:UpdateItem"),
+    has_index=True,
+    queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
+    creates_queues=True,
+)
+"""The sweep: cannot receive a message or read a large document."""
+
+STREAM: Final = Permissions(table=("dynamodb:BatchWriteItem",), publishes=True)
+"""Lifecycle events: writes the event log and the bus. Its trigger reads the stream."""
+
+LAMBDA_WORKER: Final = Permissions(
+    table=(*READ, *WRITE),
+    has_index=True,
+    queues=(
+        "sqs:ChangeMessageVisibility",
+        "sqs:DeleteMessage",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+    ),
+    documents=DOCUMENTS,
+)
+"""A user's worker, on the queues that it serves."""

@@ -1,0 +1,110 @@
+"""``make deploy-local``: the real CDK app on an emulator, with no Docker and no account.
+
+Deploys, runs a job through API Gateway, SQS and a Lambda worker, and stays until Ctrl-C; with
+``--once`` (or ``ONCE=1``) it tears everything down instead, and exits with 0 only if all worked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final
+
+from infra.bundling import BundlingError
+from infra.deployment import DeploymentError, deploy, destroy, find_cdk, run_demo_job
+from infra.emulator import Emulator, EmulatorError, start_emulator, tail
+
+_TRUE: Final = {"1", "true", "yes", "on"}
+_INTERRUPTED: Final = 130
+
+
+def say(text: str) -> None:
+    """Report a step."""
+    print(f"deploy-local: {text}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the return value is the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m infra.deploy_local", description=__doc__)
+    parser.add_argument("--once", action="store_true", help="run a job, tear down, exit")
+    options = parser.parse_args(arguments)
+    is_once = options.once or os.environ.get("ONCE", "").lower() in _TRUE
+    signal.signal(signal.SIGTERM, _interrupt)
+    began = time.monotonic()
+    try:
+        find_cdk(os.environ)  # better now than after the emulator has started
+        say("starting the AWS emulator")
+        emulator = start_emulator(os.environ)
+    except (EmulatorError, DeploymentError) as problem:
+        return _failed(str(problem))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    try:
+        _work(emulator, is_once=is_once)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 0 if not is_once else _INTERRUPTED
+    except (BundlingError, DeploymentError, EmulatorError) as problem:
+        log = _keep(emulator)
+        return _failed(f"{problem}\n\nThe emulator's last words:\n{tail(emulator.log)}\n\n{log}")
+    finally:
+        emulator.stop()
+        say("the emulator is stopped")
+    say(f"everything worked, in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+def _work(emulator: Emulator, *, is_once: bool) -> None:
+    say(f"the emulator answers on {emulator.endpoint_url}")
+    deployment = deploy(emulator, say)
+    for step, seconds in deployment.seconds.items():
+        say(f"{step} took {seconds:.1f} s")
+    say(f"the API answers on {deployment.api_url}")
+    seconds = run_demo_job(deployment.api_url, say)
+    say(f"the Lambda worker completed the job {seconds:.1f} s after the push")
+    if is_once:
+        say("tearing down (cdk destroy)")
+        say(f"destroy took {destroy(emulator):.1f} s")
+        return
+    print(
+        f"\nTry it:\n\n  curl -s '{deployment.api_url}/ojs/v1/jobs' \\\n"
+        "    -H 'Content-Type: application/openjobspec+json' \\\n"
+        '    -d \'{"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}\'\n\n'
+        f"  AWS tools: AWS_ENDPOINT_URL={emulator.endpoint_url}\n"
+        f"  Log: {emulator.log}\n\nCtrl-C ends it all.\n",
+        flush=True,
+    )
+    while True:
+        if emulator.process.poll() is not None:
+            raise EmulatorError("The emulator ended by itself.")
+        time.sleep(1)
+
+
+def _keep(emulator: Emulator) -> str:
+    """Keep the emulator's log of a failure; where it is."""
+    kept = emulator.folder.with_suffix(".log")
+    try:
+        shutil.copyfile(emulator.log, kept)
+    except OSError as problem:
+        return f"(Its log could not be kept: {problem})"
+    return f"All of it: {kept}"
+
+
+def _failed(message: str) -> int:
+    print(f"deploy-local: FAILED: {message}", file=sys.stderr, flush=True)
+    return 1
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    """Let SIGTERM end us like Ctrl-C: by way of the teardown."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""Deploys the stack to the emulator by the real CDK command line, and runs a job on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from infra.bundling import ROOT
+from infra.emulator import ACCOUNT, REGION, Emulator
+
+STACK: Final = "OjsLocal"
+COMMAND_LIMIT_S: Final = 420.0
+JOB_LIMIT_S: Final = 30.0
+ERROR_STATUS: Final = 400
+_SILENCED_NODES: Final = ",".join(str(major) for major in range(18, 31))
+
+Say = Callable[[str], None]
+
+
+class DeploymentError(RuntimeError):
+    """A step of the deployment failed; the message has what the tool said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A deployed stack.
+
+    :ivar api_url: the API, without ``/ojs/v1``.
+    :ivar outputs: the stack's outputs by their names.
+    :ivar seconds: how long each step took.
+    """
+
+    api_url: str
+    outputs: Mapping[str, str]
+    seconds: Mapping[str, float]
+
+
+def find_cdk(environ: Mapping[str, str]) -> Path:
+    """The CDK's command line: what ``CDK`` names, or what ``make node`` installed.
+
+    :raises DeploymentError: it, or Node, is not there.
+    """
+    if shutil.which("node") is None:
+        raise DeploymentError("The AWS CDK runs on Node: install Node 18 or newer.")
+    path = Path(environ.get("CDK") or ROOT / "node_modules" / ".bin" / "cdk")
+    if not path.exists():
+        raise DeploymentError(f"The CDK is not installed ({path}): run `make node`.")
+    return path
+
+
+def cdk_environment(emulator: Emulator) -> dict[str, str]:
+    """The environment of the CDK's command line."""
+    environ = emulator.environment(os.environ)
+    return {
+        **environ,
+        # `python3` in cdk.json means this very interpreter where there is no .venv.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")]),
+        "CDK_DEFAULT_ACCOUNT": ACCOUNT,
+        "CDK_DEFAULT_REGION": REGION,
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": _SILENCED_NODES,
+        "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": _SILENCED_NODES,
+        "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": _SILENCED_NODES,
+    }
+
+
+def deploy(emulator: Emulator, say: Say) -> Deployment:
+    """Bootstrap the emulator's account and deploy the stack to it.
+
+    :raises DeploymentError: a step failed.
+    """
+    target = emulator.target()
+    context = {
+        "stack": STACK,
+        "architecture": target.machine,
+        "python": target.python,
+        "removal": "destroy",
+    }
+    seconds = {}
+    say(f"bootstrapping the emulator's account (cdk bootstrap aws://{ACCOUNT}/{REGION})")
+    seconds["bootstrap"] = _cdk(emulator, ["bootstrap", f"aws://{ACCOUNT}/{REGION}"], context)
+    say(f"deploying {STACK} for Python {target.python} on {target.machine} (cdk deploy)")
+    outputs_file = emulator.folder / "outputs.json"
+    seconds["deploy"] = _cdk(
+        emulator,
+        ["deploy", STACK, "--require-approval=never", f"--outputs-file={outputs_file}"],
+        context,
+    )
+    outputs: dict[str, str] = json.loads(outputs_file.read_text())[STACK]
+    return Deployment(api_url=emulator.api_url(outputs["ApiUrl"]), outputs=outputs, seconds=seconds)
+
+
+def destroy(emulator: Emulator) -> float:
+    """Destroy the stack; how many seconds that took.
+
+    :raises DeploymentError: it could not be destroyed.
+    """
+    # What was synthesised is destroyed: the app need not run again.
+    return _cdk(emulator, ["destroy", STACK, "--force", f"--app={emulator.folder / 'cdk.out'}"], {})
+
+
+def _cdk(emulator: Emulator, arguments: list[str], context: Mapping[str, str]) -> float:
+    began = time.monotonic()
+    options = [f"--context={name}={value}" for name, value in context.items()]
+    if not any(argument.startswith("--app") for argument in arguments):
+        options.append(f"--output={emulator.folder / 'cdk.out'}")
+    command = [str(find_cdk(os.environ)), *arguments, *options, "--no-notices", "--no-color"]
+    log = emulator.folder / "cdk.log"
+    with log.open("w") as output:
+        try:
+            code = subprocess.run(  # noqa: S603 - the CDK that we installed
+                command,
+                cwd=ROOT,
+                env=cdk_environment(emulator),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=COMMAND_LIMIT_S,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = -1
+    if code:
+        why = f"took more than {COMMAND_LIMIT_S:.0f} s" if code < 0 else f"failed with code {code}"
+        raise DeploymentError(f"cdk {arguments[0]} {why}:\n{log.read_text('utf-8', 'replace')}")
+    return time.monotonic() - began
+
+
+def request(
+    method: str, url: str, body: object = None, media_type: str = "application/openjobspec+json"
+) -> tuple[int, dict[str, Any]]:
+    """Send one request; status and JSON body of the answer, errors included."""
+    content = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(url, content, method=method)  # noqa: S310 - our own http URL
+    if content is not None:
+        asked.add_header("Content-Type", media_type)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(asked, timeout=JOB_LIMIT_S) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as refused:
+        text = refused.read()
+        try:
+            return refused.code, json.loads(text)
+        except ValueError:
+            return refused.code, {"error": {"message": text.decode("utf-8", "replace")[:500]}}
+
+
+def run_demo_job(api_url: str, say: Say) -> float:
+    """Enqueue ``demo.echo`` and wait for the Lambda worker; seconds from push to completed.
+
+    :raises DeploymentError: the push was refused, or the job did not end as completed in time.
+    """
+    began = time.monotonic()
+    pushed = {"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}
+    try:
+        status, answer = request("POST", f"{api_url}/ojs/v1/jobs", pushed)
+        if status >= ERROR_STATUS:
+            raise DeploymentError(f"The push was answered with {status}: {answer}")
+        job = answer["job"]
+        say(f"pushed demo.echo as {job['id']}: {job['state']}")
+        seen = job["state"]
+        while time.monotonic() - began < JOB_LIMIT_S and seen not in {"completed", "discarded"}:
+            time.sleep(0.1)
+            status, answer = request("GET", f"{api_url}/ojs/v1/jobs/{job['id']}")
+            if status >= ERROR_STATUS:
+                raise DeploymentError(f"The job was answered with {status}: {answer}")
+            job = answer["job"]
+            if job["state"] != seen:
+                seen = job["state"]
+                say(f"job is {seen}")
+    except (OSError, ValueError, KeyError) as problem:
+        raise DeploymentError(f"The API did not answer as it should: {problem!r}") from problem
+    if seen != "completed" or job.get("result") != ["hello"]:
+        raise DeploymentError(f"The job did not complete within {JOB_LIMIT_S:.0f} s: {job}")
+    return time.monotonic() - began

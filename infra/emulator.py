@@ -1,0 +1,185 @@
+"""Runs the AWS emulator ministack: one process of its own, with nothing of this machine in it.
+
+It runs Lambda functions with its own interpreter, as processes, so functions for it are bundled
+for :meth:`Emulator.target`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from infra.bundling import ROOT, Target
+
+REGION: Final = "us-east-1"
+ACCOUNT: Final = "000000000000"
+START_LIMIT_S: Final = 30.0
+STOP_LIMIT_S: Final = 5.0
+_INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT")
+
+
+class EmulatorError(RuntimeError):
+    """The emulator is not installed or does not start; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator. Use :func:`start_emulator`, and :meth:`stop` in the end.
+
+    :ivar port: where it listens, on 127.0.0.1 only.
+    :ivar folder: everything it writes, its log included.
+    """
+
+    process: subprocess.Popen[bytes]
+    port: int
+    folder: Path
+    python: Path
+
+    @property
+    def endpoint_url(self) -> str:
+        """The endpoint of all AWS services."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """What the emulator and the functions said."""
+        return self.folder / "emulator.log"
+
+    def target(self) -> Target:
+        """What functions must be bundled for: this machine, and the emulator's own Python."""
+        command = [str(self.python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        version = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        return Target(Target.host().machine, version.stdout.strip())
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """An environment in which AWS tools talk to the emulator, and to nothing else."""
+        kept = {name: value for name, value in base.items() if not name.startswith("AWS_")}
+        if bundle := base.get("AWS_CA_BUNDLE"):
+            kept["AWS_CA_BUNDLE"] = bundle
+        hosts = [*kept.get("NO_PROXY", "").split(","), "127.0.0.1", "localhost"]
+        no_proxy = ",".join(host for host in hosts if host)
+        return {
+            **kept,
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "NO_PROXY": no_proxy,
+            "no_proxy": no_proxy,
+        }
+
+    def api_url(self, deployed_url: str) -> str:
+        """Where an HTTP API of the emulator answers, without names that only it resolves.
+
+        :param deployed_url: its URL as the stack's output has it, ``https://<id>.execute-api...``.
+        """
+        api_id = deployed_url.split("//", 1)[-1].split(".", 1)[0]
+        return f"{self.endpoint_url}/_aws/execute-api/{api_id}/$default"
+
+    def stop(self) -> None:
+        """End the emulator and the functions it runs, and remove what it wrote."""
+        for sent in (signal.SIGTERM, signal.SIGKILL):
+            # It leads a session of its own: the functions are in its process group.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, sent)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_LIMIT_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def find_ministack(environ: Mapping[str, str]) -> Path:
+    """The installed emulator: what ``MINISTACK`` names, or what ``make emulator`` installed.
+
+    :raises EmulatorError: it is not there.
+    """
+    path = Path(environ.get("MINISTACK") or ROOT / ".venv-emulator" / "bin" / "ministack")
+    if not path.exists():
+        raise EmulatorError(f"The AWS emulator is not installed ({path}): run `make emulator`.")
+    return path
+
+
+def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) -> Emulator:
+    """Start the emulator on a free port and wait until it answers.
+
+    :param environ: where to find it, and the search path.
+    :param enforces_iam: let functions do only what their roles allow.
+    :raises EmulatorError: it is not installed, or does not answer in time.
+    """
+    program = find_ministack(environ)
+    folder = Path(tempfile.mkdtemp(prefix="ojs-emulator-"))
+    (folder / "tmp").mkdir()
+    port = _free_port()
+    kept = {name: environ[name] for name in _INHERITED if name in environ}
+    settings = {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "IOT_MTLS_ENABLED": "0",
+        "TMPDIR": str(folder / "tmp"),
+        "AUTH": "true" if enforces_iam else "false",
+        # Names, not secrets: the emulator's account is made of the key.
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": REGION,
+    }
+    with (folder / "emulator.log").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - the program that we installed
+            [str(program)],
+            cwd=folder,
+            env=kept | settings,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    emulator = Emulator(process, port, folder, program.with_name("python"))
+    try:
+        _wait_until_healthy(emulator)
+    except BaseException:
+        emulator.stop()
+        raise
+    return emulator
+
+
+def _wait_until_healthy(emulator: Emulator) -> None:
+    give_up_at = time.monotonic() + START_LIMIT_S
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while time.monotonic() < give_up_at:
+        if emulator.process.poll() is not None:
+            raise EmulatorError(f"The emulator ended at once:\n{tail(emulator.log)}")
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            opener.open(f"{emulator.endpoint_url}/_ministack/health", timeout=2).close()
+            return
+        time.sleep(0.1)
+    raise EmulatorError(
+        f"The emulator did not answer within {START_LIMIT_S:.0f} s:\n{tail(emulator.log)}"
+    )
+
+
+def tail(path: Path, lines: int = 30) -> str:
+    """The last lines of a log."""
+    if not path.exists():
+        return ""
+    return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
