@@ -18,7 +18,7 @@ SETUP = python="$$(sh scripts/find-python)" && "$$python" scripts/setup_venv.py
 export MINISTACK ?= $(CURDIR)/$(EMULATOR_VENV)/bin/ministack
 export CDK ?= $(CURDIR)/node_modules/.bin/cdk
 # The CDK's notices about the Node in use repeat in every process; the README says what it needs.
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,19,20,21,22,23
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 # An endpoint left over in the shell would send the tests and the local server somewhere else.
 unexport AWS_ENDPOINT_URL
