@@ -1,0 +1,88 @@
+"""The functions as an HTTP client sees them: requests become events, and their handlers answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from ojs_aws.domain.json_text import Member, parse_object
+from ojs_aws.local.lambdas import HttpAnswer, LambdaContext, http_answer, http_event
+from ojs_aws.services.backend import Backend
+from ojs_aws.transport.http.resolver import build_resolver
+from ojs_aws.transport.http.routes import Group, group_of
+
+OJS = "application/openjobspec+json"
+BASE = "/ojs/v1"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, read."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The body, decoded."""
+        return json.loads(self.text)
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """The body's members, each with its own text."""
+        return parse_object(self.text, max_depth=1000)
+
+    @property
+    def error(self) -> Any:
+        """The error object."""
+        return self.json["error"]
+
+
+class Api:
+    """The functions over one backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.handlers = {group: build_resolver(backend, group) for group in Group}
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send a request; a body that is no text or bytes is sent as JSON."""
+        content = as_bytes(body)
+        given = {"content-type": OJS} if content else {}
+        given |= {name.lower(): value for name, value in (headers or {}).items()}
+        event = http_event(method, path, urlencode(query or {}), given, content)
+        handler = self.handlers[group_of(method, path)]
+        answer: HttpAnswer = http_answer(handler(event, LambdaContext("test", 29.0)))
+        return Reply(answer.status, answer.headers, answer.body.decode())
+
+    def post(self, path: str, body: object = None, **more: Any) -> Reply:
+        """POST below /ojs/v1."""
+        return self.send("POST", BASE + path, body, **more)
+
+    def get(self, path: str, **more: Any) -> Reply:
+        """GET below /ojs/v1."""
+        return self.send("GET", BASE + path, **more)
+
+    def delete(self, path: str, **more: Any) -> Reply:
+        """DELETE below /ojs/v1."""
+        return self.send("DELETE", BASE + path, **more)
+
+
+def as_bytes(body: object) -> bytes:
+    """A body as it is sent."""
+    if body is None:
+        return b""
+    if isinstance(body, bytes):
+        return body
+    return (body if isinstance(body, str) else json.dumps(body)).encode()

@@ -1,0 +1,91 @@
+"""The route table: what it knows, and what it makes of paths."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from ojs_aws.transport.http.routes import (
+    ROUTES,
+    Group,
+    Route,
+    canonical_path,
+    find,
+    group_of,
+    methods_of,
+)
+
+ID = "019539a4-b68c-7def-8000-1a2b3c4d5e6f"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_every_route_has_a_handler_in_the_module_of_its_group(route: Route) -> None:
+    """The table names handlers; a misspelt one must not wait for the first request."""
+    module = importlib.import_module(f"ojs_aws.transport.http.handlers.{route.group}")
+    assert callable(getattr(module, route.operation))
+
+
+def test_operations_and_paths_are_named_once() -> None:
+    """Two routes of one method and path, or of one operation, would hide each other."""
+    assert len({route.operation for route in ROUTES}) == len(ROUTES)
+    pairs = [(route.method, path) for route in ROUTES for path in route.paths]
+    assert len(set(pairs)) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ("/ojs/v1/jobs", "/ojs/v1/jobs"),
+        ("/ojs/v1/jobs/", "/ojs/v1/jobs"),
+        ("/v1/jobs", "/ojs/v1/jobs"),
+        ("/ojs/v1/ojs/v1/jobs", "/ojs/v1/jobs"),
+        ("/ojs/v1/ojs/v1", "/ojs/v1/ojs/v1"),
+        ("/jobs", "/jobs"),
+        ("/", "/"),
+        ("/v1", "/v1"),
+    ],
+)
+def test_odd_prefixes_mean_the_base_path(sent: str, meant: str) -> None:
+    """CLARIFICATIONS, prefix oddities: some clients repeat or shorten the base path."""
+    assert canonical_path(sent) == meant
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("POST", "/ojs/v1/jobs", "push"),
+        ("POST", "/ojs/v1/jobs/batch", "push_batch"),
+        ("GET", f"/ojs/v1/jobs/{ID}", "info"),
+        ("DELETE", f"/v1/jobs/{ID}", "cancel"),
+        ("POST", f"/ojs/v1/jobs/{ID}/activate", "activate"),
+        ("POST", f"/ojs/v1/jobs/{ID}/ack", "ack_job"),
+        ("POST", f"/ojs/v1/jobs/{ID}/nack", "fail_job"),
+        ("POST", "/ojs/v1/workers/beat", "heartbeat"),
+        ("POST", f"/ojs/v1/dead-letter/{ID}/retry", "retry_dead_letter"),
+        ("GET", "/health", "health"),
+        ("GET", "/ready", "health"),
+        ("GET", "/metrics", "metrics"),
+    ],
+)
+def test_paths_and_their_aliases_lead_to_the_operation(
+    method: str, path: str, operation: str
+) -> None:
+    """HTTP binding, section 2, and the aliases that documents and clients use."""
+    route = find(method, path)
+    assert route is not None
+    assert route.operation == operation
+
+
+def test_what_is_not_in_the_table_is_the_system_functions() -> None:
+    """API Gateway sends it there too, by its $default route."""
+    assert find("PUT", "/ojs/v1/jobs") is None
+    assert group_of("PUT", "/ojs/v1/jobs") is Group.SYSTEM
+    assert group_of("GET", "/jobs") is Group.SYSTEM
+    assert group_of("POST", "/ojs/v1/jobs") is Group.PRODUCER
+
+
+def test_the_methods_of_a_path_are_known() -> None:
+    """What an answer to a wrong method lists."""
+    assert methods_of(f"/ojs/v1/jobs/{ID}") == ("DELETE", "GET")
+    assert methods_of("/nowhere") == ()
