@@ -3,8 +3,8 @@
     python -m benchmarks.startup            # 15 rounds, a table, exit 1 above the budget
     python -m benchmarks.startup --rounds 5 --json startup.json
 
-Floor and functions run in turn, each in a fresh interpreter, so that a machine that slows down slows
-all of them; the ratio of the medians is what counts, not the seconds.
+Floor and functions run in turn, each in a fresh interpreter, so that a machine that slows down
+slows all of them; the ratio of the medians is what counts, not the seconds.
 """
 
 from __future__ import annotations

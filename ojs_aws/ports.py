@@ -147,9 +147,7 @@ class JobStore(Protocol):
         :raises StaleJobError: the stored job is no longer ``before``.
         """
 
-    def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant
-    ) -> JobRecord:
+    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
         """Move an available, unexpired job to active, counting the attempt, without reading it.
 
         :param queue: the queue that the job must be of.

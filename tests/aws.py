@@ -58,9 +58,8 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     patch.delenv("AWS_ENDPOINT_URL", raising=False)
     patch.setenv("AWS_DEFAULT_REGION", REGION)
     with mock_aws():
-        dynamodb, sqs, s3, events = (
-            boto3.client(name) for name in ("dynamodb", "sqs", "s3", "events")
-        )
+        dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
+        s3, events = boto3.client("s3"), boto3.client("events")
         base = settings or Settings()
         create_table(dynamodb, base.table)
         prefix = create_queues(sqs, base)

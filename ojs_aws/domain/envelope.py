@@ -128,8 +128,8 @@ class Job:
     def from_members(cls, members: Mapping[str, RawJson]) -> Job:
         """An envelope over JSON texts; nothing is decoded until it is looked at."""
         job = cls.__new__(cls)
-        job._raw = dict(members)
-        job._values = {}
+        job._raw = dict(members)  # noqa: SLF001 - of its own class
+        job._values = {}  # noqa: SLF001
         return job
 
     @classmethod

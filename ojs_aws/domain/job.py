@@ -38,7 +38,7 @@ _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.D
 
 @dataclass(frozen=True, slots=True)
 class StoredElsewhere:
-    """A document that left the hot item: where it is (``item`` or ``s3``), and its size in bytes."""
+    """A document that left the hot item: its place (``item`` or ``s3``), and its size in bytes."""
 
     place: str
     digest: str

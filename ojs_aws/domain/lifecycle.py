@@ -110,9 +110,7 @@ def extend(job: JobRecord, expires_at: Instant) -> JobRecord:
     held = job.reservation
     if held is None or expires_at <= held.expires_at:
         return job
-    return replace(
-        job, version=job.version + 1, reservation=replace(held, expires_at=expires_at)
-    )
+    return replace(job, version=job.version + 1, reservation=replace(held, expires_at=expires_at))
 
 
 def cancel(job: JobRecord, now: Instant) -> JobRecord:
@@ -178,9 +176,7 @@ def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
         return _overdue(job, due)
     if due == job.expires_at:
         return _moved(job, S.DISCARDED, discarded_at=due, next_attempt_at=None)
-    return _moved(
-        job, S.AVAILABLE, enqueued_at=due, order=due * _UNDELAYED, next_attempt_at=None
-    )
+    return _moved(job, S.AVAILABLE, enqueued_at=due, order=due * _UNDELAYED, next_attempt_at=None)
 
 
 def settle(job: JobRecord, now: Instant) -> JobRecord:

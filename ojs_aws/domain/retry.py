@@ -83,7 +83,8 @@ class RetryPolicy:
 
     def forbids(self, *names: str) -> bool:
         """Whether one of the error's names matches a non-retryable pattern (section 6.2)."""
-        return any(_matches(pattern, name) for pattern in self.non_retryable_errors for name in names)
+        patterns = self.non_retryable_errors
+        return any(_matches(pattern, name) for pattern in patterns for name in names)
 
 
 def _jitter(seed: str) -> float:

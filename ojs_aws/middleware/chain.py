@@ -113,8 +113,8 @@ class EnqueueChain(Members[Job]):
     """Middleware around enqueueing, in insertion order (section 3).
 
     A middleware is called with the job and ``call_next``. It passes the job on by
-    ``return await call_next(job)``, drops it by returning None, and aborts by raising. A synchronous
-    one, or one that has nothing to do afterwards, may simply return the job.
+    ``return await call_next(job)``, drops it by returning None, and aborts by raising. One that
+    is synchronous, or has nothing to do afterwards, may simply return the job.
     """
 
     methods = ("enqueue", "call")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -211,7 +211,7 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
     job = claimed(store, a_job(document=big_document(5_000)))
     job = store.fill(job)
     error = read_failure(parse_object('{"message":"m"}'), 1, NOW)
-    for step in (
+    steps: list[Callable[[JobRecord], JobRecord | None]] = [
         lambda job: lifecycle.fail(job, error, NOW),
         lambda job: lifecycle.settle(job, Instant(NOW + 1000)),
         lambda job: lifecycle.claim(job, a_reservation(), Instant(NOW + 1000)),
@@ -220,8 +220,10 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
         lambda job: lifecycle.claim(job, a_reservation(handle=""), Instant(NOW + 50_000)),
         lambda job: lifecycle.fail(job, replace(error, retryable=False), Instant(NOW + 50_001)),
         lambda job: lifecycle.retry_discarded(job, Instant(NOW + 60_000), 1),
-    ):
+    ]
+    for step in steps:
         after = step(job)
+        assert after is not None
         store.save(job, after)
         assert store.load_whole(job.id) == after
         job = after

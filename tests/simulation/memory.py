@@ -128,9 +128,7 @@ class MemoryStore:
             raise StaleJobError(current)
         self.jobs[before.id] = after
 
-    def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant
-    ) -> JobRecord:
+    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
         """Move an available, unexpired job to active."""
         current = self.jobs.get(job_id)
         if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws import __version__
+from ojs_aws._version import __version__
 from ojs_aws.transport.http.calls import OJS_VERSION, Request
 from ojs_aws.transport.http.routes import BASE
 

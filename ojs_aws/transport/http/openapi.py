@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from ojs_aws import __version__
+from ojs_aws._version import __version__
 from ojs_aws.domain import validation as rules
 from ojs_aws.domain.job import JobState
 from ojs_aws.transport.http import models

@@ -8,6 +8,7 @@ clients do; then the world heals, and everything that was promised must be true.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,12 +52,12 @@ def play(world: World) -> None:
         lambda: backend.push(Job("a.b", [2], id=SCHEDULED, retry=POLICY, scheduled_at="+PT20M"))
     )
     for job_id in fetch(world, "w1"):
-        attempt(lambda job_id=job_id: backend.heartbeat("w1", [job_id]))
-        attempt(lambda job_id=job_id: backend.fail(job_id, "w1", ERROR))
+        attempt(partial(backend.heartbeat, "w1", [job_id]))
+        attempt(partial(backend.fail, job_id, "w1", ERROR))
     world.clock.advance(s=10)
     attempt(backend.sweep.tick)
     for job_id in fetch(world, "w2"):
-        attempt(lambda job_id=job_id: backend.ack(job_id, "w2", None))
+        attempt(partial(backend.ack, job_id, "w2", None))
     world.clock.advance(s=1200)
     attempt(backend.sweep.tick)
     fetch(world, "w3")  # and w3 is never heard of again
