@@ -1,0 +1,12 @@
+"""Every benchmark: ``python -m benchmarks``, or ``make bench``."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import costs, startup
+
+if __name__ == "__main__":
+    sys.argv = sys.argv[:1]
+    costs.main()
+    raise SystemExit(startup.main())
