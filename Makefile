@@ -73,8 +73,8 @@ check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run
 
 .PHONY: bench
-bench: setup ## Measure the start-up of the functions against a bare one
-	$(BIN)/python -m benchmarks.startup
+bench: setup ## Measure cold starts, and count what a job costs
+	$(BIN)/python -m benchmarks
 
 # ------------------------------------------------------------------------------------- deploying
 

@@ -9,6 +9,7 @@ below; Lambda and API Gateway are not included.
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.local.aws import create_bucket, create_queues, create_table, embedded_aws
+from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
 
@@ -170,20 +171,26 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
 
 def main() -> None:
     """Measure and print."""
+    os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
+    os.environ.pop("AWS_ENDPOINT_URL", None)
     console = Console()
-    with embedded_aws():
-        for name, size in SIZES.items():
-            title = f"A job of {name} (us-east-1, {PRICED_ON})"
-            table = Table("Operation", "AWS calls", "Write units", "$ per million", title=title)
+    for name, size in SIZES.items():
+        with embedded_aws():
             rows = measure(Laboratory(), size)
-            for row in rows:
-                calls = ", ".join(f"{call} {count}" for call, count in sorted(row.calls.items()))
-                dollars = f"{row.dollars():.2f}"
-                table.add_row(row.operation, calls, f"{row.writes:g}", dollars)
-            life = [row for row in rows if row.operation in {"PUSH", "FETCH", "ACK"}]
-            total = sum(row.writes for row in life), sum(row.dollars() for row in life)
-            table.add_row("PUSH to ACK", "", f"{total[0]:g}", f"{total[1]:.2f}", style="bold")
-            console.print(table)
+        table = Table(
+            "Operation",
+            "AWS calls",
+            "Write units",
+            "$ per million",
+            title=f"A job of {name} (us-east-1, {PRICED_ON})",
+        )
+        for row in rows:
+            calls = ", ".join(f"{call} {count}" for call, count in sorted(row.calls.items()))
+            table.add_row(row.operation, calls, f"{row.writes:g}", f"{row.dollars():.2f}")
+        life = [row for row in rows if row.operation in {"PUSH", "FETCH", "ACK"}]
+        writes, dollars = sum(row.writes for row in life), sum(row.dollars() for row in life)
+        table.add_row("PUSH to ACK", "", f"{writes:g}", f"{dollars:.2f}", style="bold")
+        console.print(table)
 
 
 if __name__ == "__main__":
