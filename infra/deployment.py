@@ -75,26 +75,28 @@ def cdk_environment(emulator: Emulator) -> dict[str, str]:
 
 
 def deploy(emulator: Emulator, say: Say) -> Deployment:
-    """Bootstrap the emulator's account and deploy the stack to it.
+    """Synthesise the app, bootstrap the emulator's account, and deploy the stack to it.
 
     :raises DeploymentError: a step failed.
     """
     target = emulator.target()
-    context = {
-        "stack": STACK,
-        "architecture": target.machine,
-        "python": target.python,
-        "removal": "destroy",
-    }
     seconds = {}
-    say(f"bootstrapping the emulator's account (cdk bootstrap aws://{ACCOUNT}/{REGION})")
-    seconds["bootstrap"] = _cdk(emulator, ["bootstrap", f"aws://{ACCOUNT}/{REGION}"], context)
-    say(f"deploying {STACK} for Python {target.python} on {target.machine} (cdk deploy)")
+    say(f"synthesising {STACK} for Python {target.python} on {target.machine} (cdk synth)")
+    seconds["synth"] = _synthesise(emulator)
+    account = f"aws://{ACCOUNT}/{REGION}"
+    say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
+    seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
+    if emulator.enforces_iam:
+        _allow_plain_http(emulator)
+    say("deploying (cdk deploy)")
     outputs_file = emulator.folder / "outputs.json"
     seconds["deploy"] = _cdk(
         emulator,
-        ["deploy", STACK, "--require-approval=never", f"--outputs-file={outputs_file}"],
-        context,
+        "deploy",
+        STACK,
+        f"--app={_assembly(emulator)}",
+        f"--outputs-file={outputs_file}",
+        "--require-approval=never",
     )
     outputs: dict[str, str] = json.loads(outputs_file.read_text())[STACK]
     return Deployment(api_url=emulator.api_url(outputs["ApiUrl"]), outputs=outputs, seconds=seconds)
@@ -105,16 +107,50 @@ def destroy(emulator: Emulator) -> float:
 
     :raises DeploymentError: it could not be destroyed.
     """
-    # What was synthesised is destroyed: the app need not run again.
-    return _cdk(emulator, ["destroy", STACK, "--force", f"--app={emulator.folder / 'cdk.out'}"], {})
+    return _cdk(emulator, "destroy", STACK, f"--app={_assembly(emulator)}", "--force")
 
 
-def _cdk(emulator: Emulator, arguments: list[str], context: Mapping[str, str]) -> float:
-    began = time.monotonic()
+def _assembly(emulator: Emulator) -> Path:
+    """Where the synthesised app lies."""
+    return emulator.folder / "cdk.out"
+
+
+def _synthesise(emulator: Emulator) -> float:
+    target = emulator.target()
+    context = {
+        "stack": STACK,
+        "architecture": target.machine,
+        "python": target.python,
+        "removal": "destroy",
+    }
     options = [f"--context={name}={value}" for name, value in context.items()]
-    if not any(argument.startswith("--app") for argument in arguments):
-        options.append(f"--output={emulator.folder / 'cdk.out'}")
-    command = [str(find_cdk(os.environ)), *arguments, *options, "--no-notices", "--no-color"]
+    return _cdk(emulator, "synth", STACK, "--quiet", f"--output={_assembly(emulator)}", *options)
+
+
+def _allow_plain_http(emulator: Emulator) -> None:
+    """Take away the policies that refuse requests without TLS, which the emulator does not have.
+
+    It applies them only where it enforces IAM at all: then nothing could be reached.
+    """
+    import boto3  # noqa: PLC0415 - most commands here need no AWS client
+
+    client = boto3.client("s3", **emulator.client_settings())
+    for bucket in client.list_buckets()["Buckets"]:
+        client.delete_bucket_policy(Bucket=bucket["Name"])
+    template = _assembly(emulator) / f"{STACK}.template.json"
+    document = json.loads(template.read_text())
+    document["Resources"] = {
+        name: {key: value for key, value in resource.items() if key != "DependsOn"}
+        for name, resource in document["Resources"].items()
+        if resource["Type"] not in {"AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"}
+    }
+    template.write_text(json.dumps(document))
+
+
+def _cdk(emulator: Emulator, *arguments: str) -> float:
+    """Run the CDK; how many seconds it took."""
+    began = time.monotonic()
+    command = [str(find_cdk(os.environ)), *arguments, "--no-notices", "--no-color"]
     log = emulator.folder / "cdk.log"
     with log.open("w") as output:
         try:

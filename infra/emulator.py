@@ -19,15 +19,27 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from infra.bundling import ROOT, Target
 
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "000000000000"
+ACCESS_KEY: Final = "test"
+"""Id and secret of the emulator's root user: a name, not a secret."""
+
 START_LIMIT_S: Final = 30.0
 STOP_LIMIT_S: Final = 5.0
 _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT")
+
+
+class ClientSettings(TypedDict):
+    """What an AWS client needs to find the emulator."""
+
+    endpoint_url: str
+    region_name: str
+    aws_access_key_id: str
+    aws_secret_access_key: str
 
 
 class EmulatorError(RuntimeError):
@@ -40,12 +52,15 @@ class Emulator:
 
     :ivar port: where it listens, on 127.0.0.1 only.
     :ivar folder: everything it writes, its log included.
+    :ivar python: the interpreter that runs it and the functions.
+    :ivar enforces_iam: whether functions can do only what their roles allow.
     """
 
     process: subprocess.Popen[bytes]
     port: int
     folder: Path
     python: Path
+    enforces_iam: bool = False
 
     @property
     def endpoint_url(self) -> str:
@@ -75,13 +90,22 @@ class Emulator:
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": ACCESS_KEY,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "NO_PROXY": no_proxy,
             "no_proxy": no_proxy,
+        }
+
+    def client_settings(self) -> ClientSettings:
+        """Arguments for ``boto3.client`` with which it talks to the emulator."""
+        return {
+            "endpoint_url": self.endpoint_url,
+            "region_name": REGION,
+            "aws_access_key_id": ACCESS_KEY,
+            "aws_secret_access_key": ACCESS_KEY,
         }
 
     def api_url(self, deployed_url: str) -> str:
@@ -132,9 +156,8 @@ def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) ->
         "IOT_MTLS_ENABLED": "0",
         "TMPDIR": str(folder / "tmp"),
         "AUTH": "true" if enforces_iam else "false",
-        # Names, not secrets: the emulator's account is made of the key.
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": ACCESS_KEY,
         "AWS_DEFAULT_REGION": REGION,
     }
     with (folder / "emulator.log").open("wb") as log:
@@ -147,7 +170,7 @@ def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) ->
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    emulator = Emulator(process, port, folder, program.with_name("python"))
+    emulator = Emulator(process, port, folder, program.with_name("python"), enforces_iam)
     try:
         _wait_until_healthy(emulator)
     except BaseException:
