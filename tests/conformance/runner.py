@@ -1,0 +1,172 @@
+"""Runs conformance cases against a server over HTTP and says what was not as asserted.
+
+The verdicts follow the public DSL. Where its reference runner passes by accident this one is
+stricter: a ``body`` assertion fails on an answer without a JSON object, header ``$exists`` is
+checked, ASSERT steps are evaluated and ``raw_body`` is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import httpx
+
+from tests.conformance.cases import Case, Step, map_text, placeholders
+from tests.conformance.checks import Answer, Answers, check, check_across, fill_references
+
+MEDIA_TYPE: Final = "application/openjobspec+json"
+_EXCERPT: Final = 300
+USER_AGENT: Final = "ojs-conformance/1.0"  # httpx's own name would be taken for the Python SDK
+
+
+class Outcome(StrEnum):
+    """The verdict on a case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNJUDGEABLE = "unjudgeable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a case.
+
+    :ivar findings: one line per unmet assertion, or the reason why the case cannot be judged.
+    :ivar seconds: how long it took.
+    """
+
+    case: Case
+    outcome: Outcome
+    findings: tuple[str, ...]
+    seconds: float
+
+
+class ConformanceRunner:
+    """Runs cases against one server; may be shared between threads.
+
+    :param base_url: the server, without ``/ojs/v1``.
+    :param client: sends the requests.
+    :param run: name of this run, which keeps its queues apart from those of other runs.
+    :param reset_url: POSTed before each case when given; then cases must not overlap.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        client: httpx.Client,
+        *,
+        run: str,
+        reset_url: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Keep what every case needs."""
+        self._base_url = base_url.rstrip("/")
+        self._client = client
+        self._run = run
+        self._reset_url = reset_url
+        self._sleep = sleep
+
+    def run_case(self, case: Case) -> Verdict:
+        """Run one case to its end: an unmet assertion does not stop the later steps."""
+        if case.unjudgeable:
+            return Verdict(case, Outcome.UNJUDGEABLE, (case.unjudgeable,), 0.0)
+        started = time.monotonic()
+        if self._reset_url:
+            self._client.post(self._reset_url).raise_for_status()
+        findings = tuple(self._run_steps(case))
+        outcome = Outcome.FAILED if findings else Outcome.PASSED
+        return Verdict(case, outcome, findings, time.monotonic() - started)
+
+    def _run_steps(self, case: Case) -> Iterator[str]:
+        fill = placeholders(case, self._run)
+        answers: Answers = {}
+        for group in grouped(case.setup + case.steps):
+            with ThreadPoolExecutor(len(group)) as pool:
+                futures = [pool.submit(self._perform, step, answers, fill) for step in group]
+            for step, future in zip(group, futures, strict=True):
+                answers[step.id], findings = future.result()
+                yield from findings
+        for step in case.teardown:
+            answers[step.id], _ = self._perform(step, answers, fill)
+
+    def _perform(
+        self, step: Step, answers: Answers, fill: Callable[[str], str]
+    ) -> tuple[Answer, list[str]]:
+        self._sleep(step.pause_ms / 1000)
+        if step.action == "WAIT":
+            return Answer(), []
+
+        def filled(text: str) -> str:
+            return fill_references(fill(text), answers)
+
+        if step.action == "ASSERT":
+            findings = check_across(step.assertions, answers)
+            return Answer(), [f"{step.id}: {finding}" for finding in findings]
+        answer = self._send(step, filled)
+        assertions = map_text(dict(step.assertions), filled)
+        findings = check(assertions if isinstance(assertions, dict) else {}, answer)
+        shown = f" [{step.action} {filled(step.path)} -> {answer.status} {answer.text[:_EXCERPT]}]"
+        return answer, [f"{step.id}: {finding}{shown}" for finding in findings]
+
+    def _send(self, step: Step, filled: Callable[[str], str]) -> Answer:
+        headers = {name: filled(value) for name, value in step.headers.items()}
+        content = None
+        if step.raw_body is not None:
+            content = filled(step.raw_body).encode()
+        elif step.has_body:
+            content = json.dumps(map_text(step.body, filled), ensure_ascii=False).encode()
+        if content is not None and "content-type" not in {name.lower() for name in headers}:
+            headers["Content-Type"] = MEDIA_TYPE
+        try:
+            started = time.monotonic()
+            response = self._client.request(
+                step.action, self._base_url + filled(step.path), headers=headers, content=content
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            return Answer(problem=f"no answer: {problem!r}")
+        elapsed_ms = (time.monotonic() - started) * 1000
+        return _read(response, elapsed_ms)
+
+
+def open_client(timeout_s: float = 30.0) -> httpx.Client:
+    """A client for a runner: own User-Agent, no proxies, generous time limit (seconds)."""
+    return httpx.Client(
+        timeout=timeout_s,
+        headers={"User-Agent": USER_AGENT},
+        follow_redirects=True,
+        trust_env=False,
+        limits=httpx.Limits(max_connections=None),
+    )
+
+
+def _read(response: httpx.Response, elapsed_ms: float) -> Answer:
+    text = response.content.decode("utf-8", "replace")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = None
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(
+        response.status_code, headers, text, body if isinstance(body, dict) else None, elapsed_ms
+    )
+
+
+def grouped(steps: Sequence[Step]) -> list[list[Step]]:
+    """Steps in order; neighbours tied by ``parallel_with`` share a group and start together."""
+    groups: list[list[Step]] = []
+    for step in steps:
+        last = groups[-1] if groups else []
+        tied = any(
+            step.parallel_with == other.id or other.parallel_with == step.id for other in last
+        )
+        if tied:
+            last.append(step)
+        else:
+            groups.append([step])
+    return groups

@@ -1,0 +1,54 @@
+"""Our own conformance cases against the server under test.
+
+The cases that wait are started together, in a few threads, when the first of them is asked for:
+each has its own queues, so only the waiting overlaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.cases import Case, load_cases
+from tests.conformance.runner import ConformanceRunner, Outcome, Verdict
+
+CASES = load_cases(Path(__file__).parent / "cases")
+PROMPT_CASES = [case for case in CASES if not case.time_dependent]
+WAITING_CASES = [case for case in CASES if case.time_dependent]
+THREADS = 6  # more would make a slow machine miss the instants that the cases wait for
+
+
+def _name(case: Case) -> str:
+    return f"level-{case.level}-{case.id}"
+
+
+@pytest.fixture(scope="module")
+def waiting_verdicts(
+    runner: ConformanceRunner, request: pytest.FixtureRequest
+) -> Iterator[dict[str, Future[Verdict]]]:
+    """The verdicts to come of the collected cases that wait, by file."""
+    collected = {item.name for item in request.session.items}
+    chosen = [c for c in WAITING_CASES if f"test_waiting_case[{_name(c)}]" in collected]
+    with ThreadPoolExecutor(THREADS) as pool:
+        yield {case.file: pool.submit(runner.run_case, case) for case in chosen}
+
+
+@pytest.mark.parametrize("case", PROMPT_CASES, ids=_name)
+def test_prompt_case(case: Case, runner: ConformanceRunner, is_deployed: bool) -> None:
+    """The server answers a case as it asserts."""
+    if is_deployed and case.test_mode:
+        pytest.skip("needs a server in test mode")
+    _require_pass(runner.run_case(case))
+
+
+@pytest.mark.parametrize("case", WAITING_CASES, ids=_name)
+def test_waiting_case(case: Case, waiting_verdicts: dict[str, Future[Verdict]]) -> None:
+    """The server answers a case that waits for backoffs, timeouts or schedules as it asserts."""
+    _require_pass(waiting_verdicts[case.file].result())
+
+
+def _require_pass(verdict: Verdict) -> None:
+    assert verdict.outcome is Outcome.PASSED, "\n".join(verdict.findings)

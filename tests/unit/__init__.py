@@ -1,0 +1,1 @@
+"""Tests without AWS, HTTP or waiting; the tree mirrors the package."""
