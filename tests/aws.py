@@ -57,6 +57,7 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     patch = pytest.MonkeyPatch()
     patch.delenv("AWS_ENDPOINT_URL", raising=False)
     patch.setenv("AWS_DEFAULT_REGION", REGION)
+    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know these endpoints
     with mock_aws():
         dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
         s3, events = boto3.client("s3"), boto3.client("events")

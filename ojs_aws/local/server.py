@@ -21,7 +21,8 @@ from ojs_aws.local.lambdas import (
     http_answer,
     http_event,
 )
-from ojs_aws.local.triggers import IDLE_S, Loop, SqsTrigger, StreamTrigger, Timer
+from ojs_aws.local.streams import EmbeddedStream, RemoteStream
+from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import sqs_queue_name
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 BUCKET: Final = "ojs-documents"
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
-STREAM_IDLE_S: Final = 0.1
+STREAM_IDLE_S: Final = 0.05
 GROUPS: Final = ("producer", "worker_api", "operator", "system")
 
 _log = logging.getLogger(__name__)
@@ -194,7 +195,6 @@ class LocalServer:
         settings = replace(settings, queues=tuple(dict.fromkeys((*settings.queues, *queues))))
         self._dynamodb = boto3.client("dynamodb")
         self._sqs = boto3.client("sqs")
-        self._streams = boto3.client("dynamodbstreams")
         aws.create_table(self._dynamodb, settings.table)
         prefix = aws.create_queues(self._sqs, settings)
         aws.create_bucket(boto3.client("s3"), BUCKET)
@@ -209,8 +209,7 @@ class LocalServer:
         return Settings.from_env(self._environ)
 
     def _start_triggers(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
-        stream = StreamTrigger(self._dynamodb, self._streams, settings.table, handlers["stream"])
-        self._stream = stream
+        stream = StreamTrigger(self._stream_of(settings.table), handlers["stream"])
         self._run(Loop("stream", stream.step, STREAM_IDLE_S))
         self._run(Loop("timer", Timer(handlers["tick"]).step, 1.0))
         for worker in self._workers:
@@ -219,6 +218,13 @@ class LocalServer:
                 trigger = SqsTrigger(self._sqs, url, worker.lambda_handler, queue)
                 self._stack.callback(trigger.close)
                 self._run(Loop(f"sqs-{queue}", trigger.step, IDLE_S))
+
+    def _stream_of(self, table: str) -> ReadStream:
+        if self.options.endpoint_url is None:
+            return EmbeddedStream(table)
+        import boto3  # noqa: PLC0415
+
+        return RemoteStream(self._dynamodb, boto3.client("dynamodbstreams"), table)
 
     def _run(self, loop: Loop) -> None:
         loop.start()
@@ -266,7 +272,6 @@ class LocalServer:
         settings = Settings.from_env(self._environ)
         self._dynamodb.delete_table(TableName=settings.table)
         aws.create_table(self._dynamodb, settings.table)
-        self._stream.restart()
         for url in self._sqs.list_queues().get("QueueUrls", []):
             self._sqs.delete_queue(QueueUrl=url)
         aws.create_queues(self._sqs, settings)

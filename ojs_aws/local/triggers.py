@@ -14,9 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ojs_aws.local.lambdas import WORKER_TIMEOUT_S, Event, Handler, LambdaContext
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
     from mypy_boto3_sqs import SQSClient
+
+ReadStream = Callable[[], tuple[list[Event], Callable[[], None]]]
+"""Gives the next records of a stream, and what to call when they were handled."""
 
 BATCH: Final = 10
 CONCURRENCY: Final = 8
@@ -141,59 +142,21 @@ class SqsTrigger:
 class StreamTrigger:
     """Invokes a function for the records of the table's stream, in order."""
 
-    def __init__(
-        self,
-        dynamodb: DynamoDBClient,
-        streams: DynamoDBStreamsClient,
-        table: str,
-        handler: Handler,
-    ) -> None:
-        """Watch the table's stream from its beginning."""
-        self._dynamodb = dynamodb
-        self._streams = streams
-        self._table = table
+    def __init__(self, read: ReadStream, handler: Handler) -> None:
+        """Hand over what ``read`` finds; records that fail are handed over again."""
+        self._read = read
         self._handler = handler
-        self._iterator = ""
-        self._arn = ""
 
     def step(self) -> bool:
-        """Read what is new and hand it over; records that fail are handed over again."""
-        if not self._iterator and not self._open():
-            return False
-        try:
-            page = self._streams.get_records(ShardIterator=self._iterator, Limit=100)
-        except ClientError:
-            self._iterator = ""
-            raise
-        records = page.get("Records", [])
+        """Hand over what is new, and only then go on."""
+        records, done = self._read()
         if records:
-            event = {"Records": [self._record(dict(record)) for record in records]}
-            self._handler(event, LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S))
-        self._iterator = page.get("NextShardIterator", "")
+            context = LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S)
+            answer = self._handler({"Records": records}, context) or {}
+            if answer.get("batchItemFailures"):
+                return False
+        done()
         return bool(records)
-
-    def restart(self) -> None:
-        """Look the stream up again: the table is another one."""
-        self._iterator = ""
-
-    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        created = record["dynamodb"].get("ApproximateCreationDateTime")
-        if hasattr(created, "timestamp"):
-            record["dynamodb"]["ApproximateCreationDateTime"] = created.timestamp()
-        return record | {"eventSourceARN": self._arn}
-
-    def _open(self) -> bool:
-        table = self._dynamodb.describe_table(TableName=self._table)["Table"]
-        self._arn = table.get("LatestStreamArn", "")
-        shards = self._streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
-        if not shards:
-            return False
-        self._iterator = self._streams.get_shard_iterator(
-            StreamArn=self._arn,
-            ShardId=shards[-1]["ShardId"],
-            ShardIteratorType="TRIM_HORIZON",
-        )["ShardIterator"]
-        return True
 
 
 API_STREAM_TIMEOUT_S: Final = 60.0

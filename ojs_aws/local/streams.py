@@ -1,0 +1,88 @@
+"""Where the local stream trigger reads from: moto's own list, or the API of another endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.local.aws import ACCOUNT, REGION
+from ojs_aws.local.lambdas import Event
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
+
+BATCH = 100
+
+
+class EmbeddedStream:
+    """Reads the records that moto keeps.
+
+    Not through moto's API: serialising them there takes longer than all else that the server does.
+    """
+
+    def __init__(self, table: str) -> None:
+        """Read the stream of a table from its beginning, and of one that replaces it."""
+        self._table = table
+        self._shard: Any = None
+        self._position = 0
+
+    def __call__(self) -> tuple[list[Event], Callable[[], None]]:
+        """The next records."""
+        from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
+
+        table = dynamodb_backends[ACCOUNT][REGION].get_table(self._table)
+        shard: Any = table.stream_shard
+        if shard is not self._shard:
+            self._shard, self._position = shard, 0
+        taken = shard.items[self._position : self._position + BATCH]
+        following = self._position + len(taken)
+
+        def done() -> None:
+            self._position = following
+
+        return [record.to_json() for record in taken], done
+
+
+class RemoteStream:
+    """Reads a stream through its API."""
+
+    def __init__(
+        self, dynamodb: DynamoDBClient, streams: DynamoDBStreamsClient, table: str
+    ) -> None:
+        """Read the stream of a table from its beginning."""
+        self._dynamodb = dynamodb
+        self._streams = streams
+        self._table = table
+        self._iterator = ""
+
+    def __call__(self) -> tuple[list[Event], Callable[[], None]]:
+        """The next records."""
+        iterator = self._iterator or self._open()
+        try:
+            page = self._streams.get_records(ShardIterator=iterator, Limit=BATCH)
+        except ClientError:
+            self._iterator = ""
+            raise
+
+        def done() -> None:
+            self._iterator = page.get("NextShardIterator", "")
+
+        return [_as_event(dict(record)) for record in page.get("Records", [])], done
+
+    def _open(self) -> str:
+        arn = self._dynamodb.describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
+        shards = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+        return self._streams.get_shard_iterator(
+            StreamArn=arn, ShardId=shards[-1]["ShardId"], ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+
+
+def _as_event(record: Event) -> Event:
+    """A record as Lambda hands it over: the time of creation as a number."""
+    created = record["dynamodb"].get("ApproximateCreationDateTime")
+    if hasattr(created, "timestamp"):
+        record["dynamodb"]["ApproximateCreationDateTime"] = created.timestamp()
+    return record
