@@ -21,6 +21,7 @@ from infra.emulator import ACCOUNT, REGION, Emulator
 STACK: Final = "OjsLocal"
 COMMAND_LIMIT_S: Final = 420.0
 JOB_LIMIT_S: Final = 30.0
+SQS_BATCHED: Final = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
 ERROR_STATUS: Final = 400
 _SILENCED_NODES: Final = ",".join(str(major) for major in range(18, 31))
 
@@ -87,7 +88,7 @@ def deploy(emulator: Emulator, say: Say) -> Deployment:
     say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
     seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
     if emulator.enforces_iam:
-        _allow_plain_http(emulator)
+        _fit_to_enforced_iam(emulator)
     say("deploying (cdk deploy)")
     outputs_file = emulator.folder / "outputs.json"
     seconds["deploy"] = _cdk(
@@ -127,10 +128,11 @@ def _synthesise(emulator: Emulator) -> float:
     return _cdk(emulator, "synth", STACK, "--quiet", f"--output={_assembly(emulator)}", *options)
 
 
-def _allow_plain_http(emulator: Emulator) -> None:
-    """Take away the policies that refuse requests without TLS, which the emulator does not have.
+def _fit_to_enforced_iam(emulator: Emulator) -> None:
+    """Change what the emulator's IAM takes otherwise than AWS does, and nothing else.
 
-    It applies them only where it enforces IAM at all: then nothing could be reached.
+    It has no TLS, so the policies that refuse plain HTTP would refuse everything. It takes
+    SQS's batch forms for actions of their own, which AWS does not know.
     """
     import boto3  # noqa: PLC0415 - most commands here need no AWS client
 
@@ -139,12 +141,21 @@ def _allow_plain_http(emulator: Emulator) -> None:
         client.delete_bucket_policy(Bucket=bucket["Name"])
     template = _assembly(emulator) / f"{STACK}.template.json"
     document = json.loads(template.read_text())
-    document["Resources"] = {
+    resources = {
         name: {key: value for key, value in resource.items() if key != "DependsOn"}
         for name, resource in document["Resources"].items()
         if resource["Type"] not in {"AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"}
     }
-    template.write_text(json.dumps(document))
+    for resource in resources.values():
+        if resource["Type"] == "AWS::IAM::Policy":
+            for statement in resource["Properties"]["PolicyDocument"]["Statement"]:
+                statement["Action"] = _with_batch_forms(statement["Action"])
+    template.write_text(json.dumps({**document, "Resources": resources}))
+
+
+def _with_batch_forms(actions: str | list[str]) -> list[str]:
+    named = [actions] if isinstance(actions, str) else actions
+    return [*named, *(f"{action}Batch" for action in named if action in SQS_BATCHED)]
 
 
 def _cdk(emulator: Emulator, *arguments: str) -> float:

@@ -66,8 +66,8 @@ OPERATOR: Final = Permissions(
 )
 """Queues, dead letters, events: cannot enqueue or claim."""
 
-SYSTEM: Final = Permissions(table=("dynamodb:Query",))
-"""Manifest, health, OpenAPI, unknown routes: reads the registry of queues, changes nothing."""
+SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
+"""Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 
 TICK: Final = Permissions(
     table=(*READ, "dynamodb:UpdateItem"),

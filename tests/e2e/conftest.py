@@ -1,0 +1,58 @@
+"""The stack, deployed once by the real CDK to an emulator that enforces the functions' roles."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from infra.deployment import Deployment, deploy, destroy
+from infra.emulator import Emulator, start_emulator
+from tests.conformance.runner import ConformanceRunner, open_client
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    """An emulator of our own."""
+    running = start_emulator(os.environ, enforces_iam=True)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def deployment(emulator: Emulator) -> Iterator[Deployment]:
+    """The deployed stack; that it can be destroyed again is part of the test."""
+    deployed = deploy(emulator, print)
+    print(f"seconds: {dict(deployed.seconds)}")
+    yield deployed
+    destroy(emulator)
+
+
+@pytest.fixture(scope="session")
+def http(deployment: Deployment) -> Iterator[httpx.Client]:
+    """A client of the deployed API; paths are relative to ``/ojs/v1``."""
+    with httpx.Client(
+        base_url=f"{deployment.api_url}/ojs/v1/",
+        headers={"Content-Type": "application/openjobspec+json", "User-Agent": "ojs-e2e"},
+        timeout=30,
+        trust_env=False,
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def conformance(deployment: Deployment) -> Iterator[ConformanceRunner]:
+    """A runner of conformance cases against the deployed API."""
+    with open_client() as client:
+        yield ConformanceRunner(deployment.api_url, client, run=secrets.token_hex(3))
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue that nobody else uses, and that no deployment declares."""
+    return f"e2e-{secrets.token_hex(4)}"

@@ -1,0 +1,430 @@
+"""What the deployed stack promises, read from its template."""
+
+from __future__ import annotations
+
+import pytest
+from aws_cdk import App, Stack
+
+from infra.app import ContextError, make_app
+from infra.bundling import Target
+from infra.constructs import (
+    JobBackend,
+    JobBackendProps,
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+)
+from infra.constructs.http_api import gateway_routes
+from ojs_aws.config import Settings, SettingsError, describe_settings
+from ojs_aws.topology import TABLE, dead_letter_queue_name, sqs_queue_name
+from ojs_aws.transport.http.routes import ROUTES, Group, group_of
+from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
+
+BACKEND_FUNCTIONS = ("producer", "worker_api", "operator", "system", "tick", "stream")
+DEMO = "ojs_aws.local.demo.handler"
+
+
+def handler_of(function: str) -> str:
+    return f"functions.{function}.handler.handler"
+
+
+# ---------------------------------------------------------------------------------- the table
+
+
+def test_the_table_is_the_one_of_the_topology(stack: Synthesised) -> None:
+    """Keys, index, projection, TTL and stream are as ``ojs_aws.topology`` defines them."""
+    (table,) = stack.of("AWS::DynamoDB::GlobalTable")
+    assert {key["KeyType"]: key["AttributeName"] for key in table["KeySchema"]} == {
+        "HASH": TABLE.partition_key,
+        "RANGE": TABLE.sort_key,
+    }
+    (index,) = table["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == TABLE.index.name
+    assert {key["KeyType"]: key["AttributeName"] for key in index["KeySchema"]} == {
+        "HASH": TABLE.index.partition_key,
+        "RANGE": TABLE.index.sort_key,
+    }
+    assert index["Projection"]["ProjectionType"] == "INCLUDE"
+    assert sorted(index["Projection"]["NonKeyAttributes"]) == sorted(TABLE.index.projected)
+    assert table["TimeToLiveSpecification"] == {
+        "AttributeName": TABLE.ttl_attribute,
+        "Enabled": True,
+    }
+    assert table["StreamSpecification"] == {"StreamViewType": TABLE.stream_view}
+
+
+def test_the_table_is_on_demand_encrypted_and_restorable(stack: Synthesised) -> None:
+    """Nobody provisions capacity, KMS encrypts, and any second can be restored."""
+    (table,) = stack.of("AWS::DynamoDB::GlobalTable")
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
+    (replica,) = table["Replicas"]
+    assert replica["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+
+
+def test_jobs_outlive_their_stack_unless_told_otherwise(synthesise: Synthesise) -> None:
+    """Deleting the stack does not delete jobs and documents."""
+    kinds = {"AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket"}
+    resources = synthesise().document["Resources"].values()
+    policies = {each["DeletionPolicy"] for each in resources if each["Type"] in kinds}
+    assert policies == {"Retain"}
+
+
+# --------------------------------------------------------------------------------- the queues
+
+
+def test_each_declared_queue_has_a_standard_sqs_queue(synthesise: Synthesise) -> None:
+    """The names are those that the code computes, and no queue is FIFO."""
+    template = synthesise(queues=["default", "email.high"], prefix="shop")
+    queues = template.of("AWS::SQS::Queue")
+    names = {queue["QueueName"] for queue in queues if "QueueName" in queue}
+    wanted = {sqs_queue_name("shop", name) for name in ("default", "email.high", "demo")}
+    assert names == wanted | {dead_letter_queue_name("shop")}
+    assert not any(queue.get("FifoQueue") for queue in queues)
+
+
+def test_unreadable_messages_go_to_the_dead_letter_queue(stack: Synthesised) -> None:
+    """After a thousand receives: the retry policy is the job's affair, not SQS's."""
+    queues = stack.of("AWS::SQS::Queue")
+    (dead,) = [q for q in queues if q.get("QueueName") == dead_letter_queue_name("ojs")]
+    arn = {"Fn::GetAtt": [stack.logical_id("AWS::SQS::Queue", dead), "Arn"]}
+    for name in ("default", "demo"):
+        (queue,) = [q for q in queues if q.get("QueueName") == sqs_queue_name("ojs", name)]
+        assert queue["RedrivePolicy"] == {"deadLetterTargetArn": arn, "maxReceiveCount": 1000}
+        assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+def test_visibility_is_six_times_the_timeout_of_the_longest_function_it_triggers() -> None:
+    """Whichever worker is added first."""
+    app = App(context=NO_BUNDLING)
+    scope = Stack(app, "Mine")
+    backend = JobBackend(scope, "Jobs", JobBackendProps(queues=["a", "b"]))
+    for number, timeout in enumerate((100, 300, 20)):
+        LambdaWorkerFunction(
+            scope,
+            f"Worker{number}",
+            LambdaWorkerFunctionProps(
+                backend=backend, handler="jobs.handler", queues=["a"], timeout_s=timeout
+            ),
+        )
+    template = Synthesised(app.synth().get_stack_by_name("Mine").template)
+    seconds = {
+        q.get("QueueName"): q["VisibilityTimeout"]
+        for q in template.of("AWS::SQS::Queue")
+        if "VisibilityTimeout" in q
+    }
+    assert seconds["ojs-a"] == 6 * 300
+    assert seconds["ojs-b"] < 6 * 300
+
+
+# ----------------------------------------------------------------------------------- triggers
+
+
+def test_a_worker_is_triggered_with_partial_batch_responses(stack: Synthesised) -> None:
+    """A job that is not done does not make its batch run again."""
+    (trigger,) = stack.triggers(DEMO)
+    assert trigger["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert trigger["BatchSize"] == 10
+    timeout = stack.function(DEMO)["Timeout"]
+    (queue,) = [q for q in stack.of("AWS::SQS::Queue") if q.get("QueueName") == "ojs-demo"]
+    assert queue["VisibilityTimeout"] >= 6 * timeout
+
+
+def test_a_poison_record_does_not_block_the_stream(stack: Synthesised) -> None:
+    """Bisected, tried a bounded number of times, and given to a queue that has an alarm."""
+    (trigger,) = stack.triggers(handler_of("stream"))
+    assert trigger["BisectBatchOnFunctionError"] is True
+    assert trigger["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert 0 < trigger["MaximumRetryAttempts"] <= 100
+    failures = trigger["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+    (alarm,) = stack.of("AWS::CloudWatch::Alarm")
+    (dimension,) = alarm["Dimensions"]
+    assert dimension["Value"] == {"Fn::GetAtt": [failures, "QueueName"]}
+
+
+def test_the_stream_invokes_nothing_for_items_that_are_no_jobs(stack: Synthesised) -> None:
+    """The event log is written to the same table: it must not feed on itself."""
+    (trigger,) = stack.triggers(handler_of("stream"))
+    (one,) = trigger["FilterCriteria"]["Filters"]
+    assert one["Pattern"] == '{"dynamodb":{"Keys":{"sk":{"S":["job"]}}}}'
+
+
+def test_the_sweep_runs_each_minute(stack: Synthesised) -> None:
+    """One rule, one target, and no repetition of a tick that failed."""
+    (rule,) = stack.of("AWS::Events::Rule")
+    assert rule["ScheduleExpression"] == "rate(1 minute)"
+    (target,) = rule["Targets"]
+    tick = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("tick")))
+    assert target["Arn"] == {"Fn::GetAtt": [tick, "Arn"]}
+    assert target["RetryPolicy"]["MaximumRetryAttempts"] == 0
+
+
+# ---------------------------------------------------------------------------------- functions
+
+
+def test_functions_run_on_graviton_and_the_current_python(stack: Synthesised) -> None:
+    """All alike, and with a log that does not grow for ever."""
+    functions = stack.of("AWS::Lambda::Function")
+    assert len(functions) == len(BACKEND_FUNCTIONS) + 1
+    assert {function["Runtime"] for function in functions} == {f"python{Target().python}"}
+    assert {tuple(function["Architectures"]) for function in functions} == {("arm64",)}
+    assert all("LogGroup" in function["LoggingConfig"] for function in functions)
+    assert all("RetentionInDays" in group for group in stack.of("AWS::Logs::LogGroup"))
+
+
+def test_the_target_can_be_chosen(synthesise: Synthesise) -> None:
+    """For emulators, and for packages without wheels for Graviton."""
+    functions = synthesise(target=Target("x86_64", "3.12")).of("AWS::Lambda::Function")
+    assert {function["Runtime"] for function in functions} == {"python3.12"}
+    assert {tuple(function["Architectures"]) for function in functions} == {("x86_64",)}
+
+
+def test_the_api_functions_end_before_the_gateway_gives_up(stack: Synthesised) -> None:
+    """A push must not surface as a 504 that clients repeat."""
+    for name in ("producer", "worker_api", "operator", "system"):
+        assert stack.function(handler_of(name))["Timeout"] < 30
+
+
+def test_the_environment_is_what_the_settings_read(stack: Synthesised) -> None:
+    """Every variable that is set exists, and the settings accept the literal ones."""
+    known = {variable for variable, _, _ in describe_settings()}
+    for function in stack.of("AWS::Lambda::Function"):
+        variables = function["Environment"]["Variables"]
+        ours = {name: value for name, value in variables.items() if name.startswith("OJS_")}
+        assert set(ours) <= known
+        literal = {name: value for name, value in ours.items() if isinstance(value, str)}
+        settings = Settings.from_env(literal)
+        assert settings.queues == ("default", "demo")
+        assert settings.queue_prefix == "ojs"
+
+
+def test_a_setting_that_the_functions_would_refuse_is_refused_at_synthesis() -> None:
+    """Misspelt, out of range, and the test aids that no deployment may have."""
+    for settings in ({"OJS_TEST_MODE": "1"}, {"OJS_MAX_DEPTH": "-1"}):
+        with pytest.raises(SettingsError):
+            JobBackend(
+                Stack(App(context=NO_BUNDLING), "S"), "B", JobBackendProps(settings=settings)
+            )
+    with pytest.raises(ValueError, match="OJS_MAXDEPTH"):
+        JobBackend(
+            Stack(App(context=NO_BUNDLING), "S"),
+            "B",
+            JobBackendProps(settings={"OJS_MAXDEPTH": "9"}),
+        )
+
+
+# --------------------------------------------------------------------------------- privileges
+
+READ = {"dynamodb:GetItem", "dynamodb:Query"}
+WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
+
+EXPECTED_ACTIONS = {
+    "producer": READ
+    | WRITE
+    | {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:CreateQueue", "s3:GetObject", "s3:PutObject"},
+    "worker_api": READ
+    | WRITE
+    | {
+        "dynamodb:BatchGetItem",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+        "sqs:DeleteMessage",
+        "sqs:ChangeMessageVisibility",
+        "sqs:CreateQueue",
+        "s3:GetObject",
+        "s3:PutObject",
+    },
+    "operator": READ
+    | {
+        "dynamodb:BatchGetItem",
+        "dynamodb:UpdateItem",
+        "dynamodb:DeleteItem",
+        "sqs:SendMessage",
+        "sqs:CreateQueue",
+        "s3:GetObject",
+        "s3:DeleteObject",
+    },
+    "system": {"dynamodb:GetItem"},
+    "tick": READ
+    | {
+        "dynamodb:UpdateItem",
+        "sqs:SendMessage",
+        "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
+        "sqs:CreateQueue",
+    },
+    "stream": {
+        "dynamodb:BatchWriteItem",
+        "events:PutEvents",
+        # of the trigger: reading the stream, and giving up a batch
+        "dynamodb:DescribeStream",
+        "dynamodb:GetRecords",
+        "dynamodb:GetShardIterator",
+        "dynamodb:ListStreams",
+        "sqs:SendMessage",
+        "sqs:GetQueueAttributes",
+        "sqs:GetQueueUrl",
+    },
+}
+
+
+@pytest.mark.parametrize("function", BACKEND_FUNCTIONS)
+def test_a_function_may_do_exactly_what_its_boundary_needs(
+    function: str, stack: Synthesised
+) -> None:
+    """No more, no less; a change here is a change of the trust boundaries."""
+    assert stack.actions(handler_of(function)) == EXPECTED_ACTIONS[function]
+
+
+def test_the_worker_may_do_exactly_what_a_worker_needs(stack: Synthesised) -> None:
+    """On the table, the bucket and its own queue."""
+    assert stack.actions(DEMO) == READ | WRITE | {
+        "s3:GetObject",
+        "s3:PutObject",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+        "sqs:DeleteMessage",
+        "sqs:ChangeMessageVisibility",
+        # of the trigger
+        "sqs:GetQueueAttributes",
+        "sqs:GetQueueUrl",
+    }
+    (queue,) = [q for q in stack.of("AWS::SQS::Queue") if q.get("QueueName") == "ojs-demo"]
+    demo = stack.logical_id("AWS::SQS::Queue", queue)
+    queues = {
+        resource
+        for actions, resource in stack.statements(DEMO)
+        if any(action.startswith("sqs:") for action in actions)
+    }
+    assert queues == {f"<{demo}.Arn>"}
+
+
+@pytest.mark.parametrize("handler", [*map(handler_of, BACKEND_FUNCTIONS), DEMO])
+def test_no_role_has_wildcards(handler: str, stack: Synthesised) -> None:
+    """Actions are named, and so are resources.
+
+    They are the table, its index and stream, the bucket's objects, the bus, and the queues of this
+    deployment's prefix.
+    """
+    (table,) = stack.of("AWS::DynamoDB::GlobalTable")
+    (bucket,) = stack.of("AWS::S3::Bucket")
+    table_id = stack.logical_id("AWS::DynamoDB::GlobalTable", table)
+    bucket_id = stack.logical_id("AWS::S3::Bucket", bucket)
+    for actions, resource in stack.statements(handler):
+        assert not any("*" in action for action in actions)
+        if any(action.startswith("dynamodb:") for action in actions):
+            if actions <= {"dynamodb:ListStreams"}:
+                continue  # DynamoDB knows no resource for it
+            assert resource in {
+                f"<{table_id}.Arn>",
+                f"<{table_id}.Arn>/index/lists",
+                f"<{table_id}.StreamArn>",
+            }
+        elif any(action.startswith("s3:") for action in actions):
+            assert resource == f"<{bucket_id}.Arn>/*"
+        elif "*" in resource:
+            assert resource.endswith(":ojs-*")
+
+
+def test_without_undeclared_queues_only_the_declared_ones_may_be_touched(
+    synthesise: Synthesise,
+) -> None:
+    """Nobody may create a queue, and no resource is a pattern of queues."""
+    template = synthesise(allow_undeclared_queues=False)
+    for function in BACKEND_FUNCTIONS:
+        statements = template.statements(handler_of(function))
+        assert not any("sqs:CreateQueue" in actions for actions, _ in statements)
+        assert not any(resource.endswith(":ojs-*") for _, resource in statements)
+
+
+def test_queues_bucket_and_bucket_access_need_tls(stack: Synthesised) -> None:
+    """Each has a policy that denies plain HTTP, and nothing is public."""
+    policies = [*stack.of("AWS::SQS::QueuePolicy"), *stack.of("AWS::S3::BucketPolicy")]
+    queues = stack.of("AWS::SQS::Queue")
+    denying = [
+        policy
+        for policy in policies
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Deny"
+        and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    ]
+    assert len(denying) == len(queues) + 1
+    (bucket,) = stack.of("AWS::S3::Bucket")
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert all(queue["SqsManagedSseEnabled"] for queue in queues)
+
+
+# -------------------------------------------------------------------------------------- the API
+
+
+def test_each_operation_reaches_the_function_that_serves_it(stack: Synthesised) -> None:
+    """The gateway's routes are the route table's; what is in none of them goes to ``system``."""
+    routed = {
+        route["RouteKey"]: _function_of(stack, route)
+        for route in stack.of("AWS::ApiGatewayV2::Route")
+    }
+    assert routed.pop("$default") == handler_of("system")
+    for key, handler in routed.items():
+        method, path = key.split(" ")
+        sample = path.replace("{job_id}", "01a1fd33-ca7c-77e3-8886-856c4097ed5f")
+        assert handler == handler_of(group_of(method, sample).value), key
+    served = {
+        (route.method, path)
+        for route in ROUTES
+        if route.group is not Group.SYSTEM
+        for path in route.paths
+    }
+    reached = {
+        (method, path.replace("{job_id}", "<job_id>")) for _, method, path in gateway_routes()
+    }
+    assert served <= reached
+    assert len(routed) <= 300, "API Gateway allows 300 routes"
+
+
+def _function_of(stack: Synthesised, route: dict[str, object]) -> str:
+    """The handler behind a route."""
+    target = route["Target"]["Fn::Join"][1][-1]["Ref"]  # type: ignore[index]
+    integration = stack.document["Resources"][target]["Properties"]
+    assert integration["PayloadFormatVersion"] == "2.0"
+    function = integration["IntegrationUri"]["Fn::GetAtt"][0]
+    return str(stack.document["Resources"][function]["Properties"]["Handler"])
+
+
+def test_the_outputs_are_what_people_and_tools_need(stack: Synthesised) -> None:
+    """The API's URL, and what a producer inside AWS configures itself with."""
+    assert {
+        "ApiUrl",
+        "TableName",
+        "QueueUrlPrefix",
+        "QueuePrefix",
+        "BucketName",
+        "DeadLetterQueueUrl",
+    } <= set(stack.document["Outputs"])
+
+
+# ------------------------------------------------------------------------------------- the app
+
+
+def test_a_worker_of_an_undeclared_queue_is_refused() -> None:
+    """With the declared ones in the message."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(scope, "Jobs", JobBackendProps(queues=["email"]))
+    props = LambdaWorkerFunctionProps(backend=backend, handler="jobs.handler", queues=["emial"])
+    with pytest.raises(ValueError, match="declared are: email"):
+        LambdaWorkerFunction(scope, "Worker", props)
+
+
+@pytest.mark.parametrize(("name", "value"), [("architecture", "arm"), ("removal", "keep")])
+def test_context_that_cannot_be_used_is_refused(name: str, value: str) -> None:
+    """The message says which and what is possible."""
+    with pytest.raises(ContextError, match=name):
+        make_app(App(context={**NO_BUNDLING, name: value}))
+
+
+def test_the_app_reads_its_context() -> None:
+    """``cdk deploy -c name=value``."""
+    context = {"stack": "Mine", "queues": "a, b", "demo": "false", "prefix": "shop"}
+    app = make_app(App(context={**NO_BUNDLING, **context}))
+    template = Synthesised(app.synth().get_stack_by_name("Mine").template)
+    names = {queue.get("QueueName") for queue in template.of("AWS::SQS::Queue")}
+    assert {"shop-a", "shop-b"} <= names
+    assert "shop-demo" not in names

@@ -1,0 +1,85 @@
+"""Bundles: made from what they are said to be made of, once, and for their target."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.bundling import Bundle, BundlingError, Target, build
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """A lock without packages: nothing is fetched."""
+    path = tmp_path / "requirements.lock"
+    path.write_text("")
+    return path
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "src" / "mypackage"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("ANSWER = 42\n")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "stale.pyc").write_bytes(b"stale")
+    return folder
+
+
+def test_packages_keep_their_names_and_code_lies_at_the_top(
+    lock: Path, package: Path, tmp_path: Path
+) -> None:
+    """So that ``mypackage.x`` and the user's ``jobs.handler`` are found as they are written."""
+    code = tmp_path / "worker"
+    code.mkdir()
+    (code / "jobs.py").write_text("import mypackage\nhandler = mypackage.ANSWER\n")
+    bundle = Bundle(target=Target.host(), lock=lock, packages=(package,), code_dir=code)
+    folder = build(bundle, tmp_path / "store")
+    shown = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(folder)!r}); import jobs; print(jobs.handler)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.strip() == "42"
+    assert not (folder / "mypackage" / "__pycache__" / "stale.pyc").exists()
+
+
+def test_the_same_sources_are_bundled_once_and_changed_ones_again(
+    lock: Path, package: Path, tmp_path: Path
+) -> None:
+    """The name is a hash of all that goes in, the target included."""
+    store = tmp_path / "store"
+    bundle = Bundle(target=Target.host(), lock=lock, packages=(package,))
+    first = build(bundle, store)
+    assert build(bundle, store) == first
+    (package / "__init__.py").write_text("ANSWER = 43\n")
+    second = build(bundle, store)
+    assert second != first
+    other = Bundle(target=Target("arm64", "3.9"), lock=lock, packages=(package,))
+    assert build(other, store) not in {first, second}
+
+
+def test_a_missing_source_is_named(lock: Path, tmp_path: Path) -> None:
+    """Before anything is installed."""
+    with pytest.raises(BundlingError, match="nowhere"):
+        build(Bundle(lock=lock, packages=(tmp_path / "nowhere",)), tmp_path / "store")
+
+
+def test_a_failed_bundle_leaves_nothing_that_looks_like_one(package: Path, tmp_path: Path) -> None:
+    """The next attempt must not take half a bundle for a whole one."""
+    broken = tmp_path / "broken.lock"
+    broken.write_text("this is no requirement at all ===\n")
+    store = tmp_path / "store"
+    bundle = Bundle(target=Target.host(), lock=broken, packages=(package,))
+    with pytest.raises(BundlingError, match="pip could not install"):
+        build(bundle, store)
+    assert not [path for path in store.rglob("*") if path.is_file()]
