@@ -7,6 +7,7 @@ an instance has one request at a time, wrong for the local server. Here each thr
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,14 @@ from ojs_aws.transport.http.request_middleware import (
     response_of,
     setting_headers,
 )
-from ojs_aws.transport.http.routes import Group, Route, canonical_path, methods_of, routes_of
+from ojs_aws.transport.http.routes import (
+    Group,
+    Route,
+    canonical_path,
+    methods_of,
+    pattern_of,
+    routes_of,
+)
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -84,6 +92,12 @@ class Resolver(APIGatewayHttpResolver):
     @context.setter
     def context(self, value: dict[str, Any]) -> None:
         """Powertools makes a first, empty one, which nothing uses."""
+
+    @staticmethod
+    def _compile_regex(rule: str, base_regex: str = "") -> re.Pattern[str]:
+        """The pattern of the route table: Powertools' own knows only some characters."""
+        del base_regex
+        return pattern_of(rule)
 
     def seal(self) -> None:
         """Build each route's middleware now: two first requests at once would build it twice."""

@@ -274,13 +274,14 @@ def canonical_path(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def _pattern(path: str) -> re.Pattern[str]:
+def pattern_of(path: str) -> re.Pattern[str]:
+    """What a path of the table matches; a parameter is any one segment."""
     parts = _PARAMETER.split(path)
     escaped = [
         f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
         for position, part in enumerate(parts)
     ]
-    return re.compile("".join(escaped))
+    return re.compile("".join(escaped) + r"\Z")
 
 
 def routes_of(group: Group) -> tuple[Route, ...]:
@@ -294,7 +295,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Route]] = []
 def _matching(path: str) -> Iterable[Route]:
     """The routes of a path, whatever their method; fixed paths before those with parameters."""
     if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
-        made = [(_pattern(known), route) for route in ROUTES for known in route.paths]
+        made = [(pattern_of(known), route) for route in ROUTES for known in route.paths]
         _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
     found = canonical_path(path)
     return [route for pattern, route in _PATTERNS if pattern.fullmatch(found)]

@@ -42,7 +42,7 @@ def values(body: dict[str, Any]) -> dict[str, Any]:
             {"timeout_ms": 5, "visibility_timeout_ms": 6},
             {"timeout_ms": 5, "visibility_timeout_ms": 6},
         ),
-        ({"expires_at": None, "unique": None}, {"expires_at": None, "unique": None}),
+        ({"expires_at": None, "unique": None, "x": None}, {"options": {"x": None}, "x": None}),
     ],
 )
 def test_options_become_attributes(options: dict[str, Any], flat: dict[str, Any]) -> None:
@@ -116,7 +116,7 @@ def test_what_only_the_system_sets_is_dropped(name: str) -> None:
         assert name not in values({"type": "a", "args": [], "options": {name: "x"}})
 
 
-@pytest.mark.parametrize("name", ["id", "queue", "meta", "options", "pending", "specversion"])
+@pytest.mark.parametrize("name", ["id", "queue", "meta", "options", "priority", "specversion"])
 def test_null_means_nothing_where_clients_send_it_for_nothing(name: str) -> None:
     """An attribute that has a default takes it."""
     assert values({"type": "a", "args": [], name: None}) == {"type": "a", "args": []}

@@ -50,8 +50,8 @@ _OPTIONS: Final = frozenset(
 _NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
 """Names that mean the job itself, and nothing that an option may say."""
 
-_ABSENT_WHEN_NULL: Final = frozenset({"id", "queue", "meta", "specversion", "pending", "options"})
-"""Attributes for which several clients send null when they have none."""
+_ABSENT_WHEN_NULL: Final = _OPTIONS | {"id", "specversion", "options"}
+"""Attributes for which several clients send null when they have none; then the default holds."""
 
 _INTERVALS: Final[Mapping[str, str]] = {
     "initial_interval": "initial_interval",
