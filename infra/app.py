@@ -2,7 +2,7 @@
 
 Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queues`` (separated by
 commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such
-as 3.14) and ``removal`` (retain or destroy).
+as 3.13) and ``removal`` (retain or destroy).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,10 @@ BACKEND_SERVICES: Final = ("dynamodb", "events", "s3", "sqs")
 _FORMAT: Final = "2"
 """Part of each hash: changes when bundles are put together differently."""
 
-_KEPT_BUNDLES: Final = 12
+_KEPT_BUNDLES: Final = 4
+_KEPT_S: Final = 3600.0
+"""The newest bundles are kept, and those of the last hour: another process may be reading them."""
+
 _WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 """The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
@@ -58,11 +62,11 @@ class Target:
     """What a bundle runs on.
 
     :ivar machine: the Lambda architecture; Graviton is cheaper for the same work.
-    :ivar python: the Python version of the Lambda runtime, such as ``3.14``.
+    :ivar python: the Python version of the Lambda runtime, such as ``3.13``.
     """
 
     machine: Machine = "arm64"
-    python: str = "3.14"
+    python: str = "3.13"
 
     @classmethod
     def host(cls) -> Target:
@@ -236,7 +240,8 @@ def _forget_old(parent: Path) -> None:
     kept = [entry for entry in parent.iterdir() if not entry.name.startswith(".")]
     kept.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in kept[_KEPT_BUNDLES:]:
-        shutil.rmtree(entry, ignore_errors=True)
+        if time.time() - entry.stat().st_mtime > _KEPT_S:
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _files(folder: Path) -> list[Path]:
