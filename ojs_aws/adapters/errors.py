@@ -38,7 +38,10 @@ def translated(operation: str) -> Iterator[None]:
         yield
     except ClientError as problem:
         code = error_code(problem)
-        kind = BackendUnavailableError if code in REFUSED else BackendError
+        tries = problem.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        # After a repeated try nobody knows what became of the earlier ones.
+        is_refused = code in REFUSED and not tries
+        kind = BackendUnavailableError if is_refused else BackendError
         raise kind(f"{operation} failed: {code}.", hint="Repeat the request.") from problem
     except EndpointConnectionError as problem:
         raise BackendUnavailableError(

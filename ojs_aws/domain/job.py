@@ -146,6 +146,12 @@ class JobRecord:
     is_dead_letter: bool = False
 
     @property
+    def document_bytes(self) -> int:
+        """Size of the document in bytes, wherever it is kept."""
+        document = self.document
+        return len(document.encode()) if isinstance(document, str) else document.size_bytes
+
+    @property
     def ready_key(self) -> str:
         """Place in the queue's ready list: priority first (higher sorts before), then order."""
         return f"{READY_BASE - self.priority:03d}#{self.order:016d}"

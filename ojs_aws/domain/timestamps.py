@@ -23,6 +23,7 @@ _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_
 _PLAIN: Final = re.compile(
     r"PT(?:(?P<h>\d{1,9})H)?(?:(?P<m>\d{1,9})M)?(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)S)?", re.ASCII
 )
+_CALENDAR: Final = re.compile(r"P(?=.)[0-9.,YMWD]{0,40}(T[0-9.,HMS]{1,40})?", re.ASCII)
 MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
 
 
@@ -78,7 +79,7 @@ def parse_duration(text: object, field: str) -> int:
             return _bounded(round((hours * 3600 + minutes * 60 + seconds) * 1000), text, field)
         if match := _SHORT.fullmatch(text):
             return _bounded(round(float(match["count"]) * _UNIT_MS[match["unit"]]), text, field)
-        if text.startswith("P") and len(text) < 64:  # noqa: PLR2004
+        if _CALENDAR.fullmatch(text):
             return _calendar(text, field)
     raise _invalid(field, text, "an ISO 8601 duration such as PT30S")
 

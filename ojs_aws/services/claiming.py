@@ -18,6 +18,9 @@ from ojs_aws.ports import Head, JobStore, Message, ReceivedMessage, StaleJobErro
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.waking import MAX_DELAY_S, Waking, seconds_until
 
+MAX_CLAIMED_BYTES: Final = 3_000_000
+"""Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""
+
 SPARE_TRIES: Final = 8
 """Claims that may be lost to other fetchers before the round gives up."""
 
@@ -140,9 +143,12 @@ class Round:
     # ------------------------------------------------------------------ claiming
     def _claim_all(self, candidates: Iterable[Candidate], need: int) -> None:
         for candidate in candidates:
-            if len(self.claimed) >= need or self.tries_left <= 0:
+            if len(self.claimed) >= need or self.tries_left <= 0 or self._is_full():
                 return
             self._claim(candidate)
+
+    def _is_full(self) -> bool:
+        return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
 
     def _claim(self, candidate: Candidate) -> None:
         self.tries_left -= 1

@@ -13,7 +13,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
 from ojs_aws.ports import Head, JobStore, MessageQueue, QueueMissingError, ReceivedMessage
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.claiming import Round, Terms
+from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, Round, Terms
 from ojs_aws.services.waking import Waking
 
 MAX_RECEIVE = 10
@@ -109,7 +109,8 @@ class Fetch:
         claimed: list[JobRecord] = []
         for queue in request.queues:
             need = request.count - len(claimed)
-            if need <= 0:
+            size = sum(job.document_bytes for job in claimed)
+            if need <= 0 or size >= MAX_CLAIMED_BYTES:
                 break
             claimed += self._from(queue, request, need, wait_s)
             wait_s = 0

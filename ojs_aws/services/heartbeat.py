@@ -17,6 +17,7 @@ from ojs_aws.services.changing import Changing
 from ojs_aws.services.waking import Waking, seconds_until
 
 MAX_JOBS: Final = 100
+RUNNING: Final = "running"
 MAX_WORKER_ID: Final = 256
 
 
@@ -58,7 +59,7 @@ class Heartbeat:
 
     def __call__(
         self,
-        worker_id: str,
+        worker_id: str | None,
         job_ids: Sequence[str],
         visibility_timeout_ms: int | None = None,
         active_count: int | None = None,
@@ -68,13 +69,18 @@ class Heartbeat:
         A reservation is extended by the requested time, else by the job's own visibility timeout,
         else by the default; never beyond the execution timeout's effect, and never shortened.
 
+        :param worker_id: None when the worker gave no name: then the jobs' states alone decide,
+            and nothing is registered.
+
         :raises InvalidRequestError: no worker id, a malformed job id, or too many jobs.
         :raises ConflictError: not one of the jobs is this worker's.
         """
         self._check(worker_id, job_ids)
         now = self.changing.clock.now()
-        count = len(job_ids) if active_count is None else active_count
-        worker = self.workers.beat(worker_id, count, now)
+        directive = RUNNING
+        if worker_id is not None:
+            count = len(job_ids) if active_count is None else active_count
+            directive = self.workers.beat(worker_id, count, now).directive
         jobs = self.store.load_many(job_ids) if job_ids else {}
         result = _Sorted()
         for job_id in dict.fromkeys(job_ids):
@@ -83,15 +89,16 @@ class Heartbeat:
         if result.lost and not result.extended and not result.cancelled:
             raise _not_held(worker_id, result.lost)
         return Beat(
-            state=worker.directive,
+            state=directive,
             extended=tuple(job.id for job in result.extended),
             cancelled=tuple(result.cancelled),
             lost=tuple(result.lost),
             server_time=now,
         )
 
-    def _check(self, worker_id: str, job_ids: Sequence[str]) -> None:
-        if not 0 < len(worker_id) <= MAX_WORKER_ID:
+    def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
+        is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID
+        if not is_known and (worker_id is not None or not job_ids):
             raise InvalidRequestError(
                 f"The 'worker_id' attribute must have from 1 to {MAX_WORKER_ID} characters.",
                 details={"field": "worker_id"},
@@ -108,7 +115,7 @@ class Heartbeat:
         self,
         job: JobRecord | None,
         job_id: str,
-        worker_id: str,
+        worker_id: str | None,
         requested_ms: int | None,
         result: _Sorted,
     ) -> None:
@@ -142,10 +149,10 @@ class Heartbeat:
             self.waking.hide(queue, handles)
 
 
-def _not_held(worker_id: str, lost: Sequence[str]) -> ConflictError:
+def _not_held(worker_id: str | None, lost: Sequence[str]) -> ConflictError:
     ids: list[JsonValue] = list(lost)
     return ConflictError(
-        f"Worker '{worker_id}' holds none of the jobs that its heartbeat names.",
+        f"Worker '{worker_id or 'without a name'}' holds none of the jobs its heartbeat names.",
         details={"worker_id": worker_id, "lost": ids},
         hint="Their reservations expired or were never this worker's: drop the jobs.",
     )

@@ -108,16 +108,16 @@ class FailJobBody(Body):
 class HeartbeatValues(Body):
     """A heartbeat in one form: ids apart from their number."""
 
-    worker_id: WorkerId
+    worker_id: WorkerId | None = None
     active_job_ids: Annotated[list[str], Field(max_length=MAX_JOBS)] = []
     active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
 
 
 class HeartbeatBody(Body):
-    """BEAT (section 10.4; worker protocol, section 4)."""
+    """BEAT (section 10.4; worker protocol, section 4). Without a worker it must name jobs."""
 
-    worker_id: WorkerId
+    worker_id: WorkerId | None = None
     active_jobs: (
         Annotated[list[JobId], Field(max_length=MAX_JOBS)]
         | Annotated[int, Field(ge=0, le=LARGEST_COUNT)]

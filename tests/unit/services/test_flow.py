@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError, DuplicateError, NotFoundError
+from ojs_aws.domain.errors import (
+    ConflictError,
+    DuplicateError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
 from ojs_aws.services.fetch import FetchRequest
@@ -317,3 +322,22 @@ def test_two_who_settle_one_job_at_once_agree(world: World) -> None:
     world.clock.advance(s=1)
     settled = world.backend.info(job.id)
     assert world.backend.info.changing.settled(job, world.clock.now()) == settled
+
+
+def test_a_fetch_claims_no_more_than_can_be_answered(world: World) -> None:
+    """Lambda answers with 6 MB at most; what is left stays available."""
+    for _ in range(8):
+        push(world, args=["x" * 900_000])
+    assert len(fetch(world, count=8)) == 4
+    assert len(fetch(world, count=8)) == 4
+
+
+def test_a_heartbeat_without_a_name_is_judged_by_the_jobs_state(world: World) -> None:
+    """Many clients send no worker id."""
+    job = push(world, visibility_timeout_s=3)
+    fetch(world)
+    world.clock.advance(s=2)
+    assert world.backend.heartbeat(None, [job.id]).extended == (job.id,)
+    assert world.workers.workers == {}
+    with pytest.raises(InvalidRequestError):
+        world.backend.heartbeat(None, [])

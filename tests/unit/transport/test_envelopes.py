@@ -34,8 +34,6 @@ def values(body: dict[str, Any]) -> dict[str, Any]:
         ({"scheduled_at": "+PT2S"}, {"scheduled_at": "+PT2S"}),
         ({"metadata": {"a": 1}}, {"meta": {"a": 1}}),
         ({"max_attempts": 5}, {"retry": {"max_attempts": 5}}),
-        ({"priority": "high"}, {"priority": 10}),
-        ({"priority": "LOW"}, {"priority": -10}),
         ({"priority": 7}, {"priority": 7}),
         ({"pending": True, "tags": ["a"]}, {"pending": True, "tags": ["a"]}),
         (

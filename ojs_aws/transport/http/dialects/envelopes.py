@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job, Priority
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import (
     Member,
@@ -70,8 +70,6 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
     options = flat.pop("options", None)
     if options is not None:
         flat |= _hoisted(flat, _options(options, max_depth))
-    if "priority" in flat:
-        flat["priority"] = _priority(flat["priority"])
     if "retry" in flat:
         flat["retry"] = _retry(flat["retry"], max_depth)
     return Job.from_parsed(flat)
@@ -180,14 +178,6 @@ _ANY_DEPTH: Final = 1000
 def _object(members: Mapping[str, Member]) -> Member:
     raw = assemble({name: member.raw for name, member in members.items()})
     return Member(raw, {name: member.value for name, member in members.items()})
-
-
-def _priority(member: Member) -> Member:
-    """A priority's name means its number; any other text is refused by PUSH."""
-    if isinstance(member.value, str) and member.value.upper() in Priority.__members__:
-        number = int(Priority[member.value.upper()])
-        return Member(encode(number), number)
-    return member
 
 
 def _retry(member: Member, max_depth: int) -> Member:

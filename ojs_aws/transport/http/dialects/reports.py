@@ -44,7 +44,7 @@ def fetch_values(members: Mapping[str, Member]) -> Values:
 
 def heartbeat_values(members: Mapping[str, Member]) -> Values:
     """BEAT: ``active_jobs`` is a list of ids, or their number beside ``active_job_ids``."""
-    values = _values(members)
+    values = _without_empty_worker(_values(members))
     active = values.pop("active_jobs", None)
     if isinstance(active, list):
         values.setdefault("active_job_ids", active)

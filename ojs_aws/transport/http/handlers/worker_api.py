@@ -92,4 +92,4 @@ def beat(call: Call) -> tuple[str, Beat]:
     told = call.backend.heartbeat(
         body.worker_id, body.active_job_ids, body.visibility_timeout_ms, body.active_count
     )
-    return body.worker_id, told
+    return body.worker_id or "", told
