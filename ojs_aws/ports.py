@@ -176,6 +176,9 @@ class JobStore(Protocol):
         :raises StaleJobError: the stored job is no longer this one.
         """
 
+    def forget_documents(self, job: JobRecord) -> None:
+        """Remove the documents that a job which is gone kept elsewhere; again is no error."""
+
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs of a queue; what others claimed a moment ago may still be there."""
 

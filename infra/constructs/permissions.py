@@ -77,8 +77,13 @@ TICK: Final = Permissions(
 )
 """The sweep: cannot receive a message or read a large document."""
 
-STREAM: Final = Permissions(table=("dynamodb:BatchWriteItem",), publishes=True)
-"""Lifecycle events: writes the event log and the bus. Its trigger reads the stream."""
+STREAM: Final = Permissions(
+    table=("dynamodb:BatchWriteItem", "dynamodb:DeleteItem"),
+    documents=("s3:DeleteObject",),
+    publishes=True,
+)
+"""Lifecycle events: writes the event log and the bus, and removes the documents of jobs whose
+retention ended. Its trigger reads the stream."""
 
 LAMBDA_WORKER: Final = Permissions(
     table=(*READ, *WRITE),

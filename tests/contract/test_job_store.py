@@ -130,7 +130,7 @@ def test_a_claim_is_what_the_lifecycle_says(store: JobStore) -> None:
     assert store.load(job.id) == after
 
 
-@pytest.mark.parametrize("size", [10, 5_000, 310_000])
+@pytest.mark.parametrize("size", [10, 5_000, 600_000])
 def test_documents_of_any_size_come_back(store: JobStore, size: int) -> None:
     """Inline, in an item of its own, and in S3."""
     job = a_job(document=big_document(size))

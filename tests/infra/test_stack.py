@@ -255,6 +255,9 @@ EXPECTED_ACTIONS = {
     "stream": {
         "dynamodb:BatchWriteItem",
         "events:PutEvents",
+        # documents of jobs whose retention ended
+        "dynamodb:DeleteItem",
+        "s3:DeleteObject",
         # of the trigger: reading the stream, and giving up a batch
         "dynamodb:DescribeStream",
         "dynamodb:GetRecords",

@@ -170,6 +170,10 @@ class MemoryStore:
             raise StaleJobError(current)
         del self.jobs[job.id]
 
+    def forget_documents(self, job: JobRecord) -> None:
+        """Nothing is kept elsewhere."""
+        assert job.id not in self.jobs
+
     def _rows(self, queue: str, name: JobList) -> list[ListedJob]:
         shown = {**self.jobs, **self.lagging}
         rows = []

@@ -297,6 +297,10 @@ class DynamoJobStore:
         except ConditionFailedError as failed:
             if failed.item:
                 raise StaleJobError(from_item(failed.item)) from None
+        self.forget_documents(job)
+
+    def forget_documents(self, job: JobRecord) -> None:
+        """One delete for each document kept elsewhere."""
         for document in (job.document, job.result):
             if isinstance(document, StoredElsewhere):
                 self.blobs.delete(job.id, document)

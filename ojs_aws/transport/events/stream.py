@@ -1,4 +1,4 @@
-"""The table's stream: committed changes become lifecycle events.
+"""The table's stream: committed changes become lifecycle events, and ended jobs lose their rest.
 
 Records of one job come in their order. A batch is read as a whole, so that its events cost few
 calls. A record that cannot be read is logged and left behind: it must not hold up the shard.
@@ -27,6 +27,8 @@ Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
 
 _DONE: Final = "batchItemFailures"
+_TTL: Final = "dynamodb.amazonaws.com"
+"""Who removes items whose time to live has ended."""
 
 
 def build_stream(backend: Backend, read: ReadImage, logger: Logger | None = None) -> Handler:
@@ -61,6 +63,8 @@ class _Consumer:
         changes = [(record, self._events(record)) for record in records]
         try:
             self._backend.events.publish([made for _, events in changes for made in events])
+            for record, _ in changes:
+                self._forget(record)
         except OjsError:
             self._logger.warning("Could not publish a batch at once", exc_info=True)
             return self._one_by_one(changes)
@@ -70,6 +74,7 @@ class _Consumer:
         for record, events in changes:
             try:
                 self._backend.events.publish(events)
+                self._forget(record)
             except OjsError:
                 number = record["dynamodb"]["SequenceNumber"]
                 self._logger.exception("Could not publish", extra={"sequence_number": number})
@@ -86,6 +91,14 @@ class _Consumer:
             number = (record.get("dynamodb") or {}).get("SequenceNumber", "")
             self._logger.exception("Unreadable record", extra={"sequence_number": number})
             return []
+
+    def _forget(self, record: Mapping[str, Any]) -> None:
+        """Remove the documents of a job whose retention ended; DynamoDB removed its item alone."""
+        if (record.get("userIdentity") or {}).get("principalId") != _TTL:
+            return
+        job = self._image(record["dynamodb"], "OldImage")
+        if job is not None:
+            self._backend.ports.store.forget_documents(job)
 
     def _image(self, change: Mapping[str, Any], name: str) -> JobRecord | None:
         image = change.get(name)
