@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,81 @@ def test_a_failing_demo_job_is_retried(server: tuple[str, subprocess.Popen[str]]
     job = wait_for(url, job_id, "retryable")
     assert isinstance(job["error"], dict)
     assert (job["error"]["type"], job["error"]["message"]) == ("RuntimeError", "oh")
+
+
+def readme_code(begins: str) -> str:
+    """The README's Python block that begins like this."""
+    text = (ROOT / "README.md").read_text()
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return next(block for block in blocks if block.startswith(begins))
+
+
+def test_the_readmes_client_lines_print_the_result(
+    server: tuple[str, subprocess.Popen[str]],
+) -> None:
+    """As they stand, inside a coroutine."""
+    url, _ = server
+    code = readme_code("from ojs_aws import Client").replace("http://127.0.0.1:8080", url)
+    head, _, body = code.partition("\n\n")
+    program = f"import asyncio\n{head}\nasync def main():\n{textwrap.indent(body, '    ')}\n"
+    run = subprocess.run(
+        [sys.executable, "-c", program + "asyncio.run(main())"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert run.stdout == "['hello']\n"
+
+
+def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
+    """`ojs-aws local --worker jobs:worker`, in the folder of jobs.py."""
+    (tmp_path / "jobs.py").write_text(readme_code("# jobs.py"))
+    port = free_port()
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OJS_PORT": str(port)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ojs_aws.cli", "local", "--worker", "jobs:worker"],
+        env=environ,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if str(port) in line:
+                break
+        url = f"http://127.0.0.1:{port}"
+        body = {"type": "email.send", "args": ["a@b.c", "hi"], "options": {"queue": "email"}}
+        pushed = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()
+        job = wait_for(url, pushed["id"], "completed")
+        assert job["result"] == {"sent_to": "a@b.c"}
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+
+
+def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """A worker process and a producer, over HTTP."""
+    url, _ = server
+    environ = {**os.environ, "OJS_URL": url, "PYTHONPATH": str(ROOT)}
+    worker = subprocess.Popen([sys.executable, "examples/worker.py"], env=environ, cwd=ROOT)
+    try:
+        run = subprocess.run(
+            [sys.executable, "examples/enqueue.py"],
+            env=environ,
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=20) == 0
+    assert "result   {'sent_to': 'ada@example.com'}" in run.stdout
+    assert "failed   email.bad_address 'nobody' is no address" in run.stdout
 
 
 def test_test_aids_are_absent_unless_switched_on(
