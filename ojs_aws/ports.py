@@ -167,6 +167,9 @@ class JobStore(Protocol):
         :raises StaleJobError: it is not active, not the worker's, or overdue.
         """
 
+    def fits_inline(self, result: RawJson) -> bool:
+        """Whether a result stays with its job, so that :meth:`keep_result` makes no call."""
+
     def keep_result(self, job_id: str, result: RawJson) -> Document:
         """Put a result where it belongs before :meth:`acknowledge`; small ones need no call."""
 
@@ -263,6 +266,9 @@ class QueueRegistry(Protocol):
 
         :raises NotFoundError: the queue is not declared and undeclared ones are not allowed.
         """
+
+    def note(self, queue: str, now: Instant) -> None:
+        """Remember a queue that has jobs but no message yet; no call for one that is known."""
 
     def all(self) -> list[QueueInfo]:
         """Every declared or used queue, by name."""

@@ -46,6 +46,9 @@ class Ack:
         document = None
         if result is not None:
             self._check_size(result)
+            if not self.store.fits_inline(result):
+                # Nobody may fill the table with results of jobs that are not theirs.
+                check_holder(self.changing.load(job_id, now), "acknowledge", worker_id)
             document = self.store.keep_result(job_id, result)
         try:
             before = self.store.acknowledge(job_id, worker_id, document, now)

@@ -53,6 +53,8 @@ class Waking:
             delay = self._delay(job, now)
             if delay is not None:
                 by_queue.setdefault(job.queue, []).append((message_of(job), delay))
+            elif not job.state.is_terminal:
+                self._note(job.queue, now)
         for queue, messages in by_queue.items():
             self.send(queue, messages, now)
 
@@ -65,6 +67,13 @@ class Waking:
         due = lifecycle.next_due(job)
         delay = None if due is None else seconds_until(due, now)
         return delay if delay is not None and delay <= MAX_DELAY_S else None
+
+    def _note(self, queue: str, now: Instant) -> None:
+        """Let the sweep know of a queue whose jobs have no message yet."""
+        try:
+            self.queues.note(queue, now)
+        except OjsError:
+            _log.exception("Could not register queue %s", queue)
 
     def send(self, queue: str, messages: Sequence[tuple[Message, int]], now: Instant) -> bool:
         """Send messages with their delays in seconds; False when that is not certain."""

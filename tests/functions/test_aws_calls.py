@@ -10,8 +10,9 @@ import pytest
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
@@ -195,3 +196,31 @@ def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
         backend.ack(job.id, "worker-1", None)
     assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
     assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
+
+
+def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Bad input changes nothing, not even beside the job."""
+    job = push(backend)
+    backend.fetch(REQUEST)
+    result = RawJson(f'"{_incompressible(20_000)}"')
+    unknown = job.id[:-1] + ("1" if job.id.endswith("0") else "0")
+    for job_id, worker in ((job.id, "worker-2"), (unknown, "worker-1")):
+        with aws.calls.counted() as calls, pytest.raises(OjsError):
+            backend.ack(job_id, worker, result)
+        assert calls == {"GetItem": 1}
+    with aws.calls.counted() as calls:
+        backend.ack(job.id, "worker-1", result)
+    assert calls == {"GetItem": 1, "PutItem": 1, "UpdateItem": 1, "DeleteMessage": 1}
+
+
+def test_a_queue_is_registered_by_a_job_that_has_no_message_yet(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """The sweep must know of it; once per process is enough."""
+    with aws.calls.counted() as calls:
+        push(backend, queue="later", scheduled_at="+P7D")
+        push(backend, queue="later", scheduled_at="+P7D")
+    assert calls == {"PutItem": 2, "UpdateItem": 1}
+    assert [info.name for info in backend.queues.list()] == ["default", "later"]

@@ -27,6 +27,7 @@ OBSERVED = frozenset(
         "receive",
         "hide",
         "ensure",
+        "note",
         "all",
         "beat",
     }

@@ -158,6 +158,11 @@ class MemoryStore:
         self.jobs[job_id] = lifecycle.complete(current, result, now)
         return current
 
+    def fits_inline(self, result: RawJson) -> bool:
+        """Results stay with the job."""
+        assert result
+        return True
+
     def keep_result(self, job_id: str, result: RawJson) -> Document:
         """Results stay with the job."""
         assert job_id
@@ -298,6 +303,10 @@ class MemoryRegistry:
     def ensure(self, queue: str, now: Instant) -> None:
         """Make a queue known."""
         self.infos.setdefault(queue, QueueInfo(name=queue, created_at=now))
+
+    def note(self, queue: str, now: Instant) -> None:
+        """Make a queue known."""
+        self.ensure(queue, now)
 
     def all(self) -> list[QueueInfo]:
         """Every known queue."""

@@ -275,6 +275,10 @@ class DynamoJobStore:
             raise StaleJobError(from_item(failed.item) if failed.item else None) from None
         return answer.get("Attributes", {})
 
+    def fits_inline(self, result: RawJson) -> bool:
+        """Judged by its size once it is deflated."""
+        return isinstance(self.blobs.placed(result)[0], str)
+
     def keep_result(self, job_id: str, result: RawJson) -> Document:
         """No call for a small result; a put of its own for a large one."""
         placed, text = self.blobs.placed(result)

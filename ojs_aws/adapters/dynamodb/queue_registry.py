@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.adapters.dynamodb import names as n
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PARTITION: Final = "queues"
 PAUSED_AT: Final = "pa"
 SWEPT_UNTIL: Final = "su"
+MAX_NOTED: Final = 10_000
+"""Names that a process remembers; beyond, a queue may be registered again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class DynamoQueueRegistry:
     queue_url_prefix: str
     declared: tuple[str, ...]
     allow_undeclared: bool
+    noted: set[str] = field(default_factory=set)
 
     def ensure(self, queue: str, now: Instant) -> None:
         """Register the queue, then create its SQS queue; both may have been done before.
@@ -47,14 +50,7 @@ class DynamoQueueRegistry:
         """
         if not self.allow_undeclared and queue not in self.declared:
             raise NotFoundError(f"There is no queue '{queue}'.", details={"queue": queue})
-        with translated("UpdateItem"):
-            self.dynamodb.update_item(
-                TableName=self.table,
-                Key=_key(queue),
-                UpdateExpression="SET #cr = if_not_exists(#cr, :now)",
-                ExpressionAttributeNames={"#cr": n.CREATED},
-                ExpressionAttributeValues={":now": number(now)},
-            )
+        self._register(queue, now)
         dead_letters = self._arn_of(dead_letter_queue_name(self.queue_prefix))
         redrive = {"deadLetterTargetArn": dead_letters, "maxReceiveCount": MAX_RECEIVE_COUNT}
         with translated("CreateQueue"):
@@ -66,6 +62,23 @@ class DynamoQueueRegistry:
                     "RedrivePolicy": json.dumps(redrive),
                 },
             )
+
+    def note(self, queue: str, now: Instant) -> None:
+        """One update at the first use in this process; none for a declared queue."""
+        if queue not in self.declared and queue not in self.noted:
+            self._register(queue, now)
+
+    def _register(self, queue: str, now: Instant) -> None:
+        with translated("UpdateItem"):
+            self.dynamodb.update_item(
+                TableName=self.table,
+                Key=_key(queue),
+                UpdateExpression="SET #cr = if_not_exists(#cr, :now)",
+                ExpressionAttributeNames={"#cr": n.CREATED},
+                ExpressionAttributeValues={":now": number(now)},
+            )
+        if len(self.noted) < MAX_NOTED:
+            self.noted.add(queue)
 
     def _arn_of(self, sqs_name: str) -> str:
         """The ARN of an SQS queue of this deployment, from its URL: no call is needed."""
