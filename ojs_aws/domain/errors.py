@@ -133,7 +133,7 @@ class DuplicateError(ConflictError):
 class EnqueueRejectedError(OjsError):
     """An enqueue middleware of the backend refused the job."""
 
-    code = "enqueue_rejected"
+    code = "x_enqueue_rejected"
     status = 422
     retryable = False
     type = "middleware_error"

@@ -46,7 +46,7 @@ class Loop:
         """Begin."""
         self._thread.start()
 
-    def stop(self, timeout_s: float = 5.0) -> None:
+    def stop(self, timeout_s: float = 30.0) -> None:
         """End after the current round."""
         self._stopping.set()
         self._thread.join(timeout_s)

@@ -19,8 +19,16 @@ class ChainFrozenError(MiddlewareError, RuntimeError):
     """The chain has begun to process jobs and can no longer be changed."""
 
 
+class InvalidMiddlewareError(MiddlewareError, TypeError):
+    """What was added to a chain cannot be called as one of its middleware."""
+
+
 class NextCalledTwiceError(MiddlewareError, RuntimeError):
-    """A middleware called ``call_next`` a second time for one job."""
+    """A middleware called ``call_next`` a second time for one job, or after it had returned."""
+
+
+class NextNotAwaitedError(MiddlewareError, RuntimeError):
+    """A middleware called ``call_next`` and returned before that had ended."""
 
 
 class IdChangedError(MiddlewareError, ValueError):

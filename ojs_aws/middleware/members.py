@@ -11,6 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 from ojs_aws.middleware.errors import (
     AmbiguousMiddlewareError,
     ChainFrozenError,
+    InvalidMiddlewareError,
     UnknownMiddlewareError,
 )
 
@@ -38,10 +39,15 @@ class Members(Generic[L]):
     objects that needs no arguments. It is addressed by its class, by itself, or by its name: its
     attribute ``name``, else ``LoggingMiddleware`` is ``logging`` and a function has its own name.
     A class may appear several times; then instances and names tell its objects apart, and a name
-    that is taken gets a number (``logging-2``).
+    that is taken gets a number (``logging-2``). A class that is not in the chain stands for its
+    subclasses.
     """
 
     methods: tuple[str, ...] = ("call",)
+    """What a middleware's method may be called, the first one preferred."""
+
+    parameters: tuple[str, ...] = ()
+    """What it is called with."""
 
     def __init__(self, middleware: Iterable[object] = ()) -> None:
         """A chain of these, the first outermost."""
@@ -114,15 +120,36 @@ class Members(Generic[L]):
         for method in self.methods:
             found = getattr(member, method, None)
             if callable(found):
-                call: Call = found
-                return call
+                return self._checked(found, member)
         if callable(member):
-            return member
+            return self._checked(member, member)
         wanted = " or ".join(f"{method}()" for method in self.methods)
-        raise TypeError(f"{member!r} is no middleware: it needs a method {wanted}, or be callable.")
+        raise InvalidMiddlewareError(
+            f"{member!r} is no middleware: it needs a method {wanted}, or be callable."
+        )
+
+    def _checked(self, call: Call, member: object) -> Call:
+        """Refuse at configuration what could not be called when the first job comes."""
+        try:
+            signature = inspect.signature(call)
+        except ValueError:  # a builtin that does not tell
+            return call
+        try:
+            signature.bind(*self.parameters)
+        except TypeError as problem:
+            raise InvalidMiddlewareError(
+                f"{member!r} cannot be called with ({', '.join(self.parameters)}): its signature "
+                f"is {signature}."
+            ) from problem
+        if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+            raise InvalidMiddlewareError(f"{member!r} is a generator, and no middleware.")
+        return call
 
     def _position(self, reference: object) -> int:
         found = [n for n, layer in enumerate(self._layers) if _is_meant(layer, reference)]
+        if not found and inspect.isclass(reference):
+            members = enumerate(self._layers)
+            found = [n for n, layer in members if isinstance(layer.middleware, reference)]
         if len(found) == 1:
             return found[0]
         shown = reference.__name__ if inspect.isclass(reference) else repr(reference)
@@ -165,4 +192,6 @@ def _is_meant(layer: Layer, reference: object) -> bool:
         return type(layer.middleware) is reference
     if isinstance(reference, str):
         return layer.name == reference
+    if inspect.ismethod(reference):  # a new object each time that it is looked up
+        return layer.middleware == reference
     return layer.middleware is reference

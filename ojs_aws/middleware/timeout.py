@@ -15,8 +15,9 @@ DEFAULT_TIMEOUT_S = 1800.0
 class TimeoutMiddleware:
     """Ends an execution that takes longer than the job's timeout; belongs innermost.
 
-    An asynchronous handler is cancelled. A synchronous one runs in a thread, which Python cannot
-    interrupt: the job fails at once, and what the thread still does counts for nothing.
+    An asynchronous handler is cancelled. A synchronous one runs in a thread, which the worker
+    interrupts at its next Python instruction. What either still returns or raises after that counts
+    for nothing.
     """
 
     def __init__(self, default_s: float = DEFAULT_TIMEOUT_S) -> None:
@@ -35,12 +36,17 @@ class TimeoutMiddleware:
         if remaining is not None:
             seconds = min(seconds, remaining)
         scope = asyncio.timeout(seconds)
+        cause: Exception | None = None
+        result: object = None
         try:
             async with scope:
-                return await call_next()
-        except TimeoutError as problem:
+                result = await call_next()
+        except Exception as problem:
             if not scope.expired():
                 raise
+            cause = problem
+        if scope.expired():
             raise JobTimeoutError(
                 f"The execution of job {job.id} exceeded its timeout of {seconds:g} s."
-            ) from problem
+            ) from cause
+        return result

@@ -10,7 +10,9 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     DuplicateError,
+    EnqueueRejectedError,
     InvalidRequestError,
+    JsonValue,
     NotFoundError,
     OjsError,
     PayloadTooLargeError,
@@ -86,19 +88,29 @@ class Push:
         A push that is repeated with the same id and the same envelope finds the job it made.
 
         :raises InvalidRequestError: a constraint of the envelope is broken; nothing is stored.
+        :raises EnqueueRejectedError: a middleware raised an error of its own.
         :raises DuplicateError: another job has this id.
         """
-        prepared, dropped_by = self._prepare(job)
-        if prepared is None:
-            return Pushed(None, is_new=False, dropped_by=dropped_by)
+        now = self.clock.now()
+        pushed: list[Pushed] = []
+
+        def store(final: Job) -> Job:
+            pushed.append(self._store(self._record(final, now)))
+            return final
+
+        dropped_by = self._through_middleware(job, now, store)
+        return pushed[0] if pushed else Pushed(None, is_new=False, dropped_by=dropped_by)
+
+    def _store(self, record: JobRecord) -> Pushed:
+        """One conditional put, one message."""
         try:
-            self.store.insert(prepared)
+            self.store.insert(record)
         except AlreadyStoredError as taken:
-            existing = self._same(prepared, taken.existing[0])
+            existing = self._same(record, taken.existing[0])
             self.waking.cover([existing], self.clock.now())
             return Pushed(existing, is_new=False)
-        self.waking.cover([prepared], self.clock.now())
-        return Pushed(prepared)
+        self.waking.cover([record], self.clock.now())
+        return Pushed(record)
 
     def all(self, jobs: Sequence[Job]) -> list[Pushed]:
         """Enqueue up to 100 jobs, all or none; jobs that a middleware drops are left out.
@@ -157,21 +169,38 @@ class Push:
         return []
 
     def _prepare(self, job: Job) -> tuple[JobRecord | None, str]:
-        """Validate, run the middleware, validate what it made, and build the record."""
+        """The record of a batch's job; the batch is stored when every chain has ended."""
         now = self.clock.now()
-        if not job.id:
-            if "id" in job:
-                read_envelope(job, now)
-            job.id = self.ids.job_id()
-        read_envelope(job, now)
         made: list[JobRecord] = []
 
         def build(final: Job) -> Job:
             made.append(self._record(final, now))
             return final
 
-        _, dropped_by = self.chain.run_sync(job, build)
+        dropped_by = self._through_middleware(job, now, build)
         return (made[0], "") if made else (None, dropped_by)
+
+    def _through_middleware(self, job: Job, now: Instant, store: Callable[[Job], Job]) -> str:
+        """Validate, then run the chain around ``store``; who dropped the job, if anybody did.
+
+        :raises EnqueueRejectedError: a middleware raised an error of its own.
+        """
+        if not job.id:
+            if "id" in job:
+                read_envelope(job, now)
+            job.id = self.ids.job_id()
+        read_envelope(job, now)
+        try:
+            _, dropped_by = self.chain.run_sync(job, store)
+        except OjsError:
+            raise
+        except Exception as problem:
+            stored: list[JsonValue] = list(getattr(problem, "stored_job_ids", ()))
+            raise EnqueueRejectedError(
+                f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
+                details={"job_id": job.id, "stored_job_ids": stored},
+            ) from problem
+        return dropped_by
 
     def _record(self, job: Job, now: Instant) -> JobRecord:
         envelope = read_envelope(job, now)

@@ -54,7 +54,7 @@ def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     yield url, process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
 
 
 def readme_push() -> str:
@@ -157,7 +157,7 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
         assert job["result"] == {"sent_to": "a@b.c"}
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
@@ -177,7 +177,7 @@ def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]
         )
     finally:
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=20) == 0
+        assert worker.wait(timeout=60) == 0
     assert "result   {'sent_to': 'ada@example.com'}" in run.stdout
     assert "failed   email.bad_address 'nobody' is no address" in run.stdout
 
@@ -210,7 +210,7 @@ def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
         if str(port) in line:
             break
     process.send_signal(sign)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
     assert "Stopped." in output
     assert "Traceback" not in output

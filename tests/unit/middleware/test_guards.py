@@ -1,0 +1,294 @@
+"""What a middleware can get wrong: each mistake is refused, or cannot lie to the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware import (
+    EnqueueChain,
+    ExecutionChain,
+    IdChangedError,
+    InvalidMiddlewareError,
+    JobContext,
+    JobTimeoutError,
+    LoggingMiddleware,
+    NextCalledTwiceError,
+    NextNotAwaitedError,
+    SuppressedErrorWarning,
+    TimeoutMiddleware,
+)
+from tests.unit.middleware.doubles import JOB_ID, context, job, store
+
+forgets_to_await = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
+
+# ---------------------------------------------------------------------- the enqueue outcome
+async def test_a_job_that_was_dropped_further_in_is_never_returned() -> None:
+    """MW-ENQ-020: whatever an outer middleware returns, the caller learns that it was dropped."""
+
+    async def ignores(job: Job, call_next: Any) -> Any:
+        await call_next(job)
+        return job
+
+    async def drops(job: Job, call_next: Any) -> Any:
+        return None
+
+    assert await EnqueueChain([ignores, drops]).run_tracked(job(), store) == (None, "drops")
+
+
+async def test_who_catches_the_store_s_error_has_dropped_the_job() -> None:
+    """MW-ENQ-020: nothing was stored, and it is told who decided that."""
+
+    async def catches(job: Job, call_next: Any) -> Any:
+        try:
+            return await call_next(job)
+        except KeyError:
+            return job
+
+    async def refuses(_: Job) -> Job:
+        raise KeyError("taken")
+
+    assert await EnqueueChain([catches]).run_tracked(job(), refuses) == (None, "catches")
+
+
+async def test_a_drop_by_the_store_itself_has_no_middleware_s_name() -> None:
+    """The backend's chain dropped it; whoever stores knows by whom."""
+
+    async def passes(job: Job, call_next: Any) -> Any:
+        return await call_next(job)
+
+    assert await EnqueueChain([passes]).run_tracked(job(), lambda _: None) == (None, "")
+
+
+async def test_the_id_cannot_be_changed_after_storing_either() -> None:
+    """MW-ENQ-012: the error carries the stored id."""
+
+    async def forger(job: Job, call_next: Any) -> Any:
+        return (await call_next(job)).copy(id="other")
+
+    with pytest.raises(IdChangedError, match="'forger'") as raised:
+        await EnqueueChain([forger]).run(job(), store)
+    assert raised.value.stored_job_ids == (JOB_ID,)  # type: ignore[attr-defined]
+
+
+async def test_an_error_object_that_is_raised_again_forgets_earlier_jobs() -> None:
+    """RIVER-005: stored ids are those of this job."""
+    reused = KeyError("one object for ever")
+
+    async def late_or_early(job: Job, call_next: Any) -> Any:
+        if job.args == ["late"]:
+            await call_next(job)
+        raise reused
+
+    chain = EnqueueChain([late_or_early])
+    ids: list[object] = []
+    for when in ("late", "early"):
+        with pytest.raises(KeyError) as raised:
+            await chain.run(job(when), store)
+        ids.append(getattr(raised.value, "stored_job_ids", None))
+    assert ids == [(JOB_ID,), None]
+
+
+# ---------------------------------------------------------------------- call_next
+@forgets_to_await
+async def test_forgetting_to_await_call_next_is_an_error_when_enqueueing() -> None:
+    """Otherwise the job would be lost, and the caller told that it is enqueued."""
+
+    def synchronous(job: Job, call_next: Any) -> Any:
+        call_next(job)
+        return job
+
+    async def asynchronous(job: Job, call_next: Any) -> Any:
+        call_next(job)
+        return job
+
+    for member in (synchronous, asynchronous):
+        with pytest.raises(NextNotAwaitedError, match=f"'{member.__name__}'"):
+            await EnqueueChain([member]).run(job(), store)
+
+
+@forgets_to_await
+async def test_forgetting_to_await_call_next_is_an_error_when_executing() -> None:
+    """Otherwise the job would be acknowledged, and its handler had never run."""
+
+    async def forgetful(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        call_next()
+
+    ctx = context()
+    with pytest.raises(NextNotAwaitedError) as raised:
+        await ExecutionChain([forgetful]).run(job(), ctx, lambda *_: 1)
+    assert ctx.failure_origin(raised.value) == "middleware:forgetful"
+
+
+async def test_call_next_is_of_no_use_after_its_middleware_returned() -> None:
+    """MW-EXE-006: the handler must not run once the job's outcome is decided."""
+    escaped: list[Any] = []
+
+    async def leaks(*given: Any) -> Any:
+        escaped.append(given[-1])
+        return given[0]
+
+    ran: list[str] = []
+    await ExecutionChain([leaks]).run(job(), context(), lambda *_: ran.append("handler"))
+    await EnqueueChain([leaks]).run(job(), store)
+    with pytest.raises(NextCalledTwiceError):
+        escaped[0]()
+    with pytest.raises(NextCalledTwiceError):
+        escaped[1](job())
+    assert ran == []
+
+
+async def test_a_suppressed_error_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """MW-EXE-023: for every job, with its id; Python shows a warning once."""
+
+    async def swallows(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        try:
+            await call_next()
+        except ValueError:
+            return None
+
+    def fails(*_: object) -> None:
+        raise ValueError("x")
+
+    chain = ExecutionChain([swallows])
+    for _ in range(2):
+        with pytest.warns(SuppressedErrorWarning):
+            await chain.run(job(), context(), fails)
+    records = [record for record in caplog.records if "'swallows'" in record.message]
+    assert [record.__dict__["job_id"] for record in records] == [JOB_ID, JOB_ID]
+
+
+# ---------------------------------------------------------------------- configuration
+@pytest.mark.parametrize("kind", [EnqueueChain, ExecutionChain])
+def test_a_wrong_signature_is_refused_when_it_is_added(kind: Callable[..., Any]) -> None:
+    """RIVER-010: and not when the first job comes. Each chain refuses what is the other's."""
+
+    class ForEnqueueing:
+        async def call(self, job: Job, call_next: Any) -> Any: ...
+
+    class ForExecuting:
+        async def call(self, job: Job, ctx: JobContext, call_next: Any) -> Any: ...
+
+    fits, does_not = ForEnqueueing, ForExecuting
+    if kind is ExecutionChain:
+        fits, does_not = does_not, fits  # type: ignore[assignment]
+    assert len(kind([fits])) == 1
+    with pytest.raises(InvalidMiddlewareError, match=r"cannot be called with \(job, "):
+        kind([does_not])
+
+
+def test_a_generator_is_refused() -> None:
+    """Its body would never run."""
+
+    async def generator(job: Job, call_next: Any) -> Any:
+        yield job
+
+    with pytest.raises(InvalidMiddlewareError, match="generator"):
+        EnqueueChain([generator])
+
+
+def test_a_class_stands_for_its_subclasses_where_it_is_not_in_the_chain_itself() -> None:
+    """MW-CHAIN-006: one's own timeout in place of the default one is still the timeout."""
+
+    class MyTimeout(TimeoutMiddleware):
+        pass
+
+    chain = ExecutionChain([MyTimeout]).insert_before(TimeoutMiddleware, LoggingMiddleware)
+    assert chain.names() == ["logging", "my_timeout"]
+    chain.add(TimeoutMiddleware).remove(TimeoutMiddleware)
+    assert chain.names() == ["logging", "my_timeout"]
+
+
+def test_a_bound_method_is_itself_each_time() -> None:
+    """MW-CHAIN-007: though Python makes a new object of it."""
+
+    class Service:
+        async def tag(self, job: Job, call_next: Any) -> Any: ...
+
+    service = Service()
+    assert len(EnqueueChain([service.tag]).remove(service.tag)) == 0
+
+
+# ---------------------------------------------------------------------- the timeout
+@pytest.mark.parametrize("raises", [True, False])
+async def test_what_a_handler_does_after_its_timeout_counts_for_nothing(raises: bool) -> None:
+    """MW-BUILTIN-010: it can neither succeed after all nor hide the timeout."""
+
+    async def stubborn(*_: object) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if raises:
+                raise ValueError("in its cleanup") from None
+        return "done after all"
+
+    ctx = context()
+    ctx.remaining_s = lambda: 0.001  # type: ignore[method-assign]
+    with pytest.raises(JobTimeoutError):
+        await ExecutionChain([TimeoutMiddleware]).run(job(), ctx, stubborn)
+
+
+# ---------------------------------------------------------------------- from synchronous code
+variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
+
+
+async def test_a_chain_that_waits_runs_from_synchronous_code_inside_a_loop() -> None:
+    """Always in one and the same loop, and with the caller's context variables."""
+    seen: list[tuple[object, str, bool]] = []
+
+    async def waits(job: Job, call_next: Any) -> Any:
+        await asyncio.sleep(0)
+        is_elsewhere = threading.current_thread() is not threading.main_thread()
+        seen.append((asyncio.get_running_loop(), variable.get(), is_elsewhere))
+        return await call_next(job)
+
+    chain = EnqueueChain([waits])
+    variable.set("mine")
+    for _ in range(2):
+        assert chain.run_sync(job(), lambda kept: kept)[0] is not None
+    assert seen[0] == seen[1]
+    assert seen[0][1:] == ("mine", True)
+
+
+def test_an_error_passes_through_the_loop() -> None:
+    """The very object."""
+    problem = KeyError("schema")
+
+    async def aborts(job: Job, call_next: Any) -> Any:
+        await asyncio.sleep(0)
+        raise problem
+
+    with pytest.raises(KeyError) as raised:
+        EnqueueChain([aborts]).run_sync(job(), lambda kept: kept)
+    assert raised.value is problem
+
+
+def test_a_middleware_that_would_wait_for_itself_is_refused() -> None:
+    """It enqueues synchronously from inside the loop that would have to do it."""
+    inner = EnqueueChain([lambda job, call_next: job])
+
+    async def nests(job: Job, call_next: Any) -> Any:
+        inner.run_sync(job, lambda kept: kept)
+
+    with pytest.raises(RuntimeError, match="must not enqueue synchronously"):
+        EnqueueChain([nests]).run_sync(job(), lambda kept: kept)
+
+
+def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
+    """A cold start of PUSH would pay for it."""
+    program = (
+        "import sys; from ojs_aws.domain.envelope import Job; "
+        "from ojs_aws.middleware.backend import load_enqueue_chain; "
+        "load_enqueue_chain('').run_sync(Job('a.b', id='x'), lambda job: job); "
+        "sys.exit('asyncio' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

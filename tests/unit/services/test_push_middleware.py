@@ -1,0 +1,93 @@
+"""The backend's enqueue middleware: around the storing, whatever it does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, RateLimitedError
+from ojs_aws.middleware import EnqueueChain
+from ojs_aws.services.push import Push
+from tests.simulation.world import World
+
+Next = Callable[[Job], Awaitable[Job | None]]
+
+
+def push_with(world: World, *middleware: object) -> Push:
+    """PUSH with a chain of its own."""
+    return replace(world.backend.push, chain=EnqueueChain(middleware))
+
+
+def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:
+    """OP-010, MW-CHAIN-022: what it changes is stored, and call_next returns when it is."""
+    world = World()
+    seen: list[int] = []
+
+    async def stamp(job: Job, call_next: Next) -> Job | None:
+        job.meta["stamped"] = True
+        seen.append(len(world.store.jobs))
+        stored = await call_next(job)
+        seen.append(len(world.store.jobs))
+        return stored
+
+    record = push_with(world, stamp)(Job("a.b", [1])).record
+    assert record is not None
+    assert '"meta":{"stamped":true}' in str(record.document)
+    assert seen == [0, 1]
+
+
+def test_a_dropped_job_is_not_stored_and_it_is_said_who_dropped_it() -> None:
+    """MW-ENQ-018 to 021."""
+    world = World()
+
+    def nothing_today(_: Job, __: Next) -> None:
+        return None
+
+    pushed = push_with(world, nothing_today)(Job("a.b"))
+    assert (pushed.record, pushed.dropped_by) == (None, "nothing_today")
+    assert world.store.jobs == {}
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind"),
+    [(ValueError("no"), EnqueueRejectedError), (RateLimitedError("slow"), RateLimitedError)],
+)
+def test_an_error_aborts_and_nothing_is_stored(problem: Exception, kind: type[Exception]) -> None:
+    """MW-ENQ-014 to 017: an error of ours goes through as it is."""
+    world = World()
+
+    def refuse(_: Job, __: Next) -> None:
+        raise problem
+
+    with pytest.raises(kind):
+        push_with(world, refuse)(Job("a.b"))
+    assert world.store.jobs == {}
+
+
+def test_an_error_after_the_storing_names_the_job() -> None:
+    """The caller may cancel it."""
+    world = World()
+
+    async def late(job: Job, call_next: Next) -> Job | None:
+        await call_next(job)
+        raise ValueError("too late")
+
+    with pytest.raises(EnqueueRejectedError) as refused:
+        push_with(world, late)(Job("a.b"))
+    assert refused.value.details["stored_job_ids"] == list(world.store.jobs)
+
+
+def test_what_a_middleware_breaks_is_refused() -> None:
+    """The envelope is validated again behind the chain."""
+    world = World()
+
+    def shout(job: Job, _: Next) -> Job:
+        job.queue = "LOUD!"
+        return job
+
+    with pytest.raises(InvalidRequestError, match="queue"):
+        push_with(world, shout)(Job("a.b"))
+    assert world.store.jobs == {}
