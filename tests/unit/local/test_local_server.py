@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -79,6 +80,8 @@ def test_the_readmes_first_job_is_completed_within_three_seconds(
     server: tuple[str, subprocess.Popen[str]],
 ) -> None:
     """Pushed by the very curl line, with its arguments as the result."""
+    if shutil.which("curl") is None:
+        pytest.skip("the README's first lines need curl, and this machine has none")
     url, _ = server
     command = readme_push().replace("http://127.0.0.1:8080", url)
     pushed = subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True)
