@@ -87,12 +87,11 @@ Synthesise = Callable[..., Synthesised]
 @pytest.fixture(scope="session")
 def synthesise() -> Synthesise:
     """Synthesises the stack with these properties."""
-
     # Inside, so that a machine without Node can at least import this file and skip the tests.
-    from aws_cdk import App  # noqa: PLC0415
-    from aws_cdk.assertions import Template  # noqa: PLC0415
+    from aws_cdk import App
+    from aws_cdk.assertions import Template
 
-    from infra.stack import OjsStack, OjsStackProps  # noqa: PLC0415
+    from infra.stack import OjsStack, OjsStackProps
 
     def make(**properties: Any) -> Synthesised:
         app = App(context=NO_BUNDLING)
