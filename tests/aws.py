@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -51,6 +51,40 @@ class EmbeddedAws:
     calls: Calls
 
 
+def _deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
+    """Everything that a deployment creates, on the AWS that these client settings lead to."""
+    dynamodb, sqs = boto3.client("dynamodb", **where), boto3.client("sqs", **where)
+    s3, events = boto3.client("s3", **where), boto3.client("events", **where)
+    create_table(dynamodb, settings.table)
+    prefix = create_queues(sqs, settings)
+    create_bucket(s3, "documents")
+    calls = Calls()
+    for client in (dynamodb, sqs, s3, events):
+        calls.watch(client)
+    complete = replace(settings, queue_url_prefix=prefix, bucket="documents")
+    return EmbeddedAws(AwsClients(dynamodb, sqs, lambda: s3, lambda: events), complete, calls)
+
+
+@contextmanager
+def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iterator[EmbeddedAws]:
+    """The same on an emulator that runs already and holds nothing.
+
+    :param where: arguments of ``boto3.client`` that lead to it.
+    """
+    patch = pytest.MonkeyPatch()
+    patch.delenv("AWS_ENDPOINT_URL", raising=False)
+    patch.setenv("NO_PROXY", "127.0.0.1")
+    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    try:
+        aws = _deployed(settings or Settings(), where)
+        yield aws
+        used = aws.clients
+        for client in (used.dynamodb, used.sqs, used.s3(), used.events()):
+            client.close()
+    finally:
+        patch.undo()
+
+
 @contextmanager
 def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     """A fresh moto with everything that a deployment creates."""
@@ -59,16 +93,5 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     patch.setenv("AWS_DEFAULT_REGION", REGION)
     patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know these endpoints
     with mock_aws():
-        dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
-        s3, events = boto3.client("s3"), boto3.client("events")
-        base = settings or Settings()
-        create_table(dynamodb, base.table)
-        prefix = create_queues(sqs, base)
-        create_bucket(s3, "documents")
-        calls = Calls()
-        for client in (dynamodb, sqs, s3, events):
-            calls.watch(client)
-        complete = replace(base, queue_url_prefix=prefix, bucket="documents")
-        clients = AwsClients(dynamodb, sqs, lambda: s3, lambda: events)
-        yield EmbeddedAws(clients, complete, calls)
+        yield _deployed(settings or Settings(), {})
     patch.undo()

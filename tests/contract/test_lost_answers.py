@@ -19,7 +19,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError
-from tests.aws import embedded
+from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 
 WRITES = frozenset({"put_item", "update_item", "delete_item", "transact_write_items"})
@@ -45,15 +45,23 @@ class LosesFirstAnswers:
         return twice
 
 
-@pytest.fixture
-def store() -> Iterator[JobStore]:
+def losing(aws: EmbeddedAws) -> JobStore:
     """A store whose every first answer is lost."""
+    client = cast("DynamoDBClient", LosesFirstAnswers(aws.clients.dynamodb))
+    return job_store(aws.settings, replace(aws.clients, dynamodb=client))
+
+
+@pytest.fixture(params=["moto", pytest.param("emulator", marks=pytest.mark.emulator)])
+def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
+    """Such a store over each kind of AWS."""
+    if request.param == "emulator":
+        yield losing(request.getfixturevalue("emulated_aws"))
+        return
     with embedded() as aws:
-        client = cast("DynamoDBClient", LosesFirstAnswers(aws.clients.dynamodb))
-        yield job_store(aws.settings, replace(aws.clients, dynamodb=client))
+        yield losing(aws)
 
 
-@pytest.mark.parametrize("document", [RawJson('{"args":[]}'), big_document(5_000)])
+@pytest.mark.parametrize("document", [RawJson('{"args":[]}'), big_document(20_000)])
 def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: RawJson) -> None:
     """Insert, claim, extend and delete come to what they would have come to."""
     job = a_job(document=document)

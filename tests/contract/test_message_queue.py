@@ -30,12 +30,15 @@ def over(aws: EmbeddedAws) -> SqsMessageQueue:
     return SqsMessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
 
 
-@pytest.fixture(params=["memory", "sqs"])
+KINDS = ["memory", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
+
+
+@pytest.fixture(params=KINDS)
 def messages(request: pytest.FixtureRequest) -> MessageQueue:
     """Queues of each kind."""
     if request.param == "memory":
         return MemoryQueue(FakeClock())
-    return over(request.getfixturevalue("aws"))
+    return over(request.getfixturevalue("emulated_aws" if request.param == "emulator" else "aws"))
 
 
 def test_what_is_sent_is_received_once_and_gone_when_deleted(messages: MessageQueue) -> None:
