@@ -14,6 +14,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Event, EventQuery, Message
 from ojs_aws.services.backend import Backend
+from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 
 NOW = Instant(1_760_000_000_000)
@@ -42,6 +43,16 @@ def test_declared_and_used_queues_are_listed_by_name(backend: Backend) -> None:
     assert [info.name for info in infos] == ["default", "email", "reports.daily"]
     assert infos[2].created_at == NOW
     backend.ports.messages.send("reports.daily", Message("id"))
+
+
+def test_a_queue_that_exists_with_other_attributes_is_used_as_it_is(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Two versions of the system may make it at the same time."""
+    name = sqs_queue_name(aws.settings.queue_prefix, "late")
+    aws.clients.sqs.create_queue(QueueName=name, Attributes={"MessageRetentionPeriod": "60"})
+    backend.ports.queues.ensure("late", NOW)
+    backend.ports.messages.send("late", Message("id"))
 
 
 def test_an_undeclared_queue_can_be_refused(aws: EmbeddedAws) -> None:
@@ -117,6 +128,19 @@ def test_events_are_chosen_by_type_and_queue(backend: Backend) -> None:
     backend.events.publish(events)
     query = EventQuery(types=frozenset({"job.started"}), queues=frozenset({"email"}))
     assert backend.events.read(query, NOW).events == (events[3],)
+
+
+def test_a_cursor_of_long_ago_does_not_search_what_is_gone(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """A consumer that comes back after a year reads what is kept, in one go."""
+    backend.events.publish([event(1, NOW - HOUR)])
+    old = backend.events.read(EventQuery(), Instant(NOW - 9000 * HOUR)).cursor
+    with aws.calls.counted() as calls:
+        page = backend.events.read(EventQuery(cursor=old), NOW)
+    assert [found.id for found in page.events] == ["evt_0001"]
+    assert not page.has_more
+    assert calls["Query"] <= 26
 
 
 @pytest.mark.parametrize("cursor", ["x", "bm9uZQ", "W10", "WyJhIiwiYiJd", "a" * 2000])

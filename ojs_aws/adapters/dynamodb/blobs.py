@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, packed, string, unpacked
+from ojs_aws.adapters.dynamodb.values import Item, packed, stored_bytes, string, unpacked
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
@@ -39,7 +39,8 @@ class Blobs:
     """Decides where a document is kept, and keeps it there.
 
     Documents are addressed by a hash of their text, so that a repeated or refused request can
-    never replace another's.
+    never replace another's. The envelope's also by the time its job was created: when a job was
+    deleted and its id is used again, removing the old job's rest late must not hit the new one's.
     """
 
     client: DynamoDBClient
@@ -48,16 +49,18 @@ class Blobs:
     inline_limit_bytes: int
     s3_threshold_bytes: int
 
-    def placed(self, document: Document) -> tuple[Document, str]:
-        """Where a document belongs: itself or a pointer, and the text to be kept there."""
+    def placed(self, document: Document, life: str = "") -> tuple[Document, str]:
+        """Where a document belongs: itself or a pointer, and the text to be kept there.
+
+        :param life: what tells the jobs apart that had this id one after the other.
+        """
         if isinstance(document, StoredElsewhere):
             return document, ""
-        value = packed(document)
-        size = len(value["B"]) if "B" in value else len(document.encode())
+        size = stored_bytes(packed(document))
         if size <= self.inline_limit_bytes:
             return document, ""
         raw = document.encode()
-        digest = hashlib.sha256(raw).hexdigest()[:DIGEST_CHARACTERS]
+        digest = hashlib.sha256(life.encode() + raw).hexdigest()[:DIGEST_CHARACTERS]
         place = ITEM if size <= self.s3_threshold_bytes else S3
         if place == S3 and self.objects is None:
             raise PayloadTooLargeError(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.history import history_value, read_history
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     Value,
     handle_value,
+    item_bytes,
     number,
     packed,
     read_handle,
@@ -20,21 +21,30 @@ from ojs_aws.adapters.dynamodb.values import (
     unpacked,
 )
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import (
     Document,
-    Failure,
     JobRecord,
     JobState,
     Reservation,
     StoredElsewhere,
 )
 from ojs_aws.domain.json_text import RawJson, decode
-from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
 
 Retention = Callable[[JobState], int]
 """Seconds that a job in a terminal state is kept; 0 means for ever."""
+
+MAX_DEPTH: Final = 500
+"""The deepest nesting that the settings can allow."""
+
+MAX_NEW_BYTES: Final = 100_000
+"""A new item's size. DynamoDB takes 400 KB; history, result and reservation are still to come."""
+
+MAX_TRANSACTION_BYTES: Final = 3_900_000
+"""All items of one transaction; DynamoDB takes 4 MB."""
 
 _INSTANTS: Final = {
     n.ENQUEUED: "enqueued_at",
@@ -115,9 +125,9 @@ def _optional(job: JobRecord) -> Item:
     if job.retry_delay_ms is not None:
         item[n.RETRY_DELAY] = number(job.retry_delay_ms)
     if job.failures:
-        item[n.FAILURES] = packed(_failures_text(job.failures))
+        item[n.FAILURES] = history_value(job.failures)
     if job.past_failures:
-        item[n.PAST_FAILURES] = packed(_failures_text(job.past_failures))
+        item[n.PAST_FAILURES] = history_value(job.past_failures)
     if job.result is not None:
         item[n.RESULT] = document_value(job.result)
     if job.is_dead_letter:
@@ -187,17 +197,22 @@ def from_item(item: Item) -> JobRecord:
         document=read_document(item[n.DOCUMENT]),
         timeout_ms=read_number(item, n.TIMEOUT) or 0,
         created_at=Instant(read_number(item, n.CREATED) or 0),
-        retry=parse_retry_policy(decode(retry) if retry is not None else None),
+        retry=_policy(retry),
         retry_document=retry,
         visibility_timeout_ms=read_number(item, n.VISIBILITY),
         retry_delay_ms=read_number(item, n.RETRY_DELAY),
         reservation=_reservation(job_id, item),
-        failures=_failures(item, n.FAILURES),
-        past_failures=_failures(item, n.PAST_FAILURES),
+        failures=read_history(item, n.FAILURES),
+        past_failures=read_history(item, n.PAST_FAILURES),
         result=read_document(item[n.RESULT]) if n.RESULT in item else None,
         is_dead_letter=n.DEAD_LETTER in item,
         **instants,
     )
+
+
+def _policy(retry: RawJson | None) -> RetryPolicy:
+    """The policy of a retry object that was accepted once, at whatever depth was allowed then."""
+    return parse_retry_policy(None if retry is None else decode(retry, max_depth=MAX_DEPTH))
 
 
 def _reservation(job_id: str, item: Item) -> Reservation | None:
@@ -215,42 +230,28 @@ def _reservation(job_id: str, item: Item) -> Reservation | None:
     )
 
 
-def _failures_text(failures: tuple[Failure, ...]) -> str:
-    return json.dumps(
-        [
-            {
-                "t": failure.type,
-                "m": failure.message,
-                "a": failure.attempt,
-                "o": failure.occurred_at,
-                "c": failure.code,
-                "r": failure.retryable,
-                "b": failure.backtrace,
-                "e": failure.error_class,
-                "x": dict(failure.extra),
-            }
-            for failure in failures
-        ],
-        separators=(",", ":"),
-    )
+def check_new(items: Sequence[Item]) -> None:
+    """Refuse new items that DynamoDB would not take, or that could not grow through their life.
 
+    Documents are never the reason, they leave the item; a huge retry object can be.
 
-def _failures(item: Item, name: str) -> tuple[Failure, ...]:
-    if name not in item:
-        return ()
-    return tuple(
-        Failure(
-            type=entry["t"],
-            message=entry["m"],
-            attempt=entry["a"],
-            occurred_at=Instant(entry["o"]),
-            code=entry["c"],
-            retryable=entry["r"],
-            backtrace=tuple(entry["b"]),
-            error_class=entry["e"],
-            extra={key: RawJson(raw) for key, raw in entry["x"].items()},
+    :raises PayloadTooLargeError: one is too large, or all together are for one transaction.
+    """
+    sizes = [item_bytes(item) for item in items]
+    largest = max(sizes, default=0)
+    if largest > MAX_NEW_BYTES:
+        raise _too_large(
+            "The job's 'retry' attribute is too large: the job", largest, MAX_NEW_BYTES
         )
-        for entry in json.loads(unpacked(item[name]))
+    if sum(sizes) > MAX_TRANSACTION_BYTES:
+        raise _too_large("The batch", sum(sizes), MAX_TRANSACTION_BYTES)
+
+
+def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(
+        f"{what} takes {size} bytes, large 'args' and 'meta' not counted; at most {limit} fit.",
+        details={"size_bytes": size, "max_bytes": limit},
+        hint="Shorten the 'retry' attribute, or send fewer jobs at once.",
     )
 
 

@@ -41,5 +41,5 @@ def _are_parts(parts: object, count: int) -> bool:
     return (
         isinstance(parts, list)
         and len(parts) == count
-        and all(isinstance(part, str) and part for part in parts)
+        and all(isinstance(part, str) and part and part.isascii() for part in parts)
     )

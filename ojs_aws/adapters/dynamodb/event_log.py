@@ -79,7 +79,14 @@ class DynamoEventLog:
         if not query.cursor:
             return self._latest(query, now)
         hour, after = self._position(query.cursor)
+        oldest = self._oldest(now)
+        if hour < oldest:
+            hour, after = oldest, n.instant_key(oldest * HOUR_MS)
         return self._forward(query, now, hour, after)
+
+    def _oldest(self, now: Instant) -> int:
+        """The oldest hour that may still have events; none need be looked for before it."""
+        return (now - self.retention_s * 1000) // HOUR_MS
 
     def _position(self, cursor: str) -> tuple[int, str]:
         after, _ = decode_cursor(cursor, 2)
@@ -113,7 +120,7 @@ class DynamoEventLog:
         """The newest matching events, oldest first."""
         found: list[Event] = []
         hour, before, queries = now // HOUR_MS + 1, "", 0
-        oldest = (now - self.retention_s * 1000) // HOUR_MS
+        oldest = self._oldest(now)
         while hour >= oldest and len(found) < query.limit and queries < MAX_QUERIES:
             items = self._page(hour, before=before)
             queries += 1

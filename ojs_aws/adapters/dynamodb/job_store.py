@@ -12,6 +12,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.blobs import ITEM, Blobs
 from ojs_aws.adapters.dynamodb.codec import (
     Retention,
+    check_new,
     document_value,
     from_item,
     reservation_values,
@@ -61,8 +62,9 @@ class DynamoJobStore:
     # ------------------------------------------------------------------ new jobs
     def insert(self, job: JobRecord) -> None:
         """One put; a transaction of two when the document has an item of its own."""
-        placed, text = self.blobs.placed(job.document)
+        placed, text = self.blobs.placed(job.document, _life(job))
         item = to_item(replace(job, document=placed), self.retention)
+        check_new([item])
         if isinstance(placed, StoredElsewhere) and text:
             if placed.place == ITEM:
                 blob = self.blobs.item(job.id, placed, text)
@@ -85,12 +87,15 @@ class DynamoJobStore:
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """One transaction; documents that do not fit inline are put before it."""
-        items: list[Item] = []
-        for job in jobs:
-            placed, text = self.blobs.placed(job.document)
-            if isinstance(placed, StoredElsewhere) and text:
-                self.blobs.keep(job.id, placed, text)
-            items.append(to_item(replace(job, document=placed), self.retention))
+        placed = [self.blobs.placed(job.document, _life(job)) for job in jobs]
+        items = [
+            to_item(replace(job, document=document), self.retention)
+            for job, (document, _) in zip(jobs, placed, strict=True)
+        ]
+        check_new(items)
+        for job, (document, text) in zip(jobs, placed, strict=True):
+            if isinstance(document, StoredElsewhere) and text:
+                self.blobs.keep(job.id, document, text)
         self._insert_items(items, [])
 
     def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
@@ -121,8 +126,10 @@ class DynamoJobStore:
                         raise
                     raise ItemsTakenError(taken) from problem
         except ItemsTakenError as problem:
-            if all(read_string(old, n.TOKEN) == token for old in problem.items.values()):
-                return  # the transaction took effect, and its answer was lost
+            if any(read_string(old, n.TOKEN) == token for old in problem.items.values()):
+                # The transaction took effect, and its answer was lost. One item is enough to tell:
+                # others may have been claimed since.
+                return
             existing = {index: from_item(old) for index, old in problem.items.items()}
             raise AlreadyStoredError(existing) from None
 
@@ -136,7 +143,11 @@ class DynamoJobStore:
         return from_item(answer["Item"]) if "Item" in answer else None
 
     def load_whole(self, job_id: str) -> JobRecord | None:
-        """One consistent query of everything the job has in the table."""
+        """One consistent query of everything the job has in the table.
+
+        Backwards, so that the hot item comes first: a page ends at a megabyte, and large results
+        that were refused stay in the partition. A document beyond the page is read by itself.
+        """
         with translated("Query"):
             answer = self.client.query(
                 TableName=self.table,
@@ -144,6 +155,7 @@ class DynamoJobStore:
                 ExpressionAttributeNames={"#pk": n.PK},
                 ExpressionAttributeValues={":pk": string(n.job_pk(job_id))},
                 ConsistentRead=True,
+                ScanIndexForward=False,
             )
         items = {read_string(item, n.SK): item for item in answer["Items"]}
         if n.JOB_SK not in items:
@@ -202,7 +214,7 @@ class DynamoJobStore:
 
     def _hot_item(self, job: JobRecord) -> Item:
         """The item of a job; a document that was filled in counts as the pointer it came from."""
-        placed, _ = self.blobs.placed(job.document)
+        placed, _ = self.blobs.placed(job.document, _life(job))
         result = None if job.result is None else self.blobs.placed(job.result)[0]
         return to_item(replace(job, document=placed, result=result), self.retention)
 
@@ -323,6 +335,11 @@ class DynamoJobStore:
     ) -> Page:
         """One query of the index."""
         return self.lists.listed(queue, name, limit, cursor=cursor, newest_first=newest_first)
+
+
+def _life(job: JobRecord) -> str:
+    """Tells the documents of one life of an id from those of a later job with the same id."""
+    return str(job.created_at)
 
 
 def _key(job_id: str) -> Item:

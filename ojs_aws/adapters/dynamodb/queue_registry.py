@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from botocore.exceptions import ClientError
+
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueInfo
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 PARTITION: Final = "queues"
+EXISTS: Final = frozenset(
+    {"QueueAlreadyExists", "QueueNameExists", "AWS.SimpleQueueService.QueueNameExists"}
+)
+"""Codes of a queue that somebody else made at the same time, with other attributes."""
 PAUSED_AT: Final = "pa"
 SWEPT_UNTIL: Final = "su"
 MAX_NOTED: Final = 10_000
@@ -54,14 +60,18 @@ class DynamoQueueRegistry:
         dead_letters = self._arn_of(dead_letter_queue_name(self.queue_prefix))
         redrive = {"deadLetterTargetArn": dead_letters, "maxReceiveCount": MAX_RECEIVE_COUNT}
         with translated("CreateQueue"):
-            self.sqs.create_queue(
-                QueueName=sqs_queue_name(self.queue_prefix, queue),
-                Attributes={
-                    "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
-                    "SqsManagedSseEnabled": "true",
-                    "RedrivePolicy": json.dumps(redrive),
-                },
-            )
+            try:
+                self.sqs.create_queue(
+                    QueueName=sqs_queue_name(self.queue_prefix, queue),
+                    Attributes={
+                        "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
+                        "SqsManagedSseEnabled": "true",
+                        "RedrivePolicy": json.dumps(redrive),
+                    },
+                )
+            except ClientError as problem:
+                if error_code(problem) not in EXISTS:
+                    raise
 
     def note(self, queue: str, now: Instant) -> None:
         """One update at the first use in this process; none for a declared queue."""
@@ -85,7 +95,7 @@ class DynamoQueueRegistry:
         host, account = self.queue_url_prefix.rstrip("/").split("/")[2:4]
         labels = host.split(".")
         region = labels[1] if labels[0] == "sqs" and len(labels) > 2 else self._region()  # noqa: PLR2004
-        return f"arn:aws:sqs:{region}:{account}:{sqs_name}"
+        return f"arn:{self.sqs.meta.partition}:sqs:{region}:{account}:{sqs_name}"
 
     def _region(self) -> str:
         return self.sqs.meta.region_name

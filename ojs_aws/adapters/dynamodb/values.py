@@ -52,6 +52,11 @@ def packed(text: str) -> Value:
     return {"S": text}
 
 
+def stored_bytes(value: Value) -> int:
+    """How long what :func:`packed` made is."""
+    return len(value["B"]) if "B" in value else len(str(value["S"]).encode())
+
+
 def unpacked(value: Value) -> str:
     """The text that :func:`packed` took."""
     if "S" in value:
@@ -101,6 +106,8 @@ def _value_bytes(value: Value) -> int:
     if kind == "N":
         digits = str(content).lstrip("-").strip("0").replace(".", "")
         return (len(digits) + 1) // 2 + 1 + str(content).startswith("-")
+    if kind == "M":
+        return 3 + sum(len(name.encode()) + _value_bytes(v) + 1 for name, v in content.items())
     return 1
 
 

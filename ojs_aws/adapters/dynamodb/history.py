@@ -1,0 +1,73 @@
+"""A job's failed attempts, as one bounded attribute of its item."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Final
+
+from ojs_aws.adapters.dynamodb.values import Item, Value, packed, stored_bytes, unpacked
+from ojs_aws.domain.job import Failure
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+
+MAX_HISTORY_BYTES: Final = 32_768
+"""Each history of failures, compressed: every transition pays for it."""
+
+SHORT_MESSAGE: Final = 500
+"""Characters that are left of the message of a failure that was shortened."""
+
+
+def history_value(failures: tuple[Failure, ...]) -> Value:
+    """Failures, bounded: where they are too large, the oldest lose their details first."""
+    value = packed(_text(failures))
+    for count in range(1, len(failures) + 1):
+        if stored_bytes(value) <= MAX_HISTORY_BYTES:
+            break
+        short = tuple(_shortened(failure) for failure in failures[:count])
+        value = packed(_text(short + failures[count:]))
+    return value
+
+
+def _shortened(failure: Failure) -> Failure:
+    return replace(failure, message=failure.message[:SHORT_MESSAGE], backtrace=(), extra={})
+
+
+def _text(failures: tuple[Failure, ...]) -> str:
+    return json.dumps(
+        [
+            {
+                "t": failure.type,
+                "m": failure.message,
+                "a": failure.attempt,
+                "o": failure.occurred_at,
+                "c": failure.code,
+                "r": failure.retryable,
+                "b": failure.backtrace,
+                "e": failure.error_class,
+                "x": dict(failure.extra),
+            }
+            for failure in failures
+        ],
+        separators=(",", ":"),
+    )
+
+
+def read_history(item: Item, name: str) -> tuple[Failure, ...]:
+    """The failures of an item, none where it has none."""
+    if name not in item:
+        return ()
+    return tuple(
+        Failure(
+            type=entry["t"],
+            message=entry["m"],
+            attempt=entry["a"],
+            occurred_at=Instant(entry["o"]),
+            code=entry["c"],
+            retryable=entry["r"],
+            backtrace=tuple(entry["b"]),
+            error_class=entry["e"],
+            extra={key: RawJson(raw) for key, raw in entry["x"].items()},
+        )
+        for entry in json.loads(unpacked(item[name]))
+    )
