@@ -11,14 +11,16 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final, cast
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import (
+    MAX_NATIVE_DEPTH,
     Member,
     RawJson,
     assemble,
     check_native,
     decode,
     encode,
+    json_type,
     parse_object,
 )
 from ojs_aws.domain.timestamps import format_instant, instant_of
@@ -99,12 +101,13 @@ class Job:
         :param pending: hold the job back until it is activated.
         :param extra: further attributes, carried as they are.
         :raises InvalidPayloadError: a value that JSON cannot say exactly.
+        :raises InvalidRequestError: a priority that is no integer and no name.
         """
         given: dict[str, object] = {
             "specversion": extra.pop("specversion", SPEC_VERSION),
             "id": id,
             "type": type,
-            "queue": queue or DEFAULT_QUEUE,
+            "queue": DEFAULT_QUEUE if queue is None else queue,
             "args": list(args),
             "meta": None if meta is None else dict(meta),
             "priority": _priority(priority),
@@ -163,7 +166,7 @@ class Job:
             raw = self._raw[name]
             if raw is None:  # pragma: no cover - a name is in one of the two
                 raise KeyError(name)
-            self._values[name] = decode(raw)
+            self._values[name] = decode(raw, max_depth=MAX_NATIVE_DEPTH)
         return self._values[name]
 
     def __setitem__(self, name: str, value: JsonValue) -> None:
@@ -183,6 +186,20 @@ class Job:
     def get(self, name: str, default: JsonValue = None) -> JsonValue:
         """The value of any attribute, or the default."""
         return self[name] if name in self._raw else default
+
+    def json_type(self, name: str) -> str:
+        """The JSON type of an attribute ("array", "object" ...), without decoding a long text.
+
+        :raises KeyError: the envelope does not have it.
+        """
+        raw = self._raw[name]
+        if raw is None or name in self._values:
+            return json_type(self._values[name])
+        return _TYPES.get(raw.lstrip()[0], "number")
+
+    def __copy__(self) -> Job:
+        """An envelope of its own, as :meth:`copy` makes it."""
+        return self.copy()
 
     def copy(self, **changes: JsonValue) -> Job:
         """A new envelope with some attributes changed; None removes one."""
@@ -209,7 +226,9 @@ class Job:
             return raw
         check_native(value, name)
         text = encode(value)
-        return raw if raw is not None and encode(decode(raw)) == text else text
+        if raw is not None and encode(decode(raw, max_depth=MAX_NATIVE_DEPTH)) == text:
+            return raw
+        return text
 
     def to_json(self) -> RawJson:
         """The envelope as one JSON object."""
@@ -350,6 +369,11 @@ class Job:
         return self._mapping("unique")
 
     @property
+    def schema(self) -> str | None:
+        """URI of the schema that the arguments follow."""
+        return self._string("schema") or None
+
+    @property
     def tags(self) -> list[str]:
         """Tags."""
         value = self.get("tags")
@@ -382,10 +406,26 @@ class Job:
         return self._mapping("error")
 
 
+_TYPES: Final = {
+    '"': "string",
+    "[": "array",
+    "{": "object",
+    "t": "boolean",
+    "f": "boolean",
+    "n": "null",
+}
+"""What the first character of a JSON text tells; other ones begin a number."""
+
+
 def _priority(value: int | str | None) -> int | None:
-    if isinstance(value, str):
+    if isinstance(value, str) and value.upper() in Priority.__members__:
         return int(Priority[value.upper()])
-    return None if value is None else int(value)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return None if value is None else int(value)
+    raise InvalidRequestError(
+        f"The 'priority' attribute must be an integer, or high, normal or low; not {value!r}.",
+        details={"field": "priority", "received": json_type(value)},
+    )
 
 
 def _milliseconds(seconds: float | None) -> int | None:

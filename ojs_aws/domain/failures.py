@@ -26,7 +26,8 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
     """Read a client's error object; the forms of the core and of the binding are both accepted.
 
     The type is ``type``, else ``details.error_class``, else ``code``. Texts that are too long are
-    cut; the backtrace keeps at most 50 frames and 10,000 characters.
+    cut; the backtrace keeps at most 50 frames and 10,000 characters. Further attributes (details
+    among them) are kept as sent, or none of them when they exceed 32 KiB together.
 
     :raises InvalidRequestError: ``message`` is missing, or an attribute has the wrong type.
     """
@@ -39,7 +40,7 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
     if retryable is not None and not isinstance(retryable, bool):
         raise _malformed("retryable", "a boolean", retryable)
     extra = {name: member.raw for name, member in error.items() if name not in _OWN}
-    if len(assemble(extra)) > MAX_EXTRA_BYTES:
+    if len(assemble(extra).encode()) > MAX_EXTRA_BYTES:
         extra = {}
     return Failure(
         type=_name(error, "type") or error_class or code or DEFAULT_TYPE,

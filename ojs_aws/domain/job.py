@@ -104,7 +104,7 @@ class JobRecord:
 
     :ivar version: number of writes so far; each write is conditional on the one it read.
     :ivar order: microsecond stamp that gives the place within a priority; unique per process.
-    :ivar document: the client's members except the promoted ones (id, type, queue, retry).
+    :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
     :ivar retry_document: the client's own retry object, or None for the default policy.
     :ivar timeout_ms: execution timeout in milliseconds.
     :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NewType
 
@@ -20,9 +20,13 @@ RawJson = NewType("RawJson", str)
 
 MAX_INTEGER_DIGITS: Final = 4300
 DEFAULT_MAX_DEPTH: Final = 100
+MAX_NATIVE_DEPTH: Final = 500
+"""Nesting that no setting of the server accepts more of, nor the interpreter's stack."""
 
+_INTEGER_LIMIT: Final = 10**MAX_INTEGER_DIGITS
 _WHITESPACE: Final = " \t\n\r"
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""A string, or one that never ends: a quote always matches, so that no character is read twice."""
 _BRACKET: Final = re.compile(r"[\[{\]}]")
 
 
@@ -35,9 +39,10 @@ class Member:
 
 
 def _integer(text: str) -> int:
-    if len(text) > MAX_INTEGER_DIGITS:
+    digits = len(text.lstrip("-"))
+    if digits > MAX_INTEGER_DIGITS:
         raise InvalidPayloadError(
-            f"The body holds an integer of {len(text)} digits; at most {MAX_INTEGER_DIGITS} are "
+            f"The body holds an integer of {digits} digits; at most {MAX_INTEGER_DIGITS} are "
             "accepted.",
             hint="Send very long numbers as strings.",
         )
@@ -99,15 +104,27 @@ def _check_depth(text: str, max_depth: int) -> None:
             )
 
 
-def _text(body: bytes | str) -> str:
-    if isinstance(body, str):
-        return body
+def _text(body: bytes | str, max_bytes: int | None) -> str:
+    """The body as text that UTF-8 can carry on, checked against the limit in bytes."""
     try:
-        return body.decode("utf-8")
+        raw = body if isinstance(body, bytes) else body.encode("utf-8")
+        text = raw.decode("utf-8") if isinstance(body, bytes) else body
     except UnicodeDecodeError as problem:
         raise InvalidPayloadError(
             f"The body is not UTF-8 (byte {problem.start}).", hint="Encode JSON as UTF-8."
         ) from problem
+    except UnicodeEncodeError as problem:
+        raise InvalidPayloadError(
+            f"The body holds half of a surrogate pair (character {problem.start}).",
+            hint="Write it as an escape, or leave it out.",
+        ) from problem
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise PayloadTooLargeError(
+            f"The body has {len(raw)} bytes; at most {max_bytes} are accepted.",
+            details={"size_bytes": len(raw), "max_bytes": max_bytes},
+            hint="Store the data elsewhere and send a reference to it.",
+        )
+    return text
 
 
 def _malformed(text: str, problem: json.JSONDecodeError) -> InvalidPayloadError:
@@ -144,14 +161,7 @@ def parse_object(
     :raises PayloadTooLargeError: the body exceeds ``max_bytes``.
     :raises InvalidPayloadError: it is not one JSON object, or holds what :func:`decode` refuses.
     """
-    size = len(body) if isinstance(body, bytes) else len(body.encode("utf-8", "surrogatepass"))
-    if max_bytes is not None and size > max_bytes:
-        raise PayloadTooLargeError(
-            f"The body has {size} bytes; at most {max_bytes} are accepted.",
-            details={"size_bytes": size, "max_bytes": max_bytes},
-            hint="Store the data elsewhere and send a reference to it.",
-        )
-    text = _text(body)
+    text = _text(body, max_bytes)
     _check_depth(text, max_depth)
     try:
         return _members(text)
@@ -220,7 +230,7 @@ def json_type(value: object) -> str:
 def encode(value: JsonValue) -> RawJson:
     """Compact JSON text of a value; Unicode stays readable, lone surrogates are escaped.
 
-    :raises ValueError: NaN or Infinity.
+    :raises ValueError: NaN, Infinity, or an integer of more than 4300 digits.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
@@ -240,29 +250,50 @@ def assemble_array(items: Iterable[RawJson]) -> RawJson:
     return RawJson("[" + ",".join(items) + "]")
 
 
-def check_native(value: object, path: str) -> None:
+def check_native(value: object, path: str, *, max_depth: int = MAX_NATIVE_DEPTH) -> None:
     """Refuse what JSON cannot say exactly: other types, keys that are no strings, NaN.
 
+    Integers of more than 4300 digits, and values nested too deeply or within themselves, are
+    refused too: no server takes them.
+
     :param path: where the value stands, for the message (``args[0].when``).
-    :raises InvalidRequestError: naming the place and the type.
+    :raises InvalidPayloadError: naming the place and the type.
     """
-    if value is None or isinstance(value, (str, bool, int)):
+    if isinstance(value, (list, tuple, dict)):
+        if max_depth <= 0:
+            raise InvalidPayloadError(f"{path[:80]} ... is nested too deeply, or contains itself.")
+        for step, item in _items(value, path):
+            check_native(item, path + step, max_depth=max_depth - 1)
+    else:
+        _check_scalar(value, path)
+
+
+def _items(value: Iterable[object], path: str) -> Iterator[tuple[str, object]]:
+    """The items of an array or object, with the step that leads to each."""
+    if not isinstance(value, dict):
+        yield from ((f"[{position}]", item) for position, item in enumerate(value))
+        return
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise InvalidPayloadError(
+                f"{path} has the key {key!r}: keys of JSON objects are strings.",
+            )
+        yield f".{key}", item
+
+
+def _check_scalar(value: object, path: str) -> None:
+    if value is None or isinstance(value, (str, bool)):
+        return
+    if isinstance(value, int):
+        if not -_INTEGER_LIMIT < value < _INTEGER_LIMIT:
+            raise InvalidPayloadError(
+                f"{path} is an integer of more than {MAX_INTEGER_DIGITS} digits.",
+                hint="Send very long numbers as strings.",
+            )
         return
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidPayloadError(f"{path} is {value}, which is not JSON.")
-        return
-    if isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            check_native(item, f"{path}[{position}]")
-        return
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidPayloadError(
-                    f"{path} has the key {key!r}: keys of JSON objects are strings.",
-                )
-            check_native(item, f"{path}.{key}")
         return
     raise InvalidPayloadError(
         f"{path} is a {type(value).__name__}, which JSON does not have.",

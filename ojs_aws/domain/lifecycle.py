@@ -62,7 +62,10 @@ def initial_state(scheduled_at: Instant | None, *, is_pending: bool, now: Instan
 
 
 def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
-    """FETCH: available -> active; counts the attempt and starts the reservation."""
+    """FETCH: available -> active; counts the attempt and starts the reservation.
+
+    As every operation here it takes a settled job: one that has expired is discarded by then.
+    """
     require(job, "fetch", S.AVAILABLE)
     return _moved(
         job,
@@ -130,7 +133,11 @@ def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
 
 
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3)."""
+    """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3).
+
+    An expiry that is over no longer counts, or the retry would be in vain; a later one does.
+    """
+    is_over = job.expires_at is not None and job.expires_at <= now
     require(job, "retry", S.DISCARDED)
     return _moved(
         job,
@@ -142,7 +149,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
         completed_at=None,
         discarded_at=None,
         retry_delay_ms=None,
-        expires_at=None,
+        expires_at=None if is_over else job.expires_at,
         failures=(),
         past_failures=(*job.past_failures, *job.failures)[-HISTORY_LIMIT:],
         is_dead_letter=False,
@@ -167,7 +174,8 @@ def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
     """The next transition that time alone has decided, or None when nothing is due.
 
     The transition takes effect at its due instant, not at ``now``: whoever settles a job, and
-    whenever, comes to the same record.
+    whenever, comes to the same record. An expiry that was over before the job came into its state
+    takes effect when it came there, so that no job's history runs backwards.
     """
     due = next_due(job)
     if due is None or due > now:
@@ -175,7 +183,8 @@ def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
     if job.state is S.ACTIVE:
         return _overdue(job, due)
     if due == job.expires_at:
-        return _moved(job, S.DISCARDED, discarded_at=due, next_attempt_at=None)
+        at = max(due, _entered(job))
+        return _moved(job, S.DISCARDED, discarded_at=at, next_attempt_at=None)
     return _moved(job, S.AVAILABLE, enqueued_at=due, order=due * _UNDELAYED, next_attempt_at=None)
 
 
@@ -255,6 +264,12 @@ def require(job: JobRecord, verb: str, wanted: JobState) -> None:
             f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'.",
             details={"job_id": job.id, "current_state": job.state, "expected_state": wanted},
         )
+
+
+def _entered(job: JobRecord) -> Instant:
+    """When a job that waits came into its state: created, made available, or failed."""
+    failed = job.failures[-1].occurred_at if job.failures else job.created_at
+    return max(job.created_at, job.enqueued_at or job.created_at, failed)
 
 
 def _earliest(*instants: Instant | None) -> Instant | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import json_type
-from ojs_aws.domain.timestamps import MAX_DURATION_MS, parse_duration
+from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
 
-MAX_ATTEMPTS: Final = 1000
+MAX_ATTEMPTS: Final = 1_000_000
 MAX_PATTERNS: Final = 100
 
 
@@ -38,8 +38,10 @@ class RetryPolicy:
     """A complete retry policy; the defaults are the specification's (section 8).
 
     :ivar max_attempts: executions in all, the first included; 0 and 1 both mean no retry.
-    :ivar initial_interval_ms: delay before the first retry, in milliseconds.
-    :ivar max_interval_ms: cap of every delay, before and after jitter, in milliseconds.
+    :ivar initial_interval_ms: delay before the first retry, in milliseconds; at least 1.
+    :ivar max_interval_ms: cap of every delay, before and after jitter, in milliseconds; at least
+        the initial interval.
+    :ivar non_retryable_errors: names, or prefixes that end in ``.*``.
     """
 
     max_attempts: int = 3
@@ -111,7 +113,24 @@ def parse_retry_policy(value: JsonValue) -> RetryPolicy:
     for name, (attribute, reader) in _READERS.items():
         if name in given:
             read[attribute] = reader(given[name], f"retry.{name}")
-    return RetryPolicy(**read)  # type: ignore[arg-type]
+    policy = RetryPolicy(**read)  # type: ignore[arg-type]
+    return _with_checked_intervals(policy, has_own_cap="max_interval" in given)
+
+
+def _with_checked_intervals(policy: RetryPolicy, *, has_own_cap: bool) -> RetryPolicy:
+    """The two rules of section 11.1 on intervals; a default cap gives way to a long interval."""
+    first, cap = policy.initial_interval_ms, policy.max_interval_ms
+    if first <= 0:
+        raise _impossible("retry.initial_interval", "greater than zero", format_duration(first))
+    if cap < first and not has_own_cap:
+        return replace(policy, max_interval_ms=first)
+    if cap < first:
+        raise _impossible(
+            "retry.max_interval",
+            f"at least the initial interval ({format_duration(first)})",
+            format_duration(cap),
+        )
+    return policy
 
 
 def _attempts(value: JsonValue, field: str) -> int:

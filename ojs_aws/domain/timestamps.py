@@ -16,7 +16,8 @@ Instant = NewType("Instant", int)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?(?P<zone>[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+    r"\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d{1,9})?(?P<zone>[Zz]|[+-]\d{2}:\d{2})?",
+    re.ASCII,
 )
 _SHORT: Final = re.compile(r"(?P<count>\d{1,12}(?:\.\d{1,6})?)(?P<unit>ms|s|m|h|d)", re.ASCII)
 _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -39,8 +40,8 @@ def instant_of(moment: datetime) -> Instant:
 
 def format_instant(instant: Instant) -> str:
     """RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``."""
-    moment = _EPOCH + timedelta(milliseconds=instant)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % 1000:03d}Z"
+    moment = _EPOCH.replace(tzinfo=None) + timedelta(milliseconds=instant)
+    return moment.isoformat(timespec="milliseconds") + "Z"
 
 
 def parse_timestamp(text: object, field: str) -> Instant:
@@ -90,10 +91,10 @@ def _calendar(text: str, field: str) -> int:
 
     try:
         parsed = isodate.parse_duration(text)
-    except (ValueError, OverflowError, ArithmeticError):
+        if isinstance(parsed, isodate.Duration):
+            parsed = parsed.tdelta + timedelta(days=float(parsed.years * 365 + parsed.months * 30))
+    except (ValueError, ArithmeticError):
         raise _invalid(field, text, "an ISO 8601 duration such as PT30S or P1D") from None
-    if isinstance(parsed, isodate.Duration):
-        parsed = parsed.tdelta + timedelta(days=float(parsed.years * 365 + parsed.months * 30))
     return _bounded(parsed // timedelta(milliseconds=1), text, field)
 
 

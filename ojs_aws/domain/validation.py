@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeGuard
-from urllib.parse import urlsplit
 
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
@@ -25,8 +24,15 @@ from ojs_aws.domain.timestamps import (
 ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*"
 QUEUE_PATTERN: Final = r"[a-z0-9][a-z0-9.-]*"
+_NUMBER: Final = r"(?:0|[1-9]\d*)"
+_LABEL: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
 SEMVER_PATTERN: Final = (
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)(\.(0|[1-9]\d*))?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"
+    rf"{_NUMBER}\.{_NUMBER}"
+    rf"(\.{_NUMBER}(-{_LABEL}(\.{_LABEL})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?)?"
+)
+"""Semantic Versioning 2.0.0, and the ``1.0`` of the specification's other documents."""
+URI_PATTERN: Final = (
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 )
 MAX_TYPE_LENGTH: Final = 255
 MAX_QUEUE_LENGTH: Final = 128
@@ -41,6 +47,7 @@ _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 _TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
 _QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
+_URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
 PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
 """Members that the job record holds itself; the rest is the document."""
@@ -158,9 +165,9 @@ def _check_version(value: JsonValue) -> None:
 
 def _check_members(job: Job) -> None:
     """The attributes that are kept and not decided on."""
-    if not isinstance(job.get("args"), list):
+    if "args" not in job or job.json_type("args") != "array":
         raise invalid("args", "an array", job.get("args"), missing="args" not in job)
-    if not isinstance(job.get("meta", {}), dict):
+    if "meta" in job and job.json_type("meta") != "object":
         raise invalid("meta", "an object", job.get("meta"))
     if not isinstance(job.get("pending", False), (bool, type(None))):
         raise invalid("pending", "a boolean", job.get("pending"))
@@ -178,15 +185,8 @@ def _check_members(job: Job) -> None:
 
 
 def _check_schema(value: JsonValue) -> None:
-    if value is None:
-        return
-    if isinstance(value, str) and value and not any(sign.isspace() for sign in value):
-        try:
-            if urlsplit(value).scheme:
-                return
-        except ValueError:
-            pass
-    raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
+    if value is not None and not (isinstance(value, str) and _URI.fullmatch(value)):
+        raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
 
 
 def _check_priority(value: JsonValue) -> int:
@@ -213,18 +213,20 @@ def _check_timeout(job: Job) -> int | None:
 
 def _check_visibility(job: Job) -> int | None:
     """``visibility_timeout_ms``, or ``visibility_timeout`` in seconds or as a duration."""
-    value = job.get("visibility_timeout_ms")
+    name, expected = "visibility_timeout_ms", "a whole number of milliseconds, up to 12 hours"
+    given = value = job.get(name)
     if value is None:
-        value = job.get("visibility_timeout")
+        name, expected = "visibility_timeout", "whole seconds or a duration, up to 12 hours"
+        given = value = job.get(name)
         if isinstance(value, str):
-            value = parse_duration(value, "visibility_timeout")
+            value = parse_duration(value, name)
         elif _is_integer(value):
             value *= 1000
-    if value is None:
+    if given is None:
         return None
     if _is_integer(value) and MIN_VISIBILITY_MS <= value <= MAX_VISIBILITY_MS:
         return value
-    raise invalid("visibility_timeout_ms", "milliseconds, at most 12 hours", value)
+    raise invalid(name, expected, given)
 
 
 def _moment(job: Job, name: str, now: Instant) -> Instant | None:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_aws.domain.errors import InvalidPayloadError, PayloadTooLargeError
-from ojs_aws.domain.json_text import RawJson, assemble, check_native, decode, encode, parse_object
+from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
+from ojs_aws.domain.json_text import (
+    _STRING,
+    MAX_NATIVE_DEPTH,
+    RawJson,
+    assemble,
+    assemble_array,
+    check_native,
+    decode,
+    encode,
+    json_type,
+    parse_object,
+)
 
 leaves = (
     st.none()
@@ -38,6 +50,32 @@ def test_members_keep_their_own_text_and_order(
     for name, member in members.items():
         assert member.raw in text
         assert json.loads(member.raw) == value[name]
+
+
+spaces = st.text(" \t\r\n", max_size=2)
+texts = st.builds(
+    lambda value, ascii_only, indent: json.dumps(value, ensure_ascii=ascii_only, indent=indent),
+    values,
+    st.booleans(),
+    st.sampled_from([None, 1, "\t"]),
+)
+
+
+@given(st.dictionaries(st.text(), texts), st.data())
+def test_the_text_of_a_member_is_what_stands_between_the_signs(
+    raws: dict[str, str], data: st.DataObject
+) -> None:
+    """ENV-065: without the space around it, and in the order in which it came."""
+
+    def space() -> str:
+        return data.draw(spaces)
+
+    pairs = [
+        f"{space()}{json.dumps(name)}{space()}:{space()}{raw}{space()}"
+        for name, raw in raws.items()
+    ]
+    body = space() + "{" + (",".join(pairs) or space()) + "}" + space()
+    assert [(name, member.raw) for name, member in parse_object(body).items()] == [*raws.items()]
 
 
 @given(st.dictionaries(st.text(), values))
@@ -68,6 +106,7 @@ def test_what_is_encoded_is_decoded_to_the_same(value: object) -> None:
         "0.1000000000000000055511151231257827",
         "123456789012345678901234567890",
         "9" * 4300,
+        "-" + "9" * 4300,
         '"\\ud83d\\ude00\\u0000\\/"',
         '"\\ud800"',
         '"\U0001f600"',
@@ -107,7 +146,17 @@ def test_a_value_keeps_every_character(raw: str) -> None:
         '{"a":"\t"}',
         '{"a":"\\x"}',
         '{"a":tru}',
-        '{"a":' + "9" * 4302 + "}",
+        '{"a":' + "9" * 4301 + "}",
+        '{"a":-' + "9" * 4301 + "}",
+        '{"a":-1e999}',
+        '{"a":"\ud800"}',
+        '{"\udfff":1}',
+        '{"a":1 "b":2}',
+        '{"a":1]',
+        '{"a":1}{}',
+        '{"a":1}]',
+        "{]",
+        "nul",
         '{"a":' + "[" * 100 + "]" * 100 + "}",
         '{"a":' * 5000,
         b'{"a":"\xff"}',
@@ -146,7 +195,20 @@ def test_a_body_one_byte_over_is_refused_with_both_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), b"x", {1: 2}, [object()], {"a": {2}}, 1j]
+    "value",
+    [
+        float("nan"),
+        float("-inf"),
+        b"x",
+        {1: 2},
+        {None: 2},
+        [object()],
+        {"a": {2}},
+        1j,
+        (1, {"a": b""}),
+        10**4300,
+        -(10**4300),
+    ],
 )
 def test_what_json_cannot_say_is_refused_with_its_place(value: object) -> None:
     """ENV-019, ENV-024, ENV-025: before anything is sent."""
@@ -157,3 +219,102 @@ def test_what_json_cannot_say_is_refused_with_its_place(value: object) -> None:
 def test_text_that_is_known_to_be_json_is_put_together_as_it_is() -> None:
     """Nothing is encoded again."""
     assert assemble({"a": RawJson("1.00"), "ü": RawJson("[ ]")}) == '{"a":1.00,"ü":[ ]}'
+
+
+@pytest.mark.parametrize("value", [10**4300 - 1, 1 - 10**4300, True, 0.1, (1, "a"), {"": [None]}])
+def test_what_json_can_say_is_not_refused(value: JsonValue) -> None:
+    """To the last digit that the server takes."""
+    check_native(value, "args")
+    decode(encode(value))
+
+
+def test_the_place_of_what_is_refused_is_its_path() -> None:
+    """As a person would write it."""
+    with pytest.raises(InvalidPayloadError, match=r"args\[0\]\.when\[1\] is a datetime"):
+        check_native([{"when": (1, datetime(2026, 1, 1, tzinfo=UTC))}], "args")
+
+
+def nested(levels: int) -> JsonValue:
+    """So many arrays within each other."""
+    value: JsonValue = None
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_a_value_may_be_as_deep_as_a_server_may_accept_and_not_deeper() -> None:
+    """Also one that contains itself: refused, and no RecursionError."""
+    check_native(nested(MAX_NATIVE_DEPTH), "args")
+    endless: list[JsonValue] = []
+    endless.append(endless)
+    for value in (nested(MAX_NATIVE_DEPTH + 1), endless):
+        with pytest.raises(InvalidPayloadError, match="nested too deeply"):
+            check_native(value, "args")
+
+
+def depth_of(value: object) -> int:
+    """Levels of arrays and objects."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
+
+
+@given(values, st.text('[]{}",\\ ', max_size=20))
+def test_depth_counts_brackets_and_not_what_stands_in_strings(value: object, noise: str) -> None:
+    """SEC-006: the limit is exact, the object itself being one level."""
+    body = json.dumps({noise: noise, "x": value})
+    depth = 1 + depth_of(value)
+    parse_object(body, max_depth=depth)
+    with pytest.raises(InvalidPayloadError, match="nested deeper"):
+        parse_object(body, max_depth=depth - 1)
+
+
+@given(st.text('"\\[a\n'))
+def test_the_depth_is_found_in_one_pass(text: str) -> None:
+    """Every quote begins a match, closed or not, so that no text is searched from a second quote.
+
+    Otherwise a megabyte of escaped quotes in a string without an end takes an hour.
+    """
+    assert '"' not in _STRING.sub("", text)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (None, "null"),
+        (True, "boolean"),
+        (0, "number"),
+        (0.5, "number"),
+        ("", "string"),
+        ([], "array"),
+        ((), "array"),
+        ({}, "object"),
+        (b"", "bytes"),
+    ],
+)
+def test_types_have_the_names_of_json(value: object, name: str) -> None:
+    """In messages; what JSON does not have keeps the name it has in Python."""
+    assert json_type(value) == name
+
+
+@pytest.mark.parametrize(
+    ("body", "name"), [("[]", "array"), (" null ", "null"), ("1.5", "number"), ('"{}"', "string")]
+)
+def test_a_body_that_is_no_object_is_told_what_it_is(body: str, name: str) -> None:
+    """Expected and received."""
+    with pytest.raises(InvalidPayloadError) as refused:
+        parse_object(body)
+    assert refused.value.details == {"expected": "object", "received": name}
+
+
+def test_a_repeated_key_is_named() -> None:
+    """However it is escaped."""
+    with pytest.raises(InvalidPayloadError) as refused:
+        parse_object('{"b":1,"a":2,"\\u0061":3}')
+    assert refused.value.details == {"key": "a"}
+
+
+def test_arrays_are_put_together_as_they_are() -> None:
+    """Nothing is encoded again."""
+    assert assemble_array([]) == "[]"
+    assert assemble_array([RawJson("1.00"), RawJson("[ ]")]) == "[1.00,[ ]]"

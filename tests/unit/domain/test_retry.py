@@ -99,11 +99,19 @@ def test_a_partial_policy_keeps_the_other_defaults() -> None:
     )
 
 
+def test_a_default_cap_gives_way_to_a_long_first_interval() -> None:
+    """A client that only asks for ten minutes gets ten minutes."""
+    policy = parse_retry_policy({"initial_interval": "PT10M", "jitter": False})
+    assert policy.delay_ms(1, "") == policy.delay_ms(2, "") == 600_000
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("max_attempts", -1),
-        ("max_attempts", 10_001),
+        ("max_attempts", 1_000_001),
+        ("initial_interval_ms", 0),
+        ("max_interval", "PT0.5S"),
         ("backoff_coefficient", 0.5),
         ("backoff_coefficient", 0),
         ("initial_interval_ms", -1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from ojs_aws.domain.timestamps import (
     Instant,
     format_duration,
     format_instant,
+    instant_of,
     parse_duration,
     parse_timestamp,
     resolve_timestamp,
@@ -63,6 +65,16 @@ def test_timestamps_are_read(text: str, instant: int) -> None:
         ("500ms", 500),
         ("1.5h", 5_400_000),
         ("PT0S", 0),
+        ("PT24H", 86_400_000),
+        ("PT5M", 300_000),
+        ("PT0.0005S", 0),
+        ("PT1.9999S", 2000),
+        ("P1Y", 365 * 86_400_000),
+        ("P1Y1M1DT1H1M1.5S", 396 * 86_400_000 + 3_661_500),
+        ("PT1.5H", 5_400_000),
+        ("2m", 120_000),
+        ("3d", 259_200_000),
+        ("PT876000H", MAX_DURATION_MS),
     ],
 )
 def test_durations_are_read(text: str, milliseconds: int) -> None:
@@ -87,6 +99,15 @@ def test_durations_are_read(text: str, milliseconds: int) -> None:
         5,
         None,
         "P" + "9" * 70,
+        "P99999999999Y",
+        "P9999999999999W",
+        "P1D ",
+        "P1DT",
+        "p1d",
+        "1S",
+        "+1s",
+        "1e3s",
+        "1,5s",
         "\u0663s",
         "PT1S\n",
     ],
@@ -108,3 +129,84 @@ def test_no_text_can_raise_anything_else(text: str) -> None:
 def test_a_plus_counts_from_now() -> None:
     """The documented extension."""
     assert resolve_timestamp("+PT1M", "x", Instant(5)) == 60_005
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-03-15",
+        "2026-03-15T09:00:00",
+        "2026-03-15T09:00Z",
+        "2026-03-15 09:00:00Z",
+        "2026-03-15T09:00:00.Z",
+        "2026-03-15T09:00:00,5Z",
+        "2026-03-15T09:00:00+0200",
+        "2026-03-15T09:00:00+02",
+        "2026-03-15T09:00:00+24:00",
+        "2026-03-15T24:00:00Z",
+        "2026-03-15T09:60:00Z",
+        "2026-02-29T09:00:00Z",
+        "2026-13-01T09:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "2026-W11-7T09:00:00Z",
+        "20260315T090000Z",
+        "2026-03-15T09:00:00Z\n",
+        " 2026-03-15T09:00:00Z",
+        "\u06622026-03-15T09:00:00Z",
+        "1773565200",
+        1_773_565_200,
+        None,
+        True,
+    ],
+)
+def test_what_names_no_instant_is_refused(text: object) -> None:
+    """ENV-040, ENV-043, ENV-069: wrong forms, no timezone, days and times that do not exist."""
+    with pytest.raises(InvalidRequestError, match="scheduled_at") as refused:
+        parse_timestamp(text, "scheduled_at")
+    assert refused.value.details["field"] == "scheduled_at"
+
+
+def test_a_naive_timestamp_is_told_what_it_lacks() -> None:
+    """It is the mistake that people make."""
+    with pytest.raises(InvalidRequestError, match="timezone"):
+        parse_timestamp("2026-03-15T09:00:00", "x")
+
+
+def test_years_have_four_digits() -> None:
+    """RFC 3339, whatever the C library does."""
+    assert format_instant(parse_timestamp("0001-01-01T00:00:00Z", "x")).startswith("0001-01-01T")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "PT0S"),
+        (1, "PT0.001S"),
+        (1500, "PT1.5S"),
+        (1000, "PT1S"),
+        (60_000, "PT1M"),
+        (90_000, "PT90S"),
+        (3_600_000, "PT1H"),
+        (5_400_000, "PT90M"),
+        (86_400_000, "PT24H"),
+    ],
+)
+def test_durations_are_written_in_their_largest_unit(milliseconds: int, text: str) -> None:
+    """As the specification writes them."""
+    assert format_duration(milliseconds) == text
+
+
+def test_an_instant_is_that_of_an_aware_datetime() -> None:
+    """To the millisecond, whatever the timezone; a naive one names none."""
+    moment = datetime(1970, 1, 1, 1, 0, 0, 1999, tzinfo=timezone(timedelta(hours=1)))
+    assert instant_of(moment) == 1
+    with pytest.raises(ValueError, match="timezone"):
+        instant_of(moment.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("text", ["+", "+1", "++PT1S", "+-PT1S", "PT1S", "-PT1S"])
+def test_a_relative_timestamp_is_a_plus_and_a_duration(text: str) -> None:
+    """Nothing else."""
+    with pytest.raises(InvalidRequestError, match="x"):
+        resolve_timestamp(text, "x", Instant(5))
