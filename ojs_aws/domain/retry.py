@@ -108,13 +108,24 @@ def parse_retry_policy(value: JsonValue) -> RetryPolicy:
         return RetryPolicy()
     if not isinstance(value, dict):
         raise _malformed("retry", "an object", value)
-    given = {_ALIASES.get(name, name): item for name, item in value.items() if item is not None}
+    given = _canonical(value)
     read: dict[str, object] = {}
     for name, (attribute, reader) in _READERS.items():
         if name in given:
-            read[attribute] = reader(given[name], f"retry.{name}")
+            written, item = given[name]
+            read[attribute] = reader(item, f"retry.{written}")
     policy = RetryPolicy(**read)  # type: ignore[arg-type]
     return _with_checked_intervals(policy, has_own_cap="max_interval" in given)
+
+
+def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
+    """Attributes by their own names, with the names they came by; the own name outweighs others."""
+    given: dict[str, tuple[str, JsonValue]] = {}
+    for name, item in policy.items():
+        canonical = _ALIASES.get(name, name)
+        if item is not None and (name == canonical or canonical not in given):
+            given[canonical] = (name, item)
+    return given
 
 
 def _with_checked_intervals(policy: RetryPolicy, *, has_own_cap: bool) -> RetryPolicy:

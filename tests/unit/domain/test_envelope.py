@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ojs_aws.domain.envelope import Job, Priority
-from ojs_aws.domain.errors import InvalidPayloadError
-from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import RawJson, decode, encode
 
 TEXT = (
     '{"type":"email.send","args":[1.00, {"b":1,"a":2}],"meta":{"k":1e-7},"x":12345678901234567890,'
@@ -23,7 +28,7 @@ def test_what_nobody_touches_keeps_its_text() -> None:
     assert job.meta["k"] == 1e-7
     assert (job.priority, job.timeout_ms, job.timeout, job.attempt) == (5, 1500, 1.5, 2)
     assert (job.state, job.max_attempts, job["x"]) == ("active", 3, 12345678901234567890)
-    assert job.to_json() == TEXT.replace(", ", ", ")
+    assert job.to_json() == TEXT
 
 
 def test_a_change_in_place_is_seen_and_leaves_the_rest_alone() -> None:
@@ -130,3 +135,135 @@ def test_a_naive_datetime_names_no_instant() -> None:
 def test_its_repr_does_not_show_arguments() -> None:
     """They may be secret."""
     assert repr(Job("a.b", ["secret"], id="7")) == "<Job a.b 7 on default>"
+
+
+texts = st.sampled_from(["1", "1.0", "true", "-0", "0", '"a"', "null", "1e2", "[ ]", "[1, 2]"])
+bodies = st.dictionaries(
+    st.sampled_from(["args", "meta", "x", "y"]),
+    texts | st.lists(texts).map(lambda raws: "[ " + ", ".join(raws) + "]"),
+)
+
+
+@given(bodies)
+def test_looking_at_anything_changes_nothing(raws: dict[str, str]) -> None:
+    """ENV-065: for any text, whoever looks at it."""
+    job = Job.from_members({name: RawJson(raw) for name, raw in raws.items()})
+    for name in list(job):
+        assert job[name] == decode(raws[name])
+    assert job.members() == raws
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), ([], {}), (None, False)]
+)
+def test_a_change_in_place_to_what_python_calls_equal_is_a_change(
+    before: JsonValue, after: JsonValue
+) -> None:
+    """JSON tells 1, 1.0 and true apart."""
+    job = Job.from_json(encode({"args": [before]}))
+    job.args[0] = after
+    assert job.members()["args"] == encode([after])
+
+
+def test_a_change_that_is_taken_back_is_none() -> None:
+    """The client's own text again."""
+    job = Job.from_json(TEXT)
+    job.args.append(None)
+    job.args.pop()
+    assert job.to_json() == TEXT
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, Job.copy])
+def test_a_copy_of_any_kind_shares_nothing(duplicate: Callable[[Job], Job]) -> None:
+    """Neither attributes nor what is in them."""
+    job = Job("a.b", [[1]], meta={"k": 1})
+    other = duplicate(job)
+    other.type = "c.d"
+    other.meta["k"] = 2
+    other.args.append(3)
+    assert (job.type, job.meta, job.args) == ("a.b", {"k": 1}, [[1]])
+
+
+def test_an_envelope_can_be_pickled() -> None:
+    """To another process and back."""
+    job = Job.from_json(TEXT)
+    job.meta["k"] = 2
+    assert pickle.loads(pickle.dumps(job)).to_json() == job.to_json()  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [("HIGH", 10), ("normal", 0), (Priority.LOW, -10), (7, 7)]
+)
+def test_priorities_have_names(value: int | str, number: int) -> None:
+    """ENV-033 to 035."""
+    assert Job("a.b", priority=value).members()["priority"] == str(number)
+
+
+@pytest.mark.parametrize("value", ["urgent", 1.5, True])
+def test_a_priority_that_is_none_is_refused_and_not_rounded(value: object) -> None:
+    """ENV-029: by name, so that the caller learns which names there are."""
+    with pytest.raises(InvalidRequestError, match="high, normal or low"):
+        Job("a.b", priority=value)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="high, normal or low"):
+        Job("a.b").priority = value  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("[1]", "array"),
+        ("{}", "object"),
+        ('"x"', "string"),
+        ("true", "boolean"),
+        ("false", "boolean"),
+        ("null", "null"),
+        ("-1", "number"),
+        ("0.5", "number"),
+        (" [ ] ", "array"),
+    ],
+)
+def test_the_type_of_an_attribute_is_told_without_decoding_it(raw: str, name: str) -> None:
+    """And afterwards by its value, which may have changed."""
+    job = Job.from_members({"x": RawJson(raw)})
+    assert job.json_type("x") == name
+    job["x"] = 1
+    assert job.json_type("x") == "number"
+    with pytest.raises(KeyError):
+        job.json_type("y")
+
+
+def test_attributes_of_the_wrong_type_read_as_absent() -> None:
+    """They are refused by name when the envelope is validated, and break no middleware before."""
+    job = Job.from_json(
+        '{"type":1,"queue":[],"args":{},"meta":7,"priority":"x","retry":[],"unique":1,"tags":[1,"a"],'
+        '"schema":5,"timeout":"x","max_attempts":"3","error":"x","expires_at":5}'
+    )
+    assert (job.type, job.queue, job.args, job.meta, job.priority) == ("", "default", [], {}, 0)
+    assert (job.retry, job.unique, job.tags, job.schema) == (None, None, ["a"], None)
+    assert (job.timeout, job.max_attempts, job.error, job.expires_at) == (None, None, None, None)
+
+
+def test_an_empty_queue_is_not_the_default_one() -> None:
+    """ENV-014: it is a mistake, and the server says so."""
+    assert Job("a.b", queue="").queue == ""
+
+
+def test_timestamps_are_assigned_in_any_form() -> None:
+    """As in the constructor."""
+    job = Job("a.b")
+    job.scheduled_at = datetime(2026, 3, 15, 9, tzinfo=UTC)
+    job.expires_at = "+PT1H"
+    assert (job.scheduled_at, job.expires_at) == ("2026-03-15T09:00:00.000Z", "+PT1H")
+
+
+def test_every_attribute_can_be_iterated_got_and_deleted() -> None:
+    """Unknown ones too; an absent one is a KeyError, or a default."""
+    job = Job.from_json('{"b":1,"a":null}')
+    assert [*job] == ["b", "a"]
+    assert (job.get("a", 5), job.get("c", 5), "a" in job, "c" in job) == (None, 5, True, False)
+    del job["b"]
+    assert job.to_json() == '{"a":null}'
+    with pytest.raises(KeyError):
+        job["b"]
+    with pytest.raises(KeyError):
+        del job["b"]

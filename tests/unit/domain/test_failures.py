@@ -73,3 +73,53 @@ def test_it_is_answered_with_the_names_of_both_documents() -> None:
     assert decoded["attempt"] == 2
     assert decoded["occurred_at"] == decoded["timestamp"] == "2025-10-09T08:53:20.000Z"
     assert (decoded["type"], decoded["code"], decoded["retryable"]) == ("c", "c", True)
+
+
+def test_the_errors_of_both_documents_are_read() -> None:
+    """ERR-011; ojs-retry, section 7.3: as their examples have them."""
+    core = read(
+        type="SmtpConnectionError",
+        message="Connection refused to smtp.example.com:587 after 30s timeout",
+        backtrace=["at SmtpClient.connect (smtp.js:42:15)"],
+    )
+    assert (core.type, core.code, core.retryable) == ("SmtpConnectionError", "", None)
+    assert core.backtrace == ("at SmtpClient.connect (smtp.js:42:15)",)
+    assert (core.attempt, core.occurred_at) == (2, NOW)
+    declined = read(
+        type="external.stripe.card_declined", message="declined", code="DISCARD", details={}
+    )
+    assert (declined.type, declined.code, declined.extra) == (
+        "external.stripe.card_declined",
+        "DISCARD",
+        {"details": "{}"},
+    )
+
+
+def test_what_the_system_says_of_a_failure_is_not_the_clients_to_say() -> None:
+    """Attempt and time."""
+    failure = read(message="m", attempt=99, occurred_at="1999-01-01T00:00:00Z", timestamp="x")
+    shown = json.loads(render_failure(failure))
+    assert (shown["attempt"], shown["occurred_at"]) == (2, "2025-10-09T08:53:20.000Z")
+    assert failure.extra == {}
+
+
+def test_long_texts_are_cut_and_not_refused() -> None:
+    """ERR-010: a failure must always be reportable."""
+    failure = read(message="m" * 20_000, type="t" * 300, code="c" * 300)
+    assert (len(failure.message), len(failure.type), len(failure.code)) == (10_000, 256, 256)
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(16_000, True), (17_000, False)])
+def test_what_is_sent_beside_is_kept_up_to_its_limit_in_bytes(size: int, is_kept: bool) -> None:
+    """32 KiB; two bytes to a letter here."""
+    text = '{"message":"m","details":{"x":"' + "ä" * size + '"}}'
+    assert bool(read_failure(parse_object(text), 1, NOW).extra) is is_kept
+
+
+def test_what_the_worker_did_not_say_is_not_answered() -> None:
+    """No backtrace, no verdict; the code has a default, because clients read it."""
+    shown = json.loads(render_failure(read(message="m")))
+    assert not {"backtrace", "retryable"} & set(shown)
+    assert shown["code"] == "handler_error"
+    full = json.loads(render_failure(read(message="m", backtrace=["a"], retryable=False)))
+    assert (full["backtrace"], full["retryable"]) == (["a"], False)

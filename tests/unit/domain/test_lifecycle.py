@@ -198,6 +198,212 @@ def test_a_manual_retry_starts_a_new_life() -> None:
     assert lifecycle.next_due(again) is None
 
 
+def test_a_manual_retry_does_not_outlive_an_expiry_that_is_still_to_come() -> None:
+    """ENV-045: an expired job is never executed."""
+    job = active(expires_at=Instant(START + 1000), retry=RetryPolicy(max_attempts=1))
+    again = lifecycle.retry_discarded(
+        lifecycle.fail(job, broken(START), Instant(START)), Instant(START + 999), 7
+    )
+    assert lifecycle.settle(again, Instant(START + 999)).state is S.AVAILABLE
+    assert lifecycle.settle(again, Instant(START + 1000)).state is S.DISCARDED
+
+
+@pytest.mark.parametrize("state", [S.SCHEDULED, S.AVAILABLE, S.PENDING, S.RETRYABLE])
+def test_what_has_not_been_executed_expires_to_the_millisecond(state: JobState) -> None:
+    """ENV-044: and is no dead letter, has no completed_at, and never leaves by itself."""
+    later = Instant(START + 90_000)
+    job = a_job(state, expires_at=Instant(START + 1000), scheduled_at=later, next_attempt_at=later)
+    assert lifecycle.settle_once(job, Instant(START + 999)) is None
+    dead = lifecycle.settle(job, Instant(START + 1000))
+    assert (dead.state, dead.discarded_at) == (S.DISCARDED, START + 1000)
+    assert (dead.completed_at, dead.is_dead_letter, dead.next_attempt_at) == (None, False, None)
+    assert lifecycle.settle_once(dead, Instant(START + 10**9)) is None
+
+
+@pytest.mark.parametrize("state", [S.SCHEDULED, S.RETRYABLE])
+def test_expiry_outweighs_what_is_due_in_the_same_millisecond(state: JobState) -> None:
+    """ENV-045: rather never than too late."""
+    at = Instant(START + 1000)
+    job = a_job(state, expires_at=at, scheduled_at=at, next_attempt_at=at)
+    assert lifecycle.settle(job, at).state is S.DISCARDED
+
+
+def test_a_job_that_had_expired_when_it_was_pushed_is_discarded_when_it_was_created() -> None:
+    """Not before."""
+    job = a_job(expires_at=Instant(START - 5000))
+    assert lifecycle.settle(job, Instant(START)).discarded_at == START
+
+
+def test_an_expiry_during_an_attempt_counts_from_the_attempts_end() -> None:
+    """No event of a job lies before the one that led to it."""
+    job = active(expires_at=Instant(START + 1000))
+    failed = lifecycle.fail(job, broken(START + 2000), Instant(START + 2000))
+    assert lifecycle.settle(failed, Instant(START + 9000)).discarded_at == START + 2000
+    lost = lifecycle.settle(job, Instant(START + 90_000))
+    assert lost.discarded_at == START + 30_000
+
+
+def test_a_schedule_is_over_at_its_instant() -> None:
+    """STATE-007, ENV-058: enqueued then, and in line behind what was enqueued before."""
+    job = a_job(S.SCHEDULED, scheduled_at=Instant(START + 1000))
+    assert lifecycle.settle_once(job, Instant(START + 999)) is None
+    due = lifecycle.settle(job, Instant(START + 5000))
+    assert (due.state, due.enqueued_at) == (S.AVAILABLE, START + 1000)
+    assert due.order == (START + 1000) * 1000
+
+
+def test_a_backoff_is_over_at_its_instant_and_not_before() -> None:
+    """STATE-015: enqueued anew; the last delay stays known."""
+    policy = RetryPolicy(jitter=False)
+    failed = lifecycle.fail(active(retry=policy), broken(START), Instant(START + 500))
+    assert (failed.next_attempt_at, failed.retry_delay_ms) == (START + 1500, 1000)
+    assert failed.reservation is None
+    assert lifecycle.settle_once(failed, Instant(START + 1499)) is None
+    again = lifecycle.settle(failed, Instant(START + 1500))
+    assert (again.state, again.enqueued_at, again.next_attempt_at) == (
+        S.AVAILABLE,
+        START + 1500,
+        None,
+    )
+    assert (again.retry_delay_ms, again.error) == (1000, failed.failures[0])
+
+
+def test_delays_grow_with_the_attempts() -> None:
+    """ojs-retry, section 3: the first retry waits for the initial interval."""
+    job, delays = a_job(retry=RetryPolicy(max_attempts=4, jitter=False)), []
+    for _ in range(3):
+        job = lifecycle.claim(job, reserved(START), Instant(START))
+        job = lifecycle.fail(job, broken(START), Instant(START))
+        delays.append(job.retry_delay_ms)
+        job = replace(job, state=S.AVAILABLE)
+    assert delays == [1000, 2000, 4000]
+
+
+def test_jitter_differs_between_jobs_and_attempts() -> None:
+    """Or jobs that failed together would come back together."""
+    other = a_job(id="01990000-0000-7000-8000-000000000002")
+    delays = {
+        lifecycle.fail(
+            lifecycle.claim(job, reserved(START), Instant(START)), broken(START), Instant(START)
+        ).retry_delay_ms
+        for job in (a_job(), other, a_job(retry=RetryPolicy(initial_interval_ms=1000), attempt=1))
+    }
+    assert len(delays) == 3
+
+
+def test_a_claim_counts_the_attempt_and_starts_the_reservation() -> None:
+    """STATE-009."""
+    job = active(attempt=1)
+    assert (job.state, job.attempt, job.started_at) == (S.ACTIVE, 2, START)
+    assert job.reservation == reserved(START)
+
+
+def test_an_activation_is_recorded() -> None:
+    """STATE-008: with its instant, and a place behind what was enqueued before."""
+    job = lifecycle.activate(a_job(S.PENDING), Instant(START + 5), 77)
+    assert (job.state, job.activated_at, job.enqueued_at, job.order) == (
+        S.AVAILABLE,
+        START + 5,
+        START + 5,
+        77,
+    )
+
+
+@pytest.mark.parametrize("state", [state for state in S if not state.is_terminal])
+def test_a_cancelled_job_has_nothing_to_wait_for(state: JobState) -> None:
+    """STATE-013, STATE-016 to 019: cancelled_at, no completed_at, and no timer revives it."""
+    job = a_job(state, next_attempt_at=Instant(START), scheduled_at=Instant(START))
+    if state is S.ACTIVE:
+        job = active()
+    gone = lifecycle.cancel(job, Instant(START + 5))
+    assert (gone.state, gone.cancelled_at, gone.completed_at) == (S.CANCELLED, START + 5, None)
+    assert (gone.reservation, gone.next_attempt_at) == (None, None)
+    assert lifecycle.settle(gone, Instant(START + 10**9)) is gone
+
+
+def test_a_completion_is_recorded() -> None:
+    """STATE-010: time and result; the reservation is over."""
+    job = lifecycle.complete(active(), RawJson("null"), Instant(START + 5))
+    assert (job.state, job.completed_at, job.result, job.reservation) == (
+        S.COMPLETED,
+        START + 5,
+        "null",
+        None,
+    )
+
+
+def test_a_heartbeat_never_shortens_a_reservation() -> None:
+    """And one that changes nothing writes nothing."""
+    job = active()
+    assert lifecycle.extend(job, Instant(START + 30_000)) is job
+    assert lifecycle.extend(job, Instant(START + 1)) is job
+    longer = lifecycle.extend(job, Instant(START + 30_001))
+    assert longer.reservation is not None
+    assert (longer.reservation.expires_at, longer.version) == (START + 30_001, job.version + 1)
+
+
+def test_the_execution_timeout_is_named_where_both_end_together() -> None:
+    """ENV-037: it is what the job's author asked for."""
+    job = lifecycle.claim(a_job(), reserved(START, 60_000, 60_000), Instant(START))
+    assert lifecycle.settle_once(job, Instant(START + 59_999)) is None
+    after = lifecycle.settle(job, Instant(START + 60_000))
+    assert (after.state, after.failures[-1].type) == (S.RETRYABLE, "timeout")
+    assert "60000 ms" in after.failures[-1].message
+
+
+@pytest.mark.parametrize("exhaustion", list(Exhaustion))
+def test_a_worker_lost_in_the_last_attempt_ends_the_job(exhaustion: Exhaustion) -> None:
+    """ojs-retry, section 9.2: as on_exhaustion says; no pattern can forbid the retry before."""
+    policy = RetryPolicy(
+        max_attempts=2, on_exhaustion=exhaustion, non_retryable_errors=("reservation_expired",)
+    )
+    job = active(retry=policy)
+    back = lifecycle.settle(job, Instant(START + 30_000))
+    assert (back.state, back.enqueued_at, back.order) == (
+        S.AVAILABLE,
+        START + 30_000,
+        (START + 30_000) * 1000,
+    )
+    again = lifecycle.claim(back, reserved(START + 30_000), Instant(START + 30_000))
+    dead = lifecycle.settle(again, Instant(START + 10**6))
+    assert (dead.state, dead.discarded_at, dead.completed_at) == (
+        S.DISCARDED,
+        START + 60_000,
+        START + 60_000,
+    )
+    assert dead.is_dead_letter is (exhaustion is Exhaustion.DEAD_LETTER)
+    assert [failure.attempt for failure in dead.failures] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("code", "exhaustion", "is_dead_letter"),
+    [
+        ("DISCARD", Exhaustion.DEAD_LETTER, False),
+        ("FAIL", Exhaustion.DEAD_LETTER, False),
+        ("DEAD_LETTER", Exhaustion.DISCARD, True),
+        ("RETRY", Exhaustion.DEAD_LETTER, True),
+        ("discard", Exhaustion.DEAD_LETTER, True),
+    ],
+)
+def test_a_response_code_outweighs_on_exhaustion(
+    code: str, exhaustion: Exhaustion, is_dead_letter: bool
+) -> None:
+    """ojs-retry, section 7.2; RETRY and other codes leave it to the policy."""
+    policy = RetryPolicy(max_attempts=1, on_exhaustion=exhaustion)
+    failed = lifecycle.fail(active(retry=policy), broken(START, code=code), Instant(START))
+    assert (failed.state, failed.is_dead_letter) == (S.DISCARDED, is_dead_letter)
+
+
+@pytest.mark.parametrize("verdict", [{"retryable": True}, {"code": "RETRY"}])
+def test_no_verdict_outweighs_a_pattern_or_the_last_attempt(verdict: dict[str, Any]) -> None:
+    """ojs-retry, sections 2.2 and 6.3: a matching error must not be retried."""
+    failure = broken(START, **verdict)
+    forbidden = active(retry=RetryPolicy(non_retryable_errors=("Broken",)))
+    assert lifecycle.fail(forbidden, failure, Instant(START)).state is S.DISCARDED
+    last = active(retry=RetryPolicy(max_attempts=1))
+    assert lifecycle.fail(last, failure, Instant(START)).state is S.DISCARDED
+
+
 def test_only_the_latest_failure_keeps_its_backtrace_and_the_history_is_bounded() -> None:
     """The hot item must stay small."""
     job = active(retry=RetryPolicy(max_attempts=100))
@@ -238,6 +444,33 @@ def test_it_does_not_matter_who_settles_a_job_and_when(job: JobRecord, a: int, b
     assert lifecycle.settle(lifecycle.settle(job, Instant(first)), Instant(second)) == at_once
 
 
+def entered(job: JobRecord) -> int:
+    """The last instant of a job's history."""
+    known = (
+        job.created_at,
+        job.enqueued_at,
+        job.activated_at,
+        job.started_at,
+        job.completed_at,
+        job.cancelled_at,
+        job.discarded_at,
+        *(failure.occurred_at for failure in job.failures),
+    )
+    return max(instant for instant in known if instant is not None)
+
+
+@given(jobs(), moments)
+def test_time_never_makes_a_history_run_backwards(job: JobRecord, now: int) -> None:
+    """Each step leaves its instant behind; none lies before the last one, or in the future."""
+    while (after := lifecycle.settle_once(job, Instant(now))) is not None:
+        step = after.discarded_at or after.enqueued_at or after.failures[-1].occurred_at
+        if after.state is S.RETRYABLE:
+            step = after.failures[-1].occurred_at
+        assert step is not None
+        assert entered(replace(job, scheduled_at=None)) <= step <= now
+        job = after
+
+
 @given(jobs(), moments)
 def test_a_settled_job_has_nothing_due(job: JobRecord, now: int) -> None:
     """Promise 5: and every step was one of the table's."""
@@ -258,9 +491,13 @@ class Life(RuleBasedStateMachine):
         self.now = START
         self.job = a_job(retry=RetryPolicy(max_attempts=3), expires_at=Instant(START + 400_000))
         self.attempts = [0]
+        self.moment = START
 
     def go(self, after: JobRecord) -> None:
         """Accept a transition that the table has."""
+        if after.state is S.DISCARDED and after.discarded_at is not None:
+            assert self.moment <= after.discarded_at <= self.now
+            self.moment = after.discarded_at
         if after.state is not self.job.state:
             assert (self.job.state, after.state) in TRANSITIONS
         assert after.version > self.job.version or after is self.job
@@ -320,6 +557,17 @@ class Life(RuleBasedStateMachine):
         """STATE-025."""
         assert self.attempts == sorted(self.attempts)
         assert self.job.attempt <= 3
+
+    @invariant()
+    def the_history_is_bounded(self) -> None:
+        """A failure for each attempt; what a manual retry puts aside is bounded as well."""
+        assert len(self.job.failures) <= min(self.job.attempt, lifecycle.HISTORY_LIMIT)
+        assert len(self.job.past_failures) <= lifecycle.HISTORY_LIMIT
+
+    @invariant()
+    def a_next_attempt_is_waited_for_only_by_a_retryable_job(self) -> None:
+        """ojs-retry, section 10: null if not in the retryable state."""
+        assert (self.job.next_attempt_at is not None) == (self.job.state is S.RETRYABLE)
 
     @invariant()
     def a_reservation_belongs_to_an_active_job(self) -> None:

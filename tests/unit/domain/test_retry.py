@@ -20,6 +20,16 @@ from ojs_aws.domain.retry import BackoffStrategy, Exhaustion, RetryPolicy, parse
         ({"backoff_strategy": "linear", "initial_interval": "PT5S"}, [5, 10, 15, 20]),
         ({"backoff_strategy": "polynomial", "backoff_coefficient": 4}, [1, 16, 81, 256, 300]),
         ({"backoff_coefficient": 1000, "max_interval": "PT24H"}, [1, 1000, 86400]),
+        (
+            {"backoff_strategy": "polynomial", "initial_interval": "PT15S"}
+            | {"backoff_coefficient": 4.0, "max_interval": "PT1H"},
+            [15, 240, 1215, 3600, 3600],
+        ),
+        (
+            {"initial_interval": "PT10S", "backoff_coefficient": 1.0, "max_interval": "PT10S"},
+            [10] * 59,
+        ),
+        ({"initial_interval": "PT30S", "max_interval": "PT15M"}, [30, 60, 120, 240, 480, 900]),
     ],
 )
 def test_delays_are_the_specifications(policy: dict[str, JsonValue], seconds: list[int]) -> None:
@@ -114,6 +124,13 @@ def test_a_default_cap_gives_way_to_a_long_first_interval() -> None:
         ("max_interval", "PT0.5S"),
         ("backoff_coefficient", 0.5),
         ("backoff_coefficient", 0),
+        ("backoff_coefficient", 1000.5),
+        pytest.param("backoff_coefficient", 10**400, id="huge"),
+        ("initial_interval", "PT0S"),
+        ("initial_interval", "PT0.0001S"),
+        ("max_interval", "PT0.999S"),
+        ("max_interval_ms", -1),
+        ("max_interval_ms", 10**30),
         ("initial_interval_ms", -1),
         ("backoff_strategy", "fibonacci"),
         ("on_exhaustion", "explode"),
@@ -122,8 +139,10 @@ def test_a_default_cap_gives_way_to_a_long_first_interval() -> None:
 )
 def test_a_policy_that_cannot_be_followed_is_unprocessable(field: str, value: JsonValue) -> None:
     """ENV-047: 422, and the message names the field."""
-    with pytest.raises(InvalidPolicyError, match=field.removesuffix("_ms")) as refused:
+    name = field.removesuffix("_ms")
+    with pytest.raises(InvalidPolicyError, match=name) as refused:
         parse_retry_policy({field: value})
+    assert refused.value.details["field"] in {f"retry.{name}", f"retry.{field}"}
     assert (refused.value.status, refused.value.type) == (422, "validation_error")
 
 
@@ -139,6 +158,13 @@ def test_a_policy_that_cannot_be_followed_is_unprocessable(field: str, value: Js
         ("jitter", 1),
         ("non_retryable_errors", "x"),
         ("non_retryable_errors", [1]),
+        ("non_retryable_errors", [""]),
+        ("non_retryable_errors", {}),
+        ("backoff_coefficient", True),
+        ("backoff_strategy", 1),
+        ("max_interval", "-PT1S"),
+        ("max_interval_ms", 1.5),
+        ("initial_interval", True),
         ("on_exhaustion", 7),
     ],
 )
@@ -147,7 +173,7 @@ def test_a_malformed_policy_is_a_bad_request(field: str, value: JsonValue) -> No
     with pytest.raises(InvalidRequestError) as refused:
         parse_retry_policy({field: value})
     assert refused.value.status == 400
-    assert str(refused.value.details["field"]).startswith(f"retry.{field}")
+    assert refused.value.details["field"] == f"retry.{field}"
 
 
 @pytest.mark.parametrize("value", [[], "x", 3, True])
@@ -155,3 +181,70 @@ def test_a_policy_is_an_object(value: JsonValue) -> None:
     """Or nothing."""
     with pytest.raises(InvalidRequestError, match="retry"):
         parse_retry_policy(value)
+
+
+@pytest.mark.parametrize(
+    ("retry", "low", "high"),
+    [(1, 5, 15), (2, 10, 30), (3, 20, 60), (4, 40, 120), (5, 80, 240), (6, 150, 300)],
+)
+def test_jitter_ranges_are_those_of_the_example(retry: int, low: int, high: int) -> None:
+    """Section 5.3: the cap counts before and after the jitter; the whole range is used."""
+    policy = parse_retry_policy({"initial_interval": "PT10S"})
+    delays = [policy.delay_ms(retry, f"{n}") for n in range(500)]
+    assert low * 1000 <= min(delays) < low * 1030
+    assert high * 970 < max(delays) <= high * 1000
+
+
+def test_a_cap_below_the_first_interval_is_refused_with_both() -> None:
+    """Section 11.1."""
+    with pytest.raises(InvalidPolicyError, match=r"at least the initial interval \(PT10M\)"):
+        parse_retry_policy({"initial_interval": "PT10M", "max_interval": "PT9M"})
+    same: dict[str, JsonValue] = {"initial_interval": "PT10M", "max_interval": "PT10M"}
+    assert parse_retry_policy(same).max_interval_ms == 600_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_attempts", 0),
+        ("max_attempts", 8640),
+        ("max_attempts", 1_000_000),
+        ("backoff_coefficient", 1),
+        ("backoff_coefficient", 1000.0),
+        ("initial_interval", "PT0.5S"),
+        ("initial_interval_ms", 1),
+        ("max_interval", "PT1S"),
+        ("max_interval", "P1D"),
+        ("non_retryable_errors", []),
+        ("non_retryable_errors", ["x"] * 100),
+        ("on_exhaustion", "discard"),
+        ("x_unknown", object),
+    ],
+)
+def test_what_the_schema_allows_is_read(field: str, value: JsonValue) -> None:
+    """Section 14: bounds included; attributes that we do not know are no reason to refuse."""
+    parse_retry_policy({field: value})
+
+
+@pytest.mark.parametrize("alias", ["backoff", "strategy", "backoff_strategy"])
+def test_the_strategy_goes_by_the_names_that_clients_use(alias: str) -> None:
+    """Section 3 names the strategies, not the attribute."""
+    assert parse_retry_policy({alias: "linear"}).strategy is BackoffStrategy.LINEAR
+    assert parse_retry_policy({"backoff_multiplier": 3}).backoff_coefficient == 3.0
+
+
+def test_the_specifications_name_outweighs_the_clients() -> None:
+    """In whatever order they come; null says nothing."""
+    own, other = ("initial_interval", "PT2S"), ("initial_interval_ms", 5)
+    for pairs in ((own, other), (other, own)):
+        assert parse_retry_policy(dict(pairs)).initial_interval_ms == 2000
+    nothing: dict[str, JsonValue] = {"initial_interval": None, "initial_interval_ms": 5}
+    assert parse_retry_policy(nothing).initial_interval_ms == 5
+
+
+def test_a_pattern_without_its_dot_is_a_name() -> None:
+    """Section 6.2: only ``.*`` at the end is a wildcard."""
+    policy = RetryPolicy(non_retryable_errors=("auth*", "*", "a.*.c"))
+    assert not policy.forbids("auth", "authx", "x", "a.b.c")
+    assert policy.forbids("x", "*")
+    assert not policy.forbids()

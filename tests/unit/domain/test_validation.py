@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, UnsupportedError
+from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import Envelope, read_envelope
+from ojs_aws.domain.validation import Envelope, check_job_id, read_envelope
 
 NOW = Instant(1_760_000_000_000)
 ID = "019539a4-b68c-7def-8000-1a2b3c4d5e6f"
@@ -27,6 +28,8 @@ def read(**attributes: Any) -> Envelope:
 GOOD: list[tuple[str, Any]] = [
     ("specversion", "1.0"),
     ("specversion", "1.0.0-rc.1"),
+    ("specversion", "1.0.0"),
+    ("specversion", "1.2.3-0.x-y.7z+build.01"),
     ("id", ID),
     ("type", "x"),
     ("type", "data.etl.transform_2"),
@@ -49,6 +52,15 @@ GOOD: list[tuple[str, Any]] = [
     ("scheduled_at", "+PT2S"),
     ("expires_at", "2026-03-15T09:00:00.123456Z"),
     ("schema", "urn:ojs:schema:email.send:v1"),
+    ("schema", "https://schemas.example.com/a%20b/v1?x=[1]#top"),
+    ("unique", {}),
+    ("retry", {}),
+    ("tags", []),
+    ("tags", ["x"] * 100),
+    ("pending", False),
+    ("timeout", 604_800),
+    ("visibility_timeout_ms", 1),
+    ("visibility_timeout", "12h"),
     ("tags", ["a"]),
     ("unique", {"keys": ["type"]}),
     ("pending", True),
@@ -59,8 +71,20 @@ BAD: list[tuple[str, Any]] = [
     ("specversion", "banana"),
     ("specversion", 1),
     ("specversion", "1"),
+    ("specversion", ""),
+    ("specversion", "1.0-rc.1"),
+    ("specversion", "01.0.0"),
+    ("specversion", "1.0.0-"),
+    ("specversion", "1.0.0-rc..1"),
+    ("specversion", "1.0.0-01"),
+    ("specversion", "v1.0.0"),
+    ("specversion", "1.0.0\n"),
     ("id", ""),
     ("id", 5),
+    ("id", None),
+    ("id", ID.replace("7def", "4def")),
+    ("id", ID.replace("-8000-", "-c000-")),
+    ("id", ID + "0"),
     ("id", "550e8400-e29b-41d4-a716-446655440000"),
     ("id", ID.upper()),
     ("id", ID.replace("-", "")),
@@ -107,6 +131,26 @@ BAD: list[tuple[str, Any]] = [
     ("visibility_timeout_ms", 0),
     ("visibility_timeout_ms", 43_200_001),
     ("visibility_timeout_ms", "30000"),
+    ("visibility_timeout_ms", 1.5),
+    ("visibility_timeout_ms", True),
+    ("visibility_timeout", 0),
+    ("visibility_timeout", 43_201),
+    ("visibility_timeout", "PT0S"),
+    ("visibility_timeout", "soon"),
+    ("visibility_timeout", 1.5),
+    ("visibility_timeout", []),
+    ("timeout", True),
+    ("timeout", 604_801),
+    ("timeout", [1]),
+    ("args", 0),
+    ("args", "[]"),
+    ("meta", 1),
+    ("priority", [0]),
+    ("tags", {"a": 1}),
+    ("tags", ["a", None]),
+    ("unique", "x"),
+    ("pending", 1),
+    ("retry", []),
     ("scheduled_at", "2026-03-15T09:00:00"),
     ("scheduled_at", 1_700_000_000),
     ("scheduled_at", "2026-02-30T09:00:00Z"),
@@ -116,6 +160,13 @@ BAD: list[tuple[str, Any]] = [
     ("expires_at", "20260315T090000Z"),
     ("schema", "not a uri"),
     ("schema", "none"),
+    ("schema", "urn:"),
+    ("schema", ":x"),
+    ("schema", "1urn:x"),
+    ("schema", "urn:x\n"),
+    ("schema", "urn:ü"),
+    ("schema", "urn:%zz"),
+    ("schema", "urn:<x>"),
     ("schema", ""),
     ("schema", 5),
     ("tags", "a"),
@@ -195,3 +246,69 @@ def test_whatever_an_attribute_holds_is_read_or_refused(name: str, value: Any) -
     text = json.dumps({"type": "a.b", "args": []} | {name: value})
     with suppress(OjsError):
         read_envelope(Job.from_json(text), NOW)
+
+
+@pytest.mark.parametrize(
+    ("retry", "status"), [({"max_attempts": "3"}, 400), ({"max_attempts": -1}, 422)]
+)
+def test_a_policy_is_judged_when_it_is_pushed(retry: dict[str, Any], status: int) -> None:
+    """ENV-047: malformed is 400, well formed and impossible 422."""
+    with pytest.raises(InvalidRequestError) as refused:
+        read(retry=retry)
+    assert refused.value.status == status
+    assert refused.value.details["field"] == "retry.max_attempts"
+
+
+def test_what_is_decided_on_leaves_the_document_and_the_rest_stays_as_it_came() -> None:
+    """ENV-002, ENV-071, ENV-072: unknown attributes, and every optional one."""
+    text = (
+        f'{{"id":"{ID}","x_b":{{"b":1.00,"a":[ ]}},"type":"a.b","queue":"q","args":[1e-7],'
+        '"meta":{"t":"\\u00e4"},"priority":7,"retry":{"max_attempts":5.0e0 },"pending":true}'
+    ).replace("5.0e0 ", " 5")
+    envelope = read_envelope(Job.from_json(text), NOW)
+    assert (envelope.id, envelope.type, envelope.queue) == (ID, "a.b", "q")
+    assert (envelope.priority, envelope.is_pending) == (7, True)
+    assert (envelope.retry.max_attempts, envelope.retry_document) == (5, '{"max_attempts": 5}')
+    assert list(envelope.document.items()) == [
+        ("x_b", '{"b":1.00,"a":[ ]}'),
+        ("args", "[1e-7]"),
+        ("meta", '{"t":"\\u00e4"}'),
+        ("priority", "7"),
+        ("specversion", '"1.0.0-rc.1"'),
+    ]
+
+
+def test_the_version_that_the_client_speaks_is_kept() -> None:
+    """ENV-007: echoed, not replaced."""
+    assert read(specversion="1.0").document["specversion"] == '"1.0"'
+
+
+def test_arguments_are_not_decoded_again_to_be_checked() -> None:
+    """A megabyte of them would cost the PUSH a tenth of a second each time."""
+    job = Job.from_json('{"type":"a.b","args":[1.00],"meta":{"k": 1}}')
+    read_envelope(job, NOW)
+    assert not {"args", "meta"} & set(job._values)
+
+
+def test_depth_is_the_parsers_business() -> None:
+    """Whatever depth a server has been set to accept, the envelope can be looked at."""
+    deep = "[" * 300 + "]" * 300
+    members = parse_object(f'{{"type":"a.b","args":{deep}}}', max_depth=500)
+    job = Job.from_parsed(members)
+    assert len(job.args) == 1
+    assert read_envelope(job, NOW).document["args"] == deep
+
+
+@pytest.mark.parametrize("value", ["x" * 5000, 10**4000, {"x": "y" * 5000}], ids=type)
+def test_messages_do_not_repeat_what_is_long(value: Any) -> None:
+    """An error answers the client, and does not copy the request."""
+    with pytest.raises(InvalidRequestError) as refused:
+        read(queue=value)
+    assert len(refused.value.message) < 300
+
+
+def test_ids_from_paths_are_checked_alike() -> None:
+    """Before they reach the table."""
+    assert check_job_id(ID) == ID
+    with pytest.raises(InvalidRequestError, match="id"):
+        check_job_id("job")
