@@ -79,6 +79,17 @@ class InvalidPolicyError(InvalidRequestError):
     status = 422
 
 
+class SchemaValidationError(InvalidRequestError):
+    """The arguments do not follow the schema of the job's type; the details say where and why.
+
+    The binding's table has 400 for this code; the schema registry, the error catalogue and the
+    conformance case say 422, as does every other refusal of what is well formed.
+    """
+
+    code = "schema_validation"
+    status = 422
+
+
 class PayloadTooLargeError(InvalidRequestError):
     """The envelope, result or body exceeds its limit; the details name size and limit in bytes."""
 

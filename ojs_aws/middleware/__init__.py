@@ -10,14 +10,21 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.uniqueness import UniquePolicy
     from ojs_aws.middleware.chain import EnqueueChain, ExecutionChain
     from ojs_aws.middleware.context import JobContext
+    from ojs_aws.middleware.deduplication import (
+        DeduplicationMiddleware,
+        MemorySeenStore,
+        SeenStore,
+    )
     from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.errors import (
         AmbiguousMiddlewareError,
         ChainFrozenError,
         IdChangedError,
         InvalidMiddlewareError,
+        InvalidSchemaError,
         JobTimeoutError,
         MiddlewareError,
         NextCalledTwiceError,
@@ -28,10 +35,12 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.logging import LoggingMiddleware
     from ojs_aws.middleware.protocols import EnqueueMiddleware, ExecutionMiddleware
     from ojs_aws.middleware.timeout import TimeoutMiddleware
+    from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
     "AmbiguousMiddlewareError",
     "ChainFrozenError",
+    "DeduplicationMiddleware",
     "EnqueueChain",
     "EnqueueMiddleware",
     "ErrorReport",
@@ -40,24 +49,32 @@ __all__ = [
     "ExecutionMiddleware",
     "IdChangedError",
     "InvalidMiddlewareError",
+    "InvalidSchemaError",
     "JobContext",
     "JobTimeoutError",
     "LoggingMiddleware",
+    "MemorySeenStore",
     "MiddlewareError",
     "NextCalledTwiceError",
     "NextNotAwaitedError",
+    "SchemaRegistry",
+    "SeenStore",
     "SuppressedErrorWarning",
     "TimeoutMiddleware",
+    "UniquePolicy",
     "UnknownMiddlewareError",
+    "ValidationMiddleware",
 ]
 
 _HOMES: Final = {
     "chain": ("EnqueueChain", "ExecutionChain"),
+    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "context": ("JobContext",),
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
     "logging": ("LoggingMiddleware",),
     "protocols": ("EnqueueMiddleware", "ExecutionMiddleware"),
     "timeout": ("TimeoutMiddleware",),
+    "validation": ("SchemaRegistry", "ValidationMiddleware"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

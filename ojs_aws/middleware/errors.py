@@ -45,3 +45,7 @@ class SuppressedErrorWarning(RuntimeWarning):
     Say so with ``ctx.mark_handled(error)`` where it is meant: otherwise the job counts as a
     success that nobody decided on (middleware specification, section 7.5).
     """
+
+
+class InvalidSchemaError(MiddlewareError, ValueError):
+    """A schema of job arguments is none, or needs what is not here."""

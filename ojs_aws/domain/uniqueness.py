@@ -1,0 +1,199 @@
+"""What makes two jobs the same: unique policies and their fingerprint (unique jobs, sections 2-4).
+
+The fingerprint is the SHA-256 of the canonical JSON of the chosen dimensions, in lowercase
+hexadecimal. It is made from arguments, which may be secret: log it at DEBUG at most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from ojs_aws.domain.canonical import canonical_json
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.json_text import json_type
+from ojs_aws.domain.timestamps import parse_duration
+
+DIMENSIONS: Final = ("type", "queue", "args", "meta")
+DEFAULT_STATES: Final = frozenset(
+    {
+        JobState.AVAILABLE,
+        JobState.ACTIVE,
+        JobState.SCHEDULED,
+        JobState.RETRYABLE,
+        JobState.PENDING,
+    }
+)
+_STATES: Final = tuple(state.value for state in JobState)
+
+
+class OnConflict(Enum):
+    """What becomes of a job that has a duplicate (section 5)."""
+
+    REJECT = "reject"
+    REPLACE = "replace"
+    REPLACE_EXCEPT_SCHEDULE = "replace_except_schedule"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniquePolicy:
+    """A unique policy, valid.
+
+    :ivar keys: the dimensions of the fingerprint; ``type`` is always one.
+    :ivar args_keys: the arguments that count; None for all of them.
+    :ivar meta_keys: the metadata that counts, if ``meta`` is a dimension.
+    :ivar period_ms: how long a job keeps others out, from its creation; None for no limit.
+    :ivar states: a job in another state keeps nobody out.
+    """
+
+    keys: frozenset[str] = frozenset({"type"})
+    args_keys: tuple[str, ...] | None = None
+    meta_keys: tuple[str, ...] = ()
+    period_ms: int | None = None
+    states: frozenset[JobState] = DEFAULT_STATES
+    on_conflict: OnConflict = OnConflict.REJECT
+
+    @classmethod
+    def by(
+        cls,
+        *keys: str,
+        args_keys: Sequence[str] | None = None,
+        meta_keys: Sequence[str] = (),
+    ) -> UniquePolicy:
+        """A policy over these dimensions, with the other defaults.
+
+        :raises InvalidRequestError: as :func:`parse_unique_policy`.
+        """
+        given: dict[str, JsonValue] = {"keys": [*keys], "meta_keys": [*meta_keys]}
+        if args_keys is not None:
+            given["args_keys"] = [*args_keys]
+        return parse_unique_policy(given)
+
+
+def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
+    """Read and check a unique policy (section 2).
+
+    An empty ``args_keys`` counts as left out: it would make all jobs of a type the same one.
+
+    :raises InvalidRequestError: naming the member, what was expected and what came.
+    """
+    if not isinstance(policy, Mapping):
+        raise _invalid("", "an object", policy)
+    if unknown := sorted(set(policy) - _MEMBERS):
+        raise _invalid(unknown[0], f"absent; there are only {_listed(sorted(_MEMBERS))}", "")
+    keys = _words(policy, "keys", among=DIMENSIONS)
+    meta_keys = _words(policy, "meta_keys") or ()
+    if keys and "meta" in keys and not meta_keys:
+        expected = "the keys of meta that count, because 'keys' has 'meta'"
+        raise _invalid("meta_keys", expected, policy.get("meta_keys"))
+    period = policy.get("period")
+    states = _words(policy, "states", among=_STATES)
+    conflict = policy.get("on_conflict")
+    return UniquePolicy(
+        keys=frozenset({"type", *(keys or ())}),
+        args_keys=_words(policy, "args_keys") or None,
+        meta_keys=meta_keys,
+        period_ms=None if period is None else parse_duration(period, "unique.period"),
+        states=DEFAULT_STATES if states is None else frozenset(map(JobState, states)),
+        on_conflict=OnConflict.REJECT if conflict is None else _conflict(conflict),
+    )
+
+
+_MEMBERS: Final = frozenset({"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"})
+
+
+def _conflict(value: JsonValue) -> OnConflict:
+    known = [strategy.value for strategy in OnConflict]
+    if value not in known:
+        raise _invalid("on_conflict", f"one of {_listed(known)}", value)
+    return OnConflict(value)
+
+
+def _words(
+    policy: Mapping[str, JsonValue], name: str, among: Sequence[str] = ()
+) -> tuple[str, ...] | None:
+    """A list of different strings; None when it was left out."""
+    given = policy.get(name)
+    if given is None:
+        return None
+    expected = f"different strings, each one of {_listed(among)}" if among else "different strings"
+    if not isinstance(given, (list, tuple)):
+        raise _invalid(name, f"an array of {expected}", given)
+    words = tuple(word for word in given if isinstance(word, str))
+    if len(set(words)) != len(given):
+        raise _invalid(name, f"an array of {expected}", given)
+    for word in words:
+        if among and word not in among:
+            raise _invalid(name, f"an array of {expected}", word)
+    return words
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def _invalid(member: str, expected: str, value: JsonValue) -> InvalidRequestError:
+    field = f"unique.{member}" if member else "unique"
+    shown = f" {value[:80]!r}" if isinstance(value, str) and value else ""
+    received = json_type(value)
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
+        details={"field": field, "expected": expected, "received": received},
+    )
+
+
+# ---------------------------------------------------------------------------------- the fingerprint
+def fingerprint(job: Job, policy: UniquePolicy) -> str:
+    """The uniqueness key of a job under a policy (section 4): 64 lowercase hexadecimal digits.
+
+    :raises InvalidRequestError: ``args_keys`` names what the job's arguments do not have.
+    """
+    text = canonical_json(dimensions(job, policy))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
+    """The values that the fingerprint is made of (section 4.1, step 1).
+
+    :raises InvalidRequestError: ``args_keys`` names what the job's arguments do not have.
+    """
+    chosen: dict[str, JsonValue] = {"type": job.type}
+    if "queue" in policy.keys:
+        chosen["queue"] = job.queue
+    if "args" in policy.keys:
+        args = job.get("args", [])
+        if policy.args_keys is not None:
+            args = {key: _argument(args, key) for key in policy.args_keys}
+        chosen["args"] = args
+    if "meta" in policy.keys:
+        meta = job.get("meta")
+        known = meta if isinstance(meta, dict) else {}
+        chosen["meta"] = {key: known[key] for key in policy.meta_keys if key in known}
+    return chosen
+
+
+def _argument(args: JsonValue, key: str) -> JsonValue:
+    """One of the arguments by its key.
+
+    The specification's examples have an object for ``args``, the core an array. In an array the
+    key is a member of the first object that has it, else a position: ``"0"`` is the first argument.
+    """
+    items: Sequence[JsonValue] = args if isinstance(args, (list, tuple)) else [args]
+    for item in items:
+        if isinstance(item, dict) and key in item:
+            return item[key]
+    if items is args and key.isascii() and key.isdecimal() and key == str(int(key[:9])):
+        position = int(key)
+        if position < len(items):
+            return items[position]
+    raise InvalidRequestError(
+        f"The 'unique.args_keys' attribute names {key[:80]!r}, which the job's args do not have.",
+        details={"field": "unique.args_keys", "received": key[:80]},
+        hint="Name members of an object in args, or positions such as '0'.",
+    )

@@ -1,0 +1,206 @@
+"""Dropping jobs that were enqueued a moment ago (middleware specification, sections 3.6 and 10.1).
+
+A pre-check that saves the work of storing what is there already. It sees what its own store
+remembers, and not in which state a job is: the backend's unique jobs stay the ones that decide.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, Protocol
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, fingerprint, parse_unique_policy
+from ojs_aws.middleware.protocols import EnqueueNext
+
+DEFAULT_WINDOW_S: Final = 60.0
+DEFAULT_MAX_KEYS: Final = 100_000
+
+_DROPPING: Final = (OnConflict.REJECT, OnConflict.IGNORE)
+
+
+class SeenStore(Protocol):
+    """Remembers the keys of jobs for a time. Its methods may be coroutines.
+
+    A store whose methods never wait for anything says so with ``never_waits = True``: PUSH then
+    needs no event loop for it.
+    """
+
+    def claim(self, key: str, job_id: str, window_s: float) -> str | Awaitable[str | None] | None:
+        """Give the key to this job for ``window_s`` seconds, in one step that nobody can split.
+
+        :returns: None, or the id of the job that has the key already and keeps it.
+        """
+
+    def release(self, key: str, job_id: str) -> Awaitable[None] | None:
+        """Forget the key, if this job has it."""
+
+
+class MemorySeenStore:
+    """Remembers keys in this process, at most ``max_keys`` of them. For any number of threads.
+
+    When it is full, the key that was claimed first is forgotten: a duplicate may then pass, and no
+    job is ever lost.
+    """
+
+    never_waits = True
+
+    def __init__(
+        self,
+        max_keys: int = DEFAULT_MAX_KEYS,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Remember nothing yet.
+
+        :param clock: monotonic seconds.
+        """
+        if max_keys < 1:
+            raise ValueError(f"max_keys must be at least 1, not {max_keys}")
+        self._max_keys = max_keys
+        self._clock = clock
+        self._seen: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def claim(self, key: str, job_id: str, window_s: float) -> str | None:
+        """As :meth:`SeenStore.claim`."""
+        with self._lock:
+            now = self._clock()
+            self._forget_expired(now)
+            holder, until = self._seen.get(key, ("", now))
+            if until > now:
+                return holder
+            self._seen.pop(key, None)
+            if len(self._seen) >= self._max_keys:
+                self._seen.popitem(last=False)
+            self._seen[key] = (job_id, now + window_s)
+            return None
+
+    def release(self, key: str, job_id: str) -> None:
+        """As :meth:`SeenStore.release`."""
+        with self._lock:
+            if self._seen.get(key, ("", 0.0))[0] == job_id:
+                del self._seen[key]
+
+    def __len__(self) -> int:
+        """How many keys are remembered; some of them may be over already."""
+        return len(self._seen)
+
+    def _forget_expired(self, now: float) -> None:
+        """From the oldest on; one with a longer window hides those behind it until it is over."""
+        while self._seen:
+            key, (_, until) = next(iter(self._seen.items()))
+            if until > now:
+                return
+            del self._seen[key]
+
+
+class DeduplicationMiddleware:
+    """Drops a job when one with the same fingerprint was enqueued within the window.
+
+    A job with a ``unique`` policy of its own is compared by that policy's keys and for no longer
+    than its period, unless it asks to replace what is there: such a job always passes. A job that
+    could not be enqueued, or that something further in dropped, is forgotten again. The very same
+    job - the same id - passes: a repeated request must be able to find what the first one made.
+
+    Belongs behind validation and whatever sets ``queue`` or ``meta``, and before encryption.
+    """
+
+    def __init__(
+        self,
+        window_s: float = DEFAULT_WINDOW_S,
+        *,
+        policy: UniquePolicy | None = None,
+        key: Callable[[Job], str | None] | None = None,
+        only_unique: bool = False,
+        on_duplicate: Literal["drop", "raise"] = "drop",
+        store: SeenStore | None = None,
+    ) -> None:
+        """Compare jobs by type, queue and all arguments.
+
+        :param window_s: seconds that a job keeps duplicates out, from when it was enqueued.
+        :param policy: compare by other keys: ``UniquePolicy.by("type", "args", args_keys=["id"])``.
+            Jobs whose arguments lack those keys pass.
+        :param key: compare by what this returns instead, for every job; None lets a job pass.
+        :param only_unique: leave jobs without a ``unique`` policy alone (as section 10.1 does).
+        :param on_duplicate: ``raise`` raises DuplicateError (409), which names the other job.
+        :param store: where keys are remembered; default: in this process.
+        :raises ValueError: a window that is not positive, or another ``on_duplicate``.
+        """
+        if window_s <= 0:
+            raise ValueError(f"window_s must be positive, not {window_s}")
+        if on_duplicate not in ("drop", "raise"):
+            raise ValueError(f"on_duplicate must be 'drop' or 'raise', not {on_duplicate!r}")
+        self._window_s = window_s
+        self._policy = policy or UniquePolicy.by("type", "queue", "args")
+        self._key = key
+        self._only_unique = only_unique
+        self._raises = on_duplicate == "raise"
+        self._store: SeenStore = MemorySeenStore() if store is None else store
+        self.never_waits: bool = getattr(self._store, "never_waits", False)
+
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
+        """Pass the job on, unless it is a duplicate.
+
+        :raises DuplicateError: it is one, and ``on_duplicate`` is ``raise``.
+        :raises InvalidRequestError: its unique policy is invalid.
+        """
+        key, window_s = self._compared(job)
+        if not key:
+            return await call_next(job)
+        claimed = self._store.claim(key, job.id, window_s)
+        holder = await claimed if inspect.isawaitable(claimed) else claimed
+        if holder is None:
+            return await self._enqueue_claimed(key, job, call_next)
+        if holder == job.id:
+            return await call_next(job)
+        if self._raises:
+            raise DuplicateError(
+                f"Job {job.id} is a duplicate of {holder}, which was enqueued a moment ago.",
+                details={"existing_job_id": holder},
+                hint="Wait until the window of the deduplication is over, or change the job.",
+            )
+        return None
+
+    async def _enqueue_claimed(self, key: str, job: Job, call_next: EnqueueNext) -> Job | None:
+        """Pass the job on, and forget its key if it was not stored."""
+        job_id, is_kept = job.id, False
+        try:
+            stored = await call_next(job)
+            is_kept = stored is not None
+        except BaseException as problem:
+            is_kept = bool(getattr(problem, "stored_job_ids", None))
+            raise
+        finally:
+            if not is_kept:
+                released = self._store.release(key, job_id)
+                if inspect.isawaitable(released):
+                    await released
+        return stored
+
+    def _compared(self, job: Job) -> tuple[str, float]:
+        """The key of a job, empty when it is not compared, and for how many seconds it holds."""
+        if self._key is not None:
+            return self._key(job) or "", self._window_s
+        given = job.get("unique")
+        if given is None:
+            return "" if self._only_unique else self._by_own_policy(job), self._window_s
+        policy = parse_unique_policy(given)
+        if policy.on_conflict not in _DROPPING:
+            return "", self._window_s
+        window_s = self._window_s
+        if policy.period_ms is not None:
+            window_s = min(window_s, policy.period_ms / 1000)
+        return fingerprint(job, policy), window_s
+
+    def _by_own_policy(self, job: Job) -> str:
+        """The fingerprint; empty where the arguments lack what the middleware's policy names."""
+        try:
+            return fingerprint(job, self._policy)
+        except InvalidRequestError:  # the policy was not meant for jobs of this type
+            return ""
