@@ -25,8 +25,10 @@ from ojs_aws.domain.uniqueness import (
 )
 
 words = st.text(max_size=8)
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words
-finite = scalars.filter(lambda v: not isinstance(v, float) or abs(v) != float("inf"))
+# From 10^21 on, integers are written with an exponent, which the standard library reads as a double.
+integers = st.integers(-(10**21) + 1, 10**21 - 1)
+reals = st.floats(allow_nan=False, allow_infinity=False)
+finite = st.none() | st.booleans() | integers | reals | words
 values = st.recursive(
     finite,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
