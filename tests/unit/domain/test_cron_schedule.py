@@ -240,7 +240,7 @@ def test_a_schedule_that_is_always_in_the_gap_is_refused() -> None:
     for expression in ("30 2 * 3 0#2", "* * 2 * 3 0#2"):
         with pytest.raises(InvalidRequestError, match="never fire"):
             check_schedule(expression, NEW_YORK, at("2026-02-12T20:15:00Z"))
-        assert check_schedule(expression, "UTC", at("2026-02-12T20:15:00Z"))
+        check_schedule(expression, "UTC", at("2026-02-12T20:15:00Z"))
     assert time.process_time() - begin < 2
 
 
