@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         UnknownMiddlewareError,
     )
     from ojs_aws.middleware.logging import LoggingMiddleware
+    from ojs_aws.middleware.metrics import MetricSink, MetricsMiddleware
+    from ojs_aws.middleware.metrics_emf import EmfSink
+    from ojs_aws.middleware.metrics_otel import OpenTelemetrySink
     from ojs_aws.middleware.protocols import EnqueueMiddleware, ExecutionMiddleware
     from ojs_aws.middleware.timeout import TimeoutMiddleware
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
@@ -41,6 +44,7 @@ __all__ = [
     "AmbiguousMiddlewareError",
     "ChainFrozenError",
     "DeduplicationMiddleware",
+    "EmfSink",
     "EnqueueChain",
     "EnqueueMiddleware",
     "ErrorReport",
@@ -54,9 +58,12 @@ __all__ = [
     "JobTimeoutError",
     "LoggingMiddleware",
     "MemorySeenStore",
+    "MetricSink",
+    "MetricsMiddleware",
     "MiddlewareError",
     "NextCalledTwiceError",
     "NextNotAwaitedError",
+    "OpenTelemetrySink",
     "SchemaRegistry",
     "SeenStore",
     "SuppressedErrorWarning",
@@ -72,6 +79,9 @@ _HOMES: Final = {
     "context": ("JobContext",),
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
     "logging": ("LoggingMiddleware",),
+    "metrics": ("MetricSink", "MetricsMiddleware"),
+    "metrics_emf": ("EmfSink",),
+    "metrics_otel": ("OpenTelemetrySink",),
     "protocols": ("EnqueueMiddleware", "ExecutionMiddleware"),
     "timeout": ("TimeoutMiddleware",),
     "validation": ("SchemaRegistry", "ValidationMiddleware"),

@@ -6,7 +6,8 @@ import logging
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Final, Protocol, runtime_checkable
 
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.timer import SystemTimer, Timer
@@ -34,6 +35,14 @@ class LambdaContext(Protocol):
 
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until the invocation is ended."""
+
+
+@runtime_checkable
+class PerInvocation(Protocol):
+    """A middleware that does something once for a whole batch, such as writing its metrics."""
+
+    def invocation(self) -> AbstractContextManager[object]:
+        """Is entered before the first job of a batch, and left after the last one."""
 
 
 class LambdaWorker(BaseWorker):
@@ -102,7 +111,11 @@ class LambdaWorker(BaseWorker):
             margin_s=self._margin_s,
             timer=self._timer,
         )
-        kept = self._loop.run(invocation.run(records))
+        with ExitStack() as around:
+            for member in self.middleware:
+                if isinstance(member, PerInvocation):
+                    around.enter_context(member.invocation())
+            kept = self._loop.run(invocation.run(records))
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +17,7 @@ from ojs_aws.domain.errors import ConflictError, DuplicateError, NotFoundError
 from ojs_aws.local.aws import embedded_aws
 from ojs_aws.local.lambdas import LambdaContext
 from ojs_aws.local.triggers import SqsTrigger
+from ojs_aws.middleware import EmfSink, MetricsMiddleware, TimeoutMiddleware
 from tests.aws import embedded
 
 
@@ -152,3 +155,21 @@ def test_the_synchronous_client_goes_there_directly_too(deployed: Deployment) ->
     with SyncClient.direct(backend=deployed.backend) as client:
         enqueued = client.enqueue("a.b", [1.5], queue="default")
         assert client.get(enqueued.id).args == [1.5]
+
+
+async def test_the_metrics_of_one_invocation_are_one_document(deployed: Deployment) -> None:
+    """MW-BUILTIN-008: EMF for each type and queue of a batch, not for each job."""
+    lines: list[str] = []
+    metrics = MetricsMiddleware(EmfSink(hold_s=0, write=lines.append))
+    deployed.worker.middleware.insert_before(TimeoutMiddleware, metrics)
+
+    @deployed.worker.handler("email.send")
+    async def send(ctx: JobContext, number: int) -> None:
+        await asyncio.sleep(0.01 * number)
+
+    for number in range(5):
+        await deployed.client.enqueue("email.send", [number])
+    assert deployed.deliver() == set()
+    (document,) = [json.loads(line) for line in lines]
+    assert document["ojs.jobs.completed"] == [5]
+    assert len(document["ojs.jobs.duration_ms"]) == 5
