@@ -40,6 +40,18 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, int], ...]]:
+    number = _integer(least, most)
+
+    def parse(text: str) -> tuple[tuple[str, int], ...]:
+        pairs = [entry.partition("=") for entry in _names(text)]
+        if not all(name.strip() and mark for name, mark, _ in pairs):
+            raise ValueError("expected name=seconds, separated by commas")
+        return tuple((name.strip(), number(value)) for name, _, value in pairs)
+
+    return parse
+
+
 def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:
     """A dataclass field that knows its environment variable."""
     return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
@@ -104,6 +116,12 @@ class Settings:
         1800,
         _integer(1, 43_200),
         "Reservation length when neither job nor request names one.",
+    )
+    queue_visibility_timeouts_s: tuple[tuple[str, int], ...] = _setting(
+        "OJS_QUEUE_VISIBILITY_TIMEOUTS_S",
+        (),
+        _seconds_by_name(1, 43_200),
+        "The same for single queues: `media=7200,email=60`.",
     )
     fetch_wait_ms: int = _setting(
         "OJS_FETCH_WAIT_MS",

@@ -56,6 +56,8 @@ class Reservation:
     :ivar worker_id: the holder, or empty when it gave no name.
     :ivar expires_at: when the visibility timeout ends, unless a heartbeat moves it.
     :ivar execution_ends_at: when the execution timeout ends; heartbeats do not move it.
+    :ivar alive_until: when its worker counts as dead unless it beats before; None for a worker
+        that is not known to beat.
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
     """
@@ -63,13 +65,15 @@ class Reservation:
     worker_id: str
     expires_at: Instant
     execution_ends_at: Instant
+    alive_until: Instant | None = None
     message_handle: str = ""
     message_job_id: str = ""
 
     @property
     def due_at(self) -> Instant:
         """When time ends this attempt, one way or the other."""
-        return min(self.expires_at, self.execution_ends_at)
+        due = min(self.expires_at, self.execution_ends_at)
+        return due if self.alive_until is None else min(due, self.alive_until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

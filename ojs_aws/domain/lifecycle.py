@@ -11,6 +11,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -49,7 +50,9 @@ HISTORY_LIMIT: Final = 20
 """Failures kept per job; the specification asks for at least 10."""
 
 TIMEOUT: Final = "timeout"
-RESERVATION_EXPIRED: Final = "reservation_expired"
+VISIBILITY_TIMEOUT: Final = "visibility_timeout"
+WORKER_DEATH: Final = "worker_death"
+STALLED: Final = "stalled"
 
 _UNDELAYED: Final = 1000  # microseconds in a millisecond: an instant as an order stamp
 
@@ -107,13 +110,24 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
     )
 
 
-def extend(job: JobRecord, expires_at: Instant) -> JobRecord:
-    """BEAT: the same state with a later end of the reservation, never an earlier one."""
+def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = None) -> JobRecord:
+    """BEAT: the same state with a later end of the reservation, never an earlier one.
+
+    :param alive_until: when the worker counts as dead unless it beats again; None where it is not
+        known how often it does.
+    """
     require(job, "extend", S.ACTIVE)
     held = job.reservation
-    if held is None or expires_at <= held.expires_at:
+    if held is None:
         return job
-    return replace(job, version=job.version + 1, reservation=replace(held, expires_at=expires_at))
+    extended = replace(
+        held,
+        expires_at=max(expires_at, held.expires_at),
+        alive_until=max(filter(None, (alive_until, held.alive_until)), default=None),
+    )
+    if extended == held:
+        return job
+    return replace(job, version=job.version + 1, reservation=extended)
 
 
 def cancel(job: JobRecord, now: Instant) -> JobRecord:
@@ -196,21 +210,21 @@ def settle(job: JobRecord, now: Instant) -> JobRecord:
 
 
 def _overdue(job: JobRecord, due: Instant) -> JobRecord:
-    """An attempt that time ended: execution timeout, or a worker that was not heard of again."""
+    """An attempt that time ended: execution timeout, or a worker that was not heard of again.
+
+    An execution timeout goes through the retry policy. A lost worker is no error of the job: it is
+    available at once, without backoff, while attempts are left (worker protocol, 5.5 and 10.2).
+    """
     held = job.reservation
-    if held is not None and held.execution_ends_at <= held.expires_at:
+    if held is None or held.execution_ends_at <= due:
         message = f"The execution exceeded its timeout of {job.timeout_ms} ms."
-        failure = Failure(
-            type=TIMEOUT, code=TIMEOUT, message=message, attempt=job.attempt, occurred_at=due
-        )
-        return fail(job, failure, due)
-    failure = Failure(
-        type=RESERVATION_EXPIRED,
-        code=RESERVATION_EXPIRED,
-        message="The visibility timeout expired without ACK, FAIL or heartbeat.",
-        attempt=job.attempt,
-        occurred_at=due,
-    )
+        return fail(job, _out_of_time(job, TIMEOUT, TIMEOUT, message, "execution", due), due)
+    if held.expires_at <= due:
+        message = "The visibility timeout expired without ACK, FAIL or heartbeat."
+        failure = _out_of_time(job, VISIBILITY_TIMEOUT, VISIBILITY_TIMEOUT, message, STALLED, due)
+    else:
+        message = "The worker missed its heartbeats and counts as dead."
+        failure = _out_of_time(job, WORKER_DEATH, STALLED, message, STALLED, due)
     if job.attempt >= job.allowed_attempts:
         return _exhausted(job, failure, due)
     return _moved(
@@ -222,6 +236,31 @@ def _overdue(job: JobRecord, due: Instant) -> JobRecord:
         started_at=None,
         reservation=None,
     )
+
+
+def _out_of_time(
+    job: JobRecord, name: str, code: str, message: str, kind: str, due: Instant
+) -> Failure:
+    """The failure of an attempt that time ended (ojs-timeouts, section 8)."""
+    elapsed_ms = due - (job.started_at or due)
+    limit_ms = job.timeout_ms if name == TIMEOUT else elapsed_ms
+    return Failure(
+        type=name,
+        code=code,
+        message=message,
+        attempt=job.attempt,
+        occurred_at=due,
+        extra={
+            "timeout_kind": encode(kind),
+            "limit_seconds": _seconds(limit_ms),
+            "elapsed_seconds": _seconds(elapsed_ms),
+        },
+    )
+
+
+def _seconds(milliseconds: int) -> RawJson:
+    whole, rest = divmod(milliseconds, 1000)
+    return encode(milliseconds / 1000 if rest else whole)
 
 
 def _exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import (
+    InvalidPolicyError,
+    InvalidRequestError,
+    JsonValue,
+    OjsError,
+)
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
 
@@ -116,6 +122,30 @@ def parse_retry_policy(value: JsonValue) -> RetryPolicy:
             read[attribute] = reader(item, f"retry.{written}")
     policy = RetryPolicy(**read)  # type: ignore[arg-type]
     return _with_checked_intervals(policy, has_own_cap="max_interval" in given)
+
+
+def read_retry_policy(value: JsonValue) -> RetryPolicy:
+    """Read a stored policy, whatever version of the system accepted it.
+
+    It was checked when its job was enqueued. What this version cannot follow keeps its default
+    rather than making the job unreadable: a job must end, also under rules of another time.
+    """
+    if not isinstance(value, dict):
+        return RetryPolicy()
+    read: dict[str, object] = {}
+    given = _canonical(value)
+    for name, (attribute, reader) in _READERS.items():
+        if name in given:
+            with suppress(OjsError):
+                read[attribute] = reader(given[name][1], name)
+    if read.get("initial_interval_ms") == 0:
+        del read["initial_interval_ms"]
+    policy = RetryPolicy(**read)  # type: ignore[arg-type]
+    if "max_interval_ms" not in read:
+        return replace(
+            policy, max_interval_ms=max(policy.max_interval_ms, policy.initial_interval_ms)
+        )
+    return policy
 
 
 def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:

@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.draining import Draining
+from ojs_aws.services.liveness import VisibilityTimeouts
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
@@ -64,7 +66,11 @@ class Backend:
         self.changing = Changing(ports.store, ports.clock)
         self.waking = Waking(ports.messages, ports.queues)
         self._timeout_ms = settings.default_timeout_s * 1000
-        self._visibility_ms = settings.default_visibility_timeout_s * 1000
+        self._visibility = VisibilityTimeouts(
+            settings.default_visibility_timeout_s * 1000,
+            {name: seconds * 1000 for name, seconds in settings.queue_visibility_timeouts_s},
+        )
+        self._draining = Draining()
 
     @property
     def clock(self) -> Clock:
@@ -105,9 +111,10 @@ class Backend:
             waking=self.waking,
             both=self.ports.both,
             default_timeout_ms=self._timeout_ms,
-            default_visibility_timeout_ms=self._visibility_ms,
+            visibility=self._visibility,
             max_count=self.settings.max_fetch_count,
             wait_ms=self.settings.fetch_wait_ms,
+            draining=self._draining,
         )
 
     @cached_property
@@ -134,7 +141,8 @@ class Backend:
             self.ports.workers(),
             self.changing,
             self.waking,
-            self._visibility_ms,
+            self._visibility,
+            self._draining,
         )
 
     @cached_property

@@ -30,6 +30,8 @@ class Terms:
     """On what terms jobs are claimed.
 
     :ivar visibility_timeout_ms: reservation length where the job has none of its own.
+    :ivar silence_ms: how long the worker may be silent before it counts as dead; None where it
+        does not say how often it beats.
     :ivar timeout_ms: execution timeout where the index does not name one.
     :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
     """
@@ -39,6 +41,7 @@ class Terms:
     visibility_timeout_ms: int
     timeout_ms: int
     message_visibility_s: int
+    silence_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +178,12 @@ class Round:
     def _reservation(self, candidate: Candidate, hand: ReceivedMessage | None) -> Reservation:
         visibility = candidate.visibility_timeout_ms or self.terms.visibility_timeout_ms
         timeout = candidate.timeout_ms or self.terms.timeout_ms
+        silence = self.terms.silence_ms
         return Reservation(
             worker_id=self.terms.worker_id,
             expires_at=Instant(self.now + visibility),
             execution_ends_at=Instant(self.now + timeout),
+            alive_until=None if silence is None else Instant(self.now + silence),
             message_handle=hand.handle if hand else "",
             message_job_id=hand.message.job_id if hand else "",
         )

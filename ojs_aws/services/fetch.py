@@ -14,6 +14,12 @@ from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
 from ojs_aws.ports import Head, JobStore, MessageQueue, QueueMissingError, ReceivedMessage
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, Round, Terms
+from ojs_aws.services.draining import Draining
+from ojs_aws.services.liveness import (
+    MISSED_HEARTBEATS,
+    VisibilityTimeouts,
+    check_heartbeat_interval,
+)
 from ojs_aws.services.waking import Waking
 
 MAX_RECEIVE = 10
@@ -46,12 +52,15 @@ class FetchRequest:
     :ivar queues: names, in the order in which they are to be emptied.
     :ivar count: jobs wanted at most.
     :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
+    :ivar heartbeat_interval_ms: how often the worker promises to beat; None for no promise, and
+        then its reservations end by their visibility timeout alone.
     """
 
     queues: tuple[str, ...]
     count: int = 1
     worker_id: str = ""
     visibility_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +81,19 @@ class Fetch:
     waking: Waking
     both: Both
     default_timeout_ms: int
-    default_visibility_timeout_ms: int
+    visibility: VisibilityTimeouts
     max_count: int
     wait_ms: int
+    draining: Draining
 
     def __call__(self, request: FetchRequest) -> list[JobRecord]:
-        """Claim up to ``count`` jobs, queues strictly from left to right.
+        """Claim up to ``count`` jobs, queues strictly from left to right; none while it drains.
 
         :raises InvalidRequestError: no queue, a bad name, or a count out of range.
         """
         self._check(request)
+        if self.draining.holds(request.worker_id, self.changing.clock.now()):
+            return []
         claimed = self._once(request, wait_s=0)
         if not claimed and self.wait_ms > 0:
             claimed = self._once(request, wait_s=max(1, self.wait_ms // 1000))
@@ -137,7 +149,7 @@ class Fetch:
         self, queue: str, limit: int, request: FetchRequest, wait_s: int
     ) -> list[ReceivedMessage]:
         try:
-            return self.messages.receive(queue, limit, self._visibility_s(request), wait_s)
+            return self.messages.receive(queue, limit, self._visibility_s(queue, request), wait_s)
         except (OjsError, QueueMissingError):
             # The head of the queue finds the jobs all the same.
             _log.warning("Could not receive from queue %s", queue)
@@ -147,16 +159,18 @@ class Fetch:
         terms = Terms(
             queue=queue,
             worker_id=request.worker_id,
-            visibility_timeout_ms=request.visibility_timeout_ms
-            or self.default_visibility_timeout_ms,
+            visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
+            silence_ms=_silence_ms(request),
             timeout_ms=self.default_timeout_ms,
-            message_visibility_s=self._visibility_s(request),
+            message_visibility_s=self._visibility_s(queue, request),
         )
         now: Instant = self.changing.clock.now()
         return Round(self.store, self.changing, self.waking, terms, now, hands)
 
-    def _visibility_s(self, request: FetchRequest) -> int:
-        milliseconds = request.visibility_timeout_ms or self.default_visibility_timeout_ms
+    def _visibility_s(self, queue: str, request: FetchRequest) -> int:
+        """What most reservations of this request will last, so that no message needs aligning."""
+        milliseconds = request.visibility_timeout_ms or self.visibility.of(queue)
+        milliseconds = min(milliseconds, _silence_ms(request) or milliseconds)
         return -(-milliseconds // 1000)
 
     def _check(self, request: FetchRequest) -> None:
@@ -181,3 +195,10 @@ class Fetch:
                 f"{MAX_VISIBILITY_MS}; received {visibility}.",
                 details={"field": "visibility_timeout_ms", "received": visibility},
             )
+        check_heartbeat_interval(request.heartbeat_interval_ms)
+
+
+def _silence_ms(request: FetchRequest) -> int | None:
+    """How long a worker of this request may be silent; None for one that promised nothing."""
+    interval = request.heartbeat_interval_ms
+    return None if interval is None else MISSED_HEARTBEATS * interval

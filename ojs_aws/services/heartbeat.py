@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
@@ -11,9 +11,15 @@ from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue,
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
-from ojs_aws.ports import JobStore, WorkerRegistry
+from ojs_aws.ports import JobStore, WorkerInfo, WorkerRegistry, WorkerReport
 from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.draining import Draining
+from ojs_aws.services.liveness import (
+    VisibilityTimeouts,
+    alive_until,
+    check_heartbeat_interval,
+)
 from ojs_aws.services.waking import Waking, seconds_until
 
 MAX_JOBS: Final = 100
@@ -55,41 +61,46 @@ class Heartbeat:
     workers: WorkerRegistry
     changing: Changing
     waking: Waking
-    default_visibility_timeout_ms: int
+    visibility: VisibilityTimeouts
+    draining: Draining
 
     def __call__(
         self,
         worker_id: str | None,
         job_ids: Sequence[str],
         visibility_timeout_ms: int | None = None,
-        active_count: int | None = None,
+        report: WorkerReport | None = None,
     ) -> Beat:
         """Renew a worker's last-seen time and the reservations of its jobs.
 
         A reservation is extended by the requested time, else by the job's own visibility timeout,
-        else by the default; never beyond the execution timeout's effect, and never shortened.
+        else by its queue's or the default; never beyond the execution timeout's effect, and never
+        shortened. The worker counts as alive for three more heartbeats.
 
         :param worker_id: None when the worker gave no name: then the jobs' states alone decide,
             and nothing is registered.
-
-        :raises InvalidRequestError: no worker id, a malformed job id, or too many jobs.
+        :param report: what it says of itself; its job ids are ``job_ids``.
+        :raises InvalidRequestError: no worker id, a malformed job id, too many jobs, or an
+            interval that no worker keeps.
         :raises ConflictError: not one of the jobs is this worker's.
         """
+        told = report or WorkerReport(active_jobs=len(job_ids))
         self._check(worker_id, job_ids)
+        check_heartbeat_interval(told.interval_ms)
         now = self.changing.clock.now()
-        directive = RUNNING
+        worker: WorkerInfo | None = None
         if worker_id is not None:
-            count = len(job_ids) if active_count is None else active_count
-            directive = self.workers.beat(worker_id, count, now).directive
-        jobs = self.store.load_many(job_ids) if job_ids else {}
+            told = replace(told, job_ids=tuple(dict.fromkeys(job_ids)))
+            worker = self.workers.beat(worker_id, told, now)
+            self.draining.note(worker)
         result = _Sorted()
-        for job_id in dict.fromkeys(job_ids):
-            self._extend(jobs.get(job_id), job_id, worker_id, visibility_timeout_ms, result)
+        for job_id, job in self._loaded(job_ids).items():
+            self._extend(job, job_id, worker, visibility_timeout_ms, result)
         self._hide(result.extended, now)
         if result.lost and not result.extended and not result.cancelled:
             raise _not_held(worker_id, result.lost)
         return Beat(
-            state=directive,
+            state=RUNNING if worker is None else worker.directive,
             extended=tuple(job.id for job in result.extended),
             cancelled=tuple(result.cancelled),
             lost=tuple(result.lost),
@@ -111,20 +122,27 @@ class Heartbeat:
         for job_id in job_ids:
             check_job_id(job_id)
 
+    def _loaded(self, job_ids: Sequence[str]) -> dict[str, JobRecord | None]:
+        """Each job once, in order: one read for all of them."""
+        wanted = list(dict.fromkeys(job_ids))
+        if len(wanted) == 1:
+            return {wanted[0]: self.store.load(wanted[0])}
+        jobs = self.store.load_many(wanted) if wanted else {}
+        return {job_id: jobs.get(job_id) for job_id in wanted}
+
     def _extend(
         self,
         job: JobRecord | None,
         job_id: str,
-        worker_id: str | None,
+        worker: WorkerInfo | None,
         requested_ms: int | None,
         result: _Sorted,
     ) -> None:
         def decide(held: JobRecord, now: Instant) -> JobRecord:
-            check_holder(held, "extend", worker_id)
-            length = requested_ms or held.visibility_timeout_ms
-            return lifecycle.extend(
-                held, Instant(now + (length or self.default_visibility_timeout_ms))
-            )
+            check_holder(held, "extend", worker.id if worker else None)
+            length = requested_ms or held.visibility_timeout_ms or self.visibility.of(held.queue)
+            alive = alive_until(worker, held, requested_ms) if worker else None
+            return lifecycle.extend(held, Instant(now + length), alive)
 
         if job is None:
             result.lost.append(job_id)

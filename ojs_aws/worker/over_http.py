@@ -27,11 +27,14 @@ class HttpJobSource:
         worker_id: str,
         *,
         visibility_timeout_ms: int | None = None,
+        heartbeat_interval_ms: int | None = None,
         about: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Act for one worker.
 
         :param visibility_timeout_ms: reservation length for jobs that have none of their own.
+        :param heartbeat_interval_ms: how often the worker will beat; the backend finds it dead
+            after three missed heartbeats.
         :param about: what each heartbeat tells of the worker (queues, concurrency, labels ...).
         """
         self._connection = connection
@@ -39,6 +42,8 @@ class HttpJobSource:
         self._terms: dict[str, JsonValue] = {"worker_id": worker_id}
         if visibility_timeout_ms is not None:
             self._terms["visibility_timeout_ms"] = visibility_timeout_ms
+        if heartbeat_interval_ms is not None:
+            self._terms["heartbeat_interval_ms"] = heartbeat_interval_ms
         self._about = {"hostname": platform.node(), "pid": os.getpid(), **(about or {})}
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:

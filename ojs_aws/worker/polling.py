@@ -31,6 +31,9 @@ from ojs_aws.worker.signals import signals_to
 
 BEATS_PER_RESERVATION: Final = 4
 MAX_FETCH: Final = 100
+SHORTEST_INTERVAL_MS: Final = 100
+"""The shortest interval that the backend takes a promise of."""
+
 LAST_WORDS_S: Final = 3.0
 """How long the backend is told of abandoned jobs after the grace period, in seconds."""
 
@@ -79,7 +82,8 @@ class Worker(BaseWorker):
         :param concurrency: jobs executed at the same time at most.
         :param headers: sent with every request (Authorization, for one).
         :param registry: handlers of another worker, to serve them here too.
-        :param heartbeat_s: seconds between heartbeats.
+        :param heartbeat_s: seconds between heartbeats; the backend is told, and gives the jobs of
+            a worker that missed three of them to others.
         :param grace_s: seconds that jobs get to finish when the worker ends.
         :param visibility_timeout_s: reservation of jobs that have none of their own; default: four
             heartbeats, so that the jobs of a worker that died come back within a minute.
@@ -106,6 +110,7 @@ class Worker(BaseWorker):
             HttpConnection(url or "", headers=headers, timer=self._timer),
             self.worker_id,
             visibility_timeout_ms=round(visibility_s * 1000),
+            heartbeat_interval_ms=max(round(heartbeat_s * 1000), SHORTEST_INTERVAL_MS),
             about={"queues": names, "concurrency": concurrency, "labels": tags},
         )
         self.lifecycle = Lifecycle(self._timer.monotonic)

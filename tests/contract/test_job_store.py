@@ -195,6 +195,25 @@ def test_a_late_or_foreign_acknowledgement_is_refused(
     assert store.load(held.id) == held
 
 
+def test_an_acknowledgement_of_a_worker_that_counts_as_dead_is_refused(store: JobStore) -> None:
+    """Worker protocol, section 10.4: from the very instant on, though the reservation lasts."""
+    store.insert(a_job())
+    held = store.claim(
+        "default", a_job().id, replace(a_reservation(), alive_until=Instant(NOW + 9)), NOW
+    )
+    assert held.reservation is not None
+    assert held.reservation.alive_until == NOW + 9
+    assert [row.sort_key for row in store.due("default", NOW, Instant(NOW + 9), 5).jobs] == [
+        f"{NOW + 9:015d}"
+    ]
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, "w1", None, Instant(NOW + 9))
+    assert store.acknowledge(held.id, "w1", None, Instant(NOW + 8)) == held
+    done = store.load(held.id)
+    assert done is not None
+    assert done.reservation is None
+
+
 def test_an_anonymous_reservation_is_anybodys(store: JobStore) -> None:
     """Many clients send no worker id."""
     held = claimed(store, a_job(), worker="")

@@ -12,7 +12,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Event, EventQuery, Message
+from ojs_aws.ports import Event, EventQuery, Message, WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
@@ -77,8 +77,73 @@ def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backen
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:
     """WRK-002, WRK-005: and told to run."""
     workers = backend.ports.workers()
-    assert workers.beat("w", 3, NOW).directive == "running"
-    assert workers.beat("w", 1, Instant(NOW + 5)).last_seen == NOW + 5
+    assert workers.beat("w", WorkerReport(active_jobs=3), NOW).directive == "running"
+    assert workers.beat("w", WorkerReport(active_jobs=1), Instant(NOW + 5)).last_seen == NOW + 5
+
+
+def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend) -> None:
+    """Last heartbeat and the one before, state, jobs, promise, and what it tells of itself."""
+    workers = backend.ports.workers()
+    ids = tuple(f"01990000-0000-7000-8000-{n:012d}" for n in range(40))
+    report = WorkerReport(
+        state="quiet",
+        active_jobs=40,
+        job_ids=ids,
+        interval_ms=5000,
+        about='{"hostname":"h1","queues":["email"]}',
+    )
+    first = workers.beat("w", report, NOW)
+    assert (first.seen_before, first.state, first.job_ids) == (None, "quiet", ids[:32])
+    again = workers.beat("w", WorkerReport(), Instant(NOW + 5000))
+    assert again == WorkerInfo(
+        id="w",
+        last_seen=Instant(NOW + 5000),
+        seen_before=NOW,
+        interval_ms=5000,
+        about=report.about,
+    )
+    assert workers.load("w", NOW) == again
+    assert workers.load("x", NOW) is None
+
+
+def test_workers_are_listed_by_id_page_by_page(backend: Backend) -> None:
+    """Without those that ended, and those not heard of for an hour."""
+    workers = backend.ports.workers()
+    for n in range(7):
+        workers.beat(f"w{n}", WorkerReport(), NOW)
+    workers.beat("w2", WorkerReport(state="terminate"), NOW)
+    workers.beat("w4", WorkerReport(state="terminate", active_jobs=1), NOW)
+    assert [w.id for w in workers.page("", 3, NOW)] == ["w0", "w1", "w3"]
+    assert [w.id for w in workers.page("w3", 9, NOW)] == ["w4", "w5", "w6"]
+    later = Instant(NOW + 3_600_000)
+    assert (workers.page("", 9, later), workers.load("w1", later)) == ([], None)
+
+
+def test_a_directive_reaches_its_worker_with_the_next_heartbeat(backend: Backend) -> None:
+    """WRK-006, WRK-013: quiet and running again; terminate is for ever (section 2.3)."""
+    workers = backend.ports.workers()
+    assert workers.direct("w", "quiet", NOW) is None
+    assert workers.load("w", NOW) is None
+    workers.beat("w", WorkerReport(), NOW)
+    for directive in ("quiet", "running", "terminate"):
+        assert workers.direct("w", directive, NOW) is not None
+        assert workers.beat("w", WorkerReport(), NOW).directive == directive
+    refused = workers.direct("w", "running", NOW)
+    assert refused is not None
+    assert refused.directive == "terminate"
+    assert workers.beat("w", WorkerReport(), NOW).directive == "terminate"
+    assert workers.direct("w", "quiet", Instant(NOW + 3_600_000)) is None
+
+
+def test_a_worker_is_removed_unless_it_has_beaten_since(backend: Backend) -> None:
+    """Whoever removes it has judged its last heartbeat."""
+    workers = backend.ports.workers()
+    workers.beat("w", WorkerReport(), NOW)
+    workers.beat("w", WorkerReport(), Instant(NOW + 1))
+    assert not workers.forget("w", NOW)
+    assert not workers.forget("x", NOW)
+    assert workers.forget("w", Instant(NOW + 1))
+    assert workers.load("w", NOW) is None
 
 
 def event(number: int, at: int, kind: str = "job.enqueued", queue: str = "default") -> Event:

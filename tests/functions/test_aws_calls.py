@@ -130,6 +130,44 @@ def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backe
     }
 
 
+def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls_beside(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """One registry write of one unit, one read, SQS in tens; a heartbeat without jobs: one call."""
+    jobs = [push(backend) for _ in range(50)]
+    backend.fetch(FetchRequest(("default",), count=50, worker_id="w"))
+    backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        assert len(backend.heartbeat("w", [job.id for job in jobs]).extended) == 50
+    batches = calls.pop("ChangeMessageVisibilityBatch")
+    assert batches <= 5
+    assert calls == {"UpdateItem": 51, "BatchGetItem": 1}
+    key = {"pk": {"S": "workers"}, "sk": {"S": "w"}}
+    worker = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
+    assert write_units(item_bytes(worker)) == 1
+    with aws.calls.counted() as calls:
+        backend.heartbeat("w", [])
+    assert calls == {"UpdateItem": 1}
+
+
+def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) -> None:
+    """Decision 9: the same calls, and the same write units, as without a promise to beat."""
+    plain, promising = push(backend), push(backend)
+    for job, interval in ((plain, None), (promising, 5000)):
+        request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=interval)
+        with aws.calls.counted() as calls:
+            assert [claimed.id for claimed in backend.fetch(request)] == [job.id]
+        assert calls == {"ReceiveMessage": 1, "Query": 1, "UpdateItem": 1}
+        item = _hot_item(aws, job.id)
+        rest = {name: value for name, value in item.items() if name != "ra"}
+        assert ("ra" in item) is (interval is not None)
+        assert item_bytes(item) - item_bytes(rest) <= 10
+    for job in (plain, promising):
+        with aws.calls.counted() as calls:
+            backend.ack(job.id, "w", None)
+        assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
+
+
 def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
     aws: EmbeddedAws, backend: Backend
 ) -> None:

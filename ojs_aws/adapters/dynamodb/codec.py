@@ -21,7 +21,7 @@ from ojs_aws.adapters.dynamodb.values import (
     unpacked,
 )
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import PayloadTooLargeError
+from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import (
     Document,
     JobRecord,
@@ -30,7 +30,7 @@ from ojs_aws.domain.job import (
     StoredElsewhere,
 )
 from ojs_aws.domain.json_text import RawJson, decode
-from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
+from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
 
@@ -145,6 +145,8 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
         n.RESERVED_UNTIL: number(held.expires_at),
         n.EXECUTION_ENDS: number(held.execution_ends_at),
     }
+    if held.alive_until is not None:
+        item[n.ALIVE_UNTIL] = number(held.alive_until)
     if held.worker_id:
         item[n.WORKER] = string(held.worker_id)
     if held.message_handle:
@@ -211,8 +213,13 @@ def from_item(item: Item) -> JobRecord:
 
 
 def _policy(retry: RawJson | None) -> RetryPolicy:
-    """The policy of a retry object that was accepted once, at whatever depth was allowed then."""
-    return parse_retry_policy(None if retry is None else decode(retry, max_depth=MAX_DEPTH))
+    """The policy of a retry object that was accepted once, by the rules of then."""
+    if retry is None:
+        return RetryPolicy()
+    try:
+        return read_retry_policy(decode(retry, max_depth=MAX_DEPTH))
+    except OjsError:
+        return RetryPolicy()
 
 
 def _reservation(job_id: str, item: Item) -> Reservation | None:
@@ -221,10 +228,12 @@ def _reservation(job_id: str, item: Item) -> Reservation | None:
     if expires is None or ends is None:
         return None
     handle = read_handle(item, n.HANDLE)
+    alive = read_number(item, n.ALIVE_UNTIL)
     return Reservation(
         worker_id=read_string(item, n.WORKER),
         expires_at=Instant(expires),
         execution_ends_at=Instant(ends),
+        alive_until=None if alive is None else Instant(alive),
         message_handle=handle,
         message_job_id=read_string(item, n.MESSAGE_JOB) or (job_id if handle else ""),
     )

@@ -63,11 +63,12 @@ def read_history(item: Item, name: str) -> tuple[Failure, ...]:
             message=entry["m"],
             attempt=entry["a"],
             occurred_at=Instant(entry["o"]),
-            code=entry["c"],
-            retryable=entry["r"],
-            backtrace=tuple(entry["b"]),
-            error_class=entry["e"],
-            extra={key: RawJson(raw) for key, raw in entry["x"].items()},
+            # Absent in items of versions that did not have them.
+            code=entry.get("c", ""),
+            retryable=entry.get("r"),
+            backtrace=tuple(entry.get("b", ())),
+            error_class=entry.get("e", ""),
+            extra={key: RawJson(raw) for key, raw in entry.get("x", {}).items()},
         )
         for entry in json.loads(unpacked(item[name]))
     )

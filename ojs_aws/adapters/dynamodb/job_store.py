@@ -252,12 +252,20 @@ class DynamoJobStore:
         if seconds := self.retention(JobState.COMPLETED):
             update.set(n.TTL, number(now // 1000 + seconds))
         update.remove(
-            n.WORKER, n.RESERVED_UNTIL, n.EXECUTION_ENDS, n.HANDLE, n.MESSAGE_JOB, n.DONE_LIST
+            n.WORKER,
+            n.RESERVED_UNTIL,
+            n.EXECUTION_ENDS,
+            n.ALIVE_UNTIL,
+            n.HANDLE,
+            n.MESSAGE_JOB,
+            n.DONE_LIST,
         )
         moment = update.value(number(now))
         update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
         update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")
         update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
+        alive = update.name(n.ALIVE_UNTIL)
+        update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
         if worker_id is not None:
             worker = update.name(n.WORKER)
             update.when(

@@ -34,6 +34,11 @@ class Update:
         """Give an attribute a value."""
         self._sets[self.name(attribute)] = self.value(value)
 
+    def set_if_absent(self, attribute: str, source: str, value: Value) -> None:
+        """Give an attribute what another one has, or a value where that one is absent."""
+        other = self.name(source)
+        self._sets[self.name(attribute)] = f"if_not_exists({other}, {self.value(value)})"
+
     def copy(self, attribute: str, source: str) -> None:
         """Give an attribute the value that another one has."""
         self._sets[self.name(attribute)] = self.name(source)

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import number, read_string, string
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo
+from ojs_aws.ports import WorkerInfo, WorkerReport
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = "workers"
 LAST_SEEN: Final = "ls"
+SEEN_BEFORE: Final = "lb"
 ACTIVE: Final = "aj"
+JOB_IDS: Final = "ai"
+STATE: Final = "ws"
+INTERVAL: Final = "hi"
+ABOUT: Final = "ab"
 DIRECTIVE: Final = "dv"
-KEPT_S: Final = 86_400
-"""Workers not heard of for a day are forgotten."""
+
+RUNNING: Final = "running"
+TERMINATE: Final = "terminate"
+
+KEPT_S: Final = 3600
+"""Workers not heard of for an hour are forgotten; they have long been shown as stale."""
+
+MAX_JOB_IDS: Final = 32
+"""Ids that an item keeps, 16 bytes each: so many that a heartbeat still costs one write unit."""
+
+_ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +55,135 @@ class DynamoWorkerRegistry:
     client: DynamoDBClient
     table: str
 
-    def beat(self, worker_id: str, active_jobs: int, now: Instant) -> WorkerInfo:
+    def beat(self, worker_id: str, report: WorkerReport, now: Instant) -> WorkerInfo:
         """One update, which also answers what the worker is told to do."""
+        has_ended = report.state == TERMINATE and not report.active_jobs
+        update = Update()
+        # Evaluated on the item as it was: the first heartbeat finds none before.
+        update.set_if_absent(SEEN_BEFORE, LAST_SEEN, number(now))
+        update.set(LAST_SEEN, number(now))
+        update.set(STATE, string(report.state))
+        update.set(ACTIVE, number(report.active_jobs))
+        update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
+        ids = _packed_ids(report.job_ids)
+        if ids:
+            update.set(JOB_IDS, {"B": ids})
+        else:
+            update.remove(JOB_IDS)
+        if report.interval_ms is not None:
+            update.set(INTERVAL, number(report.interval_ms))
+        if report.about:
+            update.set(ABOUT, packed(report.about))
         with translated("UpdateItem"):
             answer = self.client.update_item(
                 TableName=self.table,
-                Key={n.PK: string(PARTITION), n.SK: string(worker_id)},
-                UpdateExpression="SET #ls = :now, #aj = :active, #ttl = :ttl",
-                ExpressionAttributeNames={"#ls": LAST_SEEN, "#aj": ACTIVE, "#ttl": n.TTL},
-                ExpressionAttributeValues={
-                    ":now": number(now),
-                    ":active": number(active_jobs),
-                    ":ttl": number(now // 1000 + KEPT_S),
-                },
+                Key=_key(worker_id),
                 ReturnValues="ALL_NEW",
+                **update.arguments(),
             )
-        return WorkerInfo(
-            id=worker_id,
-            last_seen=now,
-            active_jobs=active_jobs,
-            directive=read_string(answer["Attributes"], DIRECTIVE) or "running",
-        )
+        return _info(answer["Attributes"])
+
+    def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=_key(worker_id), ConsistentRead=True
+            )
+        item: Item = answer.get("Item", {})
+        return _info(item) if item and _is_kept(item, now) else None
+
+    def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
+        """One query, more only beyond a megabyte or where many have ended."""
+        found: list[WorkerInfo] = []
+        query: dict[str, Any] = {
+            "KeyConditionExpression": "#pk = :pk",
+            "ExpressionAttributeNames": {"#pk": n.PK},
+            "ExpressionAttributeValues": {":pk": string(PARTITION)},
+        }
+        if after:
+            query["KeyConditionExpression"] += " AND #sk > :after"
+            query["ExpressionAttributeNames"]["#sk"] = n.SK
+            query["ExpressionAttributeValues"][":after"] = string(after)
+        while True:
+            with translated("Query"):
+                answer = self.client.query(TableName=self.table, Limit=limit, **query)
+            found += [_info(item) for item in answer["Items"] if _is_kept(item, now)]
+            start = answer.get("LastEvaluatedKey", {})
+            if not start or len(found) >= limit:
+                return found[:limit]
+            query["ExclusiveStartKey"] = start
+
+    def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
+        """One conditional update."""
+        update = Update()
+        if directive == RUNNING:
+            update.remove(DIRECTIVE)
+        else:
+            update.set(DIRECTIVE, string(directive))
+        update.when(f"{update.name(n.TTL)} > {update.value(number(now // 1000))}")
+        if directive != TERMINATE:
+            told = update.name(DIRECTIVE)
+            ending = update.value(string(TERMINATE))
+            update.when(f"(attribute_not_exists({told}) OR {told} <> {ending})")
+        try:
+            with conditional("UpdateItem"):
+                answer = self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(worker_id),
+                    ReturnValues="ALL_OLD",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **update.arguments(),
+                )
+        except ConditionFailedError as failed:
+            is_there = bool(failed.item) and _is_kept(failed.item, now)
+            return _info(failed.item) if is_there else None
+        return _info(answer["Attributes"])
+
+    def forget(self, worker_id: str, last_seen: Instant) -> bool:
+        """One conditional delete."""
+        try:
+            with conditional("DeleteItem"):
+                self.client.delete_item(
+                    TableName=self.table,
+                    Key=_key(worker_id),
+                    ConditionExpression="#ls = :ls",
+                    ExpressionAttributeNames={"#ls": LAST_SEEN},
+                    ExpressionAttributeValues={":ls": number(last_seen)},
+                )
+        except ConditionFailedError:
+            return False
+        return True
+
+
+def _key(worker_id: str) -> Item:
+    return {n.PK: string(PARTITION), n.SK: string(worker_id)}
+
+
+def _is_kept(item: Item, now: Instant) -> bool:
+    """DynamoDB removes what has expired within days, not at once."""
+    return (read_number(item, n.TTL) or 0) > now // 1000
+
+
+def _info(item: Item) -> WorkerInfo:
+    last_seen = Instant(read_number(item, LAST_SEEN) or 0)
+    before = read_number(item, SEEN_BEFORE)
+    return WorkerInfo(
+        id=read_string(item, n.SK),
+        last_seen=last_seen,
+        seen_before=None if before in {None, last_seen} else Instant(before or 0),
+        directive=read_string(item, DIRECTIVE) or RUNNING,
+        state=read_string(item, STATE) or RUNNING,
+        active_jobs=read_number(item, ACTIVE) or 0,
+        job_ids=_unpacked_ids(bytes(item[JOB_IDS]["B"])) if JOB_IDS in item else (),
+        interval_ms=read_number(item, INTERVAL),
+        about=unpacked(item[ABOUT]) if ABOUT in item else "",
+    )
+
+
+def _packed_ids(job_ids: Iterable[str]) -> bytes:
+    return b"".join(uuid.UUID(job_id).bytes for job_id in list(job_ids)[:MAX_JOB_IDS])
+
+
+def _unpacked_ids(data: bytes) -> tuple[str, ...]:
+    starts = range(0, len(data), _ID_BYTES)
+    return tuple(str(uuid.UUID(bytes=data[at : at + _ID_BYTES])) for at in starts)

@@ -8,12 +8,13 @@ Imported with the first request that needs it: pydantic would cost every cold st
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ojs_aws.domain import validation as rules
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
+from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.push import MAX_BATCH
 
 JobId = Annotated[
@@ -38,10 +39,13 @@ QueueName = Annotated[
     ),
 ]
 WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
+IntervalMs = Annotated[int, Field(ge=MIN_INTERVAL_MS, le=MAX_INTERVAL_MS)]
+ShortText = Annotated[str, Field(max_length=256)]
 VisibilityMs = Annotated[int, Field(ge=rules.MIN_VISIBILITY_MS, le=rules.MAX_VISIBILITY_MS)]
 
 MAX_QUEUES = 100
 MAX_COUNT = 1000
+MAX_LABELS = 50
 LARGEST_COUNT = 1_000_000
 
 
@@ -59,6 +63,7 @@ class FetchBody(Body):
     count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
     worker_id: WorkerId | None = None
     visibility_timeout_ms: VisibilityMs | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
 
 
 class ReportBody(Body):
@@ -105,16 +110,31 @@ class FailJobBody(Body):
     worker_id: WorkerId | None = None
 
 
-class HeartbeatValues(Body):
-    """A heartbeat in one form: ids apart from their number."""
+class WorkerBody(Body):
+    """What a worker may tell of itself (worker protocol, section 4.2)."""
+
+    hostname: ShortText | None = None
+    pid: int | None = None
+    queues: Annotated[list[ShortText], Field(max_length=MAX_QUEUES)] | None = None
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    labels: Annotated[list[ShortText], Field(max_length=MAX_LABELS)] | None = None
+    started_at: ShortText | None = None
+    version: ShortText | None = None
+    metadata: dict[str, Any] | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
+
+
+class HeartbeatValues(WorkerBody):
+    """A heartbeat in one form: ids apart from their number, the state by its own name."""
 
     worker_id: WorkerId | None = None
+    state: Literal["running", "quiet", "terminate"] = "running"
     active_job_ids: Annotated[list[str], Field(max_length=MAX_JOBS)] = []
     active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
 
 
-class HeartbeatBody(Body):
+class HeartbeatBody(WorkerBody):
     """BEAT (section 10.4; worker protocol, section 4). Without a worker it must name jobs."""
 
     worker_id: WorkerId | None = None
@@ -126,7 +146,6 @@ class HeartbeatBody(Body):
     active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
     state: str | None = None
-    queues: list[str] | None = None
 
 
 # ------------------------------------------------------------------------------- job envelopes

@@ -163,7 +163,7 @@ def test_the_instant_a_reservation_ends_is_exact() -> None:
     back = lifecycle.settle_once(job, Instant(START + 30_000))
     assert back is not None
     assert (back.state, back.attempt, back.started_at) == (S.AVAILABLE, 1, None)
-    assert back.failures[-1].type == "reservation_expired"
+    assert back.failures[-1].type == "visibility_timeout"
 
 
 def test_the_execution_timeout_goes_through_the_retry_policy() -> None:
@@ -355,7 +355,7 @@ def test_the_execution_timeout_is_named_where_both_end_together() -> None:
 def test_a_worker_lost_in_the_last_attempt_ends_the_job(exhaustion: Exhaustion) -> None:
     """ojs-retry, section 9.2: as on_exhaustion says; no pattern can forbid the retry before."""
     policy = RetryPolicy(
-        max_attempts=2, on_exhaustion=exhaustion, non_retryable_errors=("reservation_expired",)
+        max_attempts=2, on_exhaustion=exhaustion, non_retryable_errors=("visibility_timeout",)
     )
     job = active(retry=policy)
     back = lifecycle.settle(job, Instant(START + 30_000))
@@ -576,3 +576,105 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
+
+
+# --------------------------------------------------------------------------------- silent workers
+
+
+def with_beating_worker(alive_ms: int = 10_000, **changes: Any) -> JobRecord:
+    """An active job whose worker is known to beat."""
+    held = replace(reserved(START), alive_until=Instant(START + alive_ms))
+    return lifecycle.claim(a_job(**changes), held, Instant(START))
+
+
+def test_wrk_007_a_worker_that_fell_silent_loses_its_job_before_the_reservation_ends() -> None:
+    """Worker protocol, section 10.2: available at once, with the error ``worker_death``."""
+    job = with_beating_worker()
+    assert lifecycle.next_due(job) == START + 10_000
+    assert lifecycle.settle_once(job, Instant(START + 9_999)) is None
+    back = lifecycle.settle(job, Instant(START + 20_000))
+    assert (back.state, back.attempt, back.started_at) == (S.AVAILABLE, 1, None)
+    assert back.enqueued_at == START + 10_000
+    failure = back.failures[-1]
+    assert (failure.type, failure.code) == ("worker_death", "stalled")
+    assert failure.extra == {
+        "timeout_kind": '"stalled"',
+        "limit_seconds": "10",
+        "elapsed_seconds": "10",
+    }
+
+
+def test_a_silent_worker_costs_the_job_an_attempt() -> None:
+    """The last one discards it, as the policy says."""
+    policy = RetryPolicy(max_attempts=1, on_exhaustion=Exhaustion.DEAD_LETTER)
+    gone = lifecycle.settle(with_beating_worker(retry=policy), Instant(START + 10_000))
+    assert (gone.state, gone.is_dead_letter) == (S.DISCARDED, True)
+
+
+def test_a_heartbeat_moves_the_silence_and_never_back() -> None:
+    """Whichever of two heartbeats is written last."""
+    job = with_beating_worker()
+    later = lifecycle.extend(job, Instant(START), Instant(START + 15_000))
+    assert lifecycle.next_due(later) == START + 15_000
+    assert lifecycle.extend(later, Instant(START), Instant(START + 12_000)) is later
+    assert lifecycle.extend(later, Instant(START)) is later
+
+
+@pytest.mark.parametrize(
+    ("alive_ms", "visibility_ms", "timeout_ms", "kind"),
+    [
+        (10, 20, 30, "worker_death"),
+        (20, 10, 30, "visibility_timeout"),
+        (20, 20, 30, "visibility_timeout"),
+        (20, 20, 20, "timeout"),
+        (30, 20, 10, "timeout"),
+    ],
+)
+def test_the_earliest_deadline_ends_the_attempt(
+    alive_ms: int, visibility_ms: int, timeout_ms: int, kind: str
+) -> None:
+    """And its name says which; the execution timeout outweighs the others at the same instant."""
+    held = replace(
+        reserved(START, visibility_ms, timeout_ms), alive_until=Instant(START + alive_ms)
+    )
+    job = lifecycle.claim(a_job(), held, Instant(START))
+    after = lifecycle.settle_once(job, Instant(START + 99))
+    assert after is not None
+    assert after.failures[-1].type == kind
+
+
+def test_a_timeout_says_what_the_limit_was_and_how_long_it_took() -> None:
+    """ojs-timeouts, section 8."""
+    job = lifecycle.claim(a_job(timeout_ms=2500), reserved(START, 9_000, 2500), Instant(START))
+    failure = lifecycle.settle(job, Instant(START + 3_000)).failures[0]
+    assert failure.extra == {
+        "timeout_kind": '"execution"',
+        "limit_seconds": "2.5",
+        "elapsed_seconds": "2.5",
+    }
+
+
+@given(st.integers(0, 12), st.lists(st.sampled_from(["fail", "silence", "expiry", "timeout"])))
+def test_ret_01_a_job_never_has_more_attempts_than_its_policy_allows(
+    max_attempts: int, endings: list[str]
+) -> None:
+    """However the attempts end: by the worker's word, or by time."""
+    job, now = a_job(retry=RetryPolicy(max_attempts=max_attempts)), START
+    attempts = 0
+    for ending in [*endings, *(["fail"] * 13)]:
+        job = lifecycle.settle(job, Instant(now))
+        if job.state is S.DISCARDED:
+            break
+        held = replace(
+            reserved(now),
+            alive_until=Instant(now + 10_000 if ending == "silence" else now + 90_000),
+        )
+        if ending == "timeout":
+            held = replace(held, execution_ends_at=Instant(now + 5_000))
+        job = lifecycle.claim(job, held, Instant(now))
+        attempts += 1
+        if ending == "fail":
+            job = lifecycle.fail(job, broken(now), Instant(now))
+        now += 1_000_000
+    assert lifecycle.settle(job, Instant(now)).state is S.DISCARDED
+    assert attempts == job.attempt == max(max_attempts, 1)

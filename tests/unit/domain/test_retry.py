@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
-from ojs_aws.domain.retry import BackoffStrategy, Exhaustion, RetryPolicy, parse_retry_policy
+from ojs_aws.domain.retry import (
+    BackoffStrategy,
+    Exhaustion,
+    RetryPolicy,
+    parse_retry_policy,
+    read_retry_policy,
+)
 
 
 @pytest.mark.parametrize(
@@ -248,3 +256,110 @@ def test_a_pattern_without_its_dot_is_a_name() -> None:
     assert not policy.forbids("auth", "authx", "x", "a.b.c")
     assert policy.forbids("x", "*")
     assert not policy.forbids()
+
+
+_POLICIES = st.builds(
+    RetryPolicy,
+    max_attempts=st.integers(0, 1000),
+    initial_interval_ms=st.integers(1, 10**9),
+    backoff_coefficient=st.floats(1, 1000),
+    strategy=st.sampled_from(list(BackoffStrategy)),
+    max_interval_ms=st.integers(1, 10**9),
+    jitter=st.booleans(),
+)
+
+
+@given(_POLICIES, st.integers(1, 400), st.text(max_size=8))
+def test_ret_04_ret_06_no_delay_is_above_the_cap(
+    policy: RetryPolicy, retry: int, seed: str
+) -> None:
+    """Sections 3.5 and 5.3: before the jitter and after it."""
+    assert 0 <= policy.delay_ms(retry, seed) <= policy.max_interval_ms
+
+
+@given(_POLICIES, st.integers(1, 400))
+def test_without_jitter_delays_never_shrink(policy: RetryPolicy, retry: int) -> None:
+    """Section 2.2: a failing system is never asked more often from retry to retry."""
+    plain = replace(policy, jitter=False)
+    assert plain.delay_ms(retry, "") <= plain.delay_ms(retry + 1, "")
+
+
+@given(_POLICIES, st.integers(1, 400), st.text(max_size=8))
+def test_ret_05_jitter_stays_between_half_and_one_and_a_half(
+    policy: RetryPolicy, retry: int, seed: str
+) -> None:
+    """Section 5.2, to the rounding of a millisecond."""
+    plain = replace(policy, jitter=False).delay_ms(retry, "")
+    jittered = replace(policy, jitter=True).delay_ms(retry, seed)
+    assert plain * 0.5 - 1 <= jittered <= plain * 1.5 + 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "max_attempts",
+                        "initial_interval",
+                        "initial_interval_ms",
+                        "max_interval",
+                        "backoff_coefficient",
+                        "backoff_strategy",
+                        "jitter",
+                        "non_retryable_errors",
+                        "on_exhaustion",
+                        "x_of_tomorrow",
+                    ]
+                ),
+                inner,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_whatever_is_stored_is_a_policy_that_can_be_followed(stored: JsonValue) -> None:
+    """An item that another version accepted never becomes unreadable."""
+    policy = read_retry_policy(stored)
+    assert policy.max_attempts >= 0
+    assert 0 <= policy.delay_ms(3, "seed") <= policy.max_interval_ms
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        ({"max_attempts": 9, "backoff_strategy": "fibonacci"}, RetryPolicy(max_attempts=9)),
+        ({"max_attempts": -1, "jitter": False}, RetryPolicy(jitter=False)),
+        ({"initial_interval": "soon", "max_interval": "PT9S"}, RetryPolicy(max_interval_ms=9000)),
+        ({"initial_interval": "PT0S"}, RetryPolicy()),
+        ({"on_exhaustion": "archive"}, RetryPolicy()),
+        ([], RetryPolicy()),
+        (
+            {"initial_interval": "PT10M"},
+            RetryPolicy(initial_interval_ms=600_000, max_interval_ms=600_000),
+        ),
+        (
+            {"initial_interval": "PT10M", "max_interval": "PT1M"},
+            RetryPolicy(initial_interval_ms=600_000, max_interval_ms=60_000),
+        ),
+    ],
+)
+def test_reading_keeps_what_it_can_follow(stored: JsonValue, read: RetryPolicy) -> None:
+    """The rest takes the defaults; enqueuing is as strict as ever."""
+    assert read_retry_policy(stored) == read
+
+
+@given(_POLICIES)
+def test_what_enqueuing_accepts_is_read_the_same(policy: RetryPolicy) -> None:
+    """Strict and lenient reading differ in nothing that was accepted."""
+    document: JsonValue = {
+        "max_attempts": policy.max_attempts,
+        "initial_interval_ms": policy.initial_interval_ms,
+        "max_interval_ms": max(policy.max_interval_ms, policy.initial_interval_ms),
+        "backoff_coefficient": policy.backoff_coefficient,
+        "backoff_strategy": str(policy.strategy),
+        "jitter": policy.jitter,
+    }
+    assert read_retry_policy(document) == parse_retry_policy(document)

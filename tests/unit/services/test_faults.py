@@ -52,7 +52,7 @@ def play(world: World) -> None:
         lambda: backend.push(Job("a.b", [2], id=SCHEDULED, retry=POLICY, scheduled_at="+PT20M"))
     )
     for job_id in fetch(world, "w1"):
-        attempt(partial(backend.heartbeat, "w1", [job_id]))
+        attempt(partial(backend.heartbeat, "w1", [job_id, SCHEDULED]))
         attempt(partial(backend.fail, job_id, "w1", ERROR))
     world.clock.advance(s=10)
     attempt(backend.sweep.tick)

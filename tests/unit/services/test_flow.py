@@ -148,7 +148,7 @@ def test_a_reservation_that_expires_counts_as_a_failed_attempt(world: World) -> 
     world.clock.advance(s=5)
     back = world.backend.info(job.id)
     assert (back.state, back.attempt, back.started_at) == (JobState.AVAILABLE, 1, None)
-    assert back.failures[-1].type == "reservation_expired"
+    assert back.failures[-1].type == "visibility_timeout"
     with pytest.raises(ConflictError):
         world.backend.ack(job.id, "w1", None)
     assert fetch(world, worker_id="w2")[0].attempt == 2

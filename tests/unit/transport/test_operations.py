@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -361,12 +362,53 @@ def test_a_heartbeat_tells_of_cancelled_and_lost_jobs(api: Api) -> None:
         {"worker_id": "w", "active_jobs": -1},
         {"worker_id": "w", "active_jobs": ["019539a4-aaaa-7000-8000-111111111111"] * 101},
         {"worker_id": "w", "visibility_timeout_ms": -5},
+        {"worker_id": "w", "state": "asleep"},
+        {"worker_id": "w", "state": 7},
+        {"worker_id": "w", "heartbeat_interval_ms": 5},
+        {"worker_id": "w", "heartbeat_interval": "soon"},
+        {"worker_id": "w", "heartbeat_interval": 1e308},
+        {"worker_id": "w", "labels": ["x"] * 51},
+        {"worker_id": "w", "labels": "canary"},
+        {"worker_id": "w", "queues": [1]},
+        {"worker_id": "w", "hostname": "h" * 257},
+        {"worker_id": "w", "concurrency": -1},
+        {"worker_id": "w", "metadata": {"x": "y" * 9000}},
     ],
 )
 def test_a_bad_heartbeat_is_refused(api: Api, world: World, body: dict[str, Any]) -> None:
-    """400, and no worker is registered."""
-    assert api.post("/workers/heartbeat", body).status == 400
+    """400 with the field, and no worker is registered."""
+    reply = api.post("/workers/heartbeat", body)
+    assert reply.status == 400
+    assert reply.error["details"]["field"]
     assert world.workers.workers == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("running", "running"), ("drain", "quiet"), ("Draining", "quiet"), ("stopping", "terminate")],
+)
+def test_a_heartbeat_tells_the_state_in_the_words_of_its_client(
+    api: Api, world: World, said: str, meant: str
+) -> None:
+    """Worker protocol, section 2.1, and the names that other workers use."""
+    body = {"worker_id": "w", "state": said, "active_jobs": 1, "heartbeat_interval": 5}
+    about = {"hostname": "h1", "pid": 7, "queues": ["a"], "concurrency": 3, "labels": ["v2"]}
+    assert api.post("/workers/heartbeat", body | about).status == 200
+    worker = world.workers.workers["w"]
+    assert (worker.state, worker.active_jobs, worker.interval_ms) == (meant, 1, 5000)
+    assert json.loads(worker.about) == about
+
+
+def test_a_fetch_may_promise_heartbeats(api: Api, world: World) -> None:
+    """Three missed ones, and the job is another's."""
+    api.post("/jobs", {"type": "a", "args": []})
+    body = {"queues": ["default"], "worker_id": WORKER, "heartbeat_interval_ms": 1000}
+    (job,) = api.post("/workers/fetch", body).json["jobs"]
+    world.clock.advance(s=3)
+    (error,) = api.get(f"/jobs/{job['id']}").json["job"]["errors"]
+    assert (error["type"], error["timeout_kind"]) == ("worker_death", "stalled")
+    bad = api.post("/workers/fetch", body | {"heartbeat_interval_ms": 1})
+    assert (bad.status, bad.error["details"]["field"]) == (400, "heartbeat_interval_ms")
 
 
 @pytest.mark.parametrize("is_active", [False, True])

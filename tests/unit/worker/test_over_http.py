@@ -89,6 +89,16 @@ async def test_a_heartbeat_tells_and_is_told() -> None:
     assert body["pid"] > 0
 
 
+async def test_the_promise_to_beat_goes_with_fetch_and_heartbeat() -> None:
+    """So that the backend finds this worker dead from its first job on."""
+    server = FakeServer()
+    server.script = [answer(200, {"jobs": []}), answer(200, {"state": "running"})]
+    held = source(server, heartbeat_interval_ms=5000)
+    await held.fetch(["q"], 1)
+    await held.heartbeat([], "running")
+    assert [body["heartbeat_interval_ms"] for body in server.bodies()] == [5000, 5000]
+
+
 async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
     """The server refuses it as a whole."""
     server = FakeServer()

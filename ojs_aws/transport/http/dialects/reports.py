@@ -6,12 +6,14 @@ Only names and forms are translated here; the models check types and bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, json_type, parse_object
 
 Values = dict[str, JsonValue]
 
+_MANY_SECONDS = 1_000_000
 _ANY_DEPTH = 1000
 """For a part of a body whose depth has been checked as a whole."""
 
@@ -39,6 +41,29 @@ def fetch_values(members: Mapping[str, Member]) -> Values:
     _rename(values, old="batch_size", new="count")
     if "queue" in values:
         values.setdefault("queues", [values["queue"]])
+    return _with_interval(values)
+
+
+STATES: Final[Mapping[str, str]] = {
+    "active": "running",
+    "busy": "running",
+    "idle": "running",
+    "drain": "quiet",
+    "draining": "quiet",
+    "terminated": "terminate",
+    "terminating": "terminate",
+    "stopping": "terminate",
+}
+"""What some workers call the states of the worker protocol, section 2.1."""
+
+
+def _with_interval(values: Values) -> Values:
+    """``heartbeat_interval`` is in seconds (worker protocol, section 3.3)."""
+    seconds = values.pop("heartbeat_interval", None)
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        values.setdefault("heartbeat_interval_ms", round(min(seconds, _MANY_SECONDS) * 1000))
+    elif seconds is not None:
+        values.setdefault("heartbeat_interval_ms", seconds)
     return values
 
 
@@ -52,7 +77,10 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
         values["active_count"] = active
     if "job_id" in values:
         values.setdefault("active_job_ids", [values["job_id"]])
-    return values
+    state = values.get("state")
+    if isinstance(state, str):
+        values["state"] = STATES.get(state.lower(), state.lower())
+    return _with_interval(values)
 
 
 def report_values(members: Mapping[str, Member], job_id: str = "") -> Values:

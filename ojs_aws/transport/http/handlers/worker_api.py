@@ -3,8 +3,11 @@
 # ruff: noqa: PLC0415 - the models, and pydantic with them, are imported by the first request
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.json_text import encode
+from ojs_aws.ports import WorkerReport
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     fetch_answer,
@@ -21,6 +24,21 @@ from ojs_aws.transport.http.dialects.reports import (
 
 if TYPE_CHECKING:
     from ojs_aws.services.heartbeat import Beat
+    from ojs_aws.transport.http.models import HeartbeatValues
+
+ABOUT: Final = (
+    "hostname",
+    "pid",
+    "queues",
+    "concurrency",
+    "labels",
+    "started_at",
+    "version",
+    "metadata",
+)
+"""What the registry keeps of a heartbeat for people to see (worker protocol, section 4.2)."""
+
+MAX_ABOUT_BYTES: Final = 8192
 
 
 def fetch(call: Call) -> Answer:
@@ -35,6 +53,7 @@ def fetch(call: Call) -> Answer:
             count=body.count,
             worker_id=body.worker_id or "",
             visibility_timeout_ms=body.visibility_timeout_ms,
+            heartbeat_interval_ms=body.heartbeat_interval_ms,
         )
     )
     return Answer(fetch_answer(records))
@@ -89,7 +108,30 @@ def beat(call: Call) -> tuple[str, Beat]:
     from ojs_aws.transport.http.models import HeartbeatValues
 
     body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
+    count = body.active_count
+    report = WorkerReport(
+        state=body.state,
+        active_jobs=len(body.active_job_ids) if count is None else count,
+        interval_ms=body.heartbeat_interval_ms,
+        about=_about(body),
+    )
     told = call.backend.heartbeat(
-        body.worker_id, body.active_job_ids, body.visibility_timeout_ms, body.active_count
+        body.worker_id, body.active_job_ids, body.visibility_timeout_ms, report
     )
     return body.worker_id or "", told
+
+
+def _about(body: HeartbeatValues) -> str:
+    """What a worker tells of itself, as JSON; empty when it tells nothing.
+
+    :raises InvalidRequestError: more than the registry keeps.
+    """
+    told = {name: value for name in ABOUT if (value := getattr(body, name)) is not None}
+    text = encode(told) if told else ""
+    if len(text.encode()) > MAX_ABOUT_BYTES:
+        raise InvalidRequestError(
+            f"What a worker tells of itself has at most {MAX_ABOUT_BYTES} bytes.",
+            details={"field": "metadata", "max_bytes": MAX_ABOUT_BYTES},
+            hint="Shorten 'metadata', 'labels' or 'queues'.",
+        )
+    return text

@@ -1,0 +1,76 @@
+"""How long a reservation lasts, and when a worker that fell silent counts as dead.
+
+A worker that promises an interval, or that beats, is found dead after three missed heartbeats,
+however long its reservations are (core, section 7.5.4; worker protocol, section 10). Nothing looks
+for dead workers: each reservation carries the instant up to which its worker was alive, and the
+queue's waiting list is ordered by it like by any other deadline (decision 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import WorkerInfo
+
+MISSED_HEARTBEATS: Final = 3
+"""Heartbeats that a worker may miss before it counts as dead (core, section 7.5.4)."""
+
+ASSUMED_INTERVAL_MS: Final = 15_000
+"""The interval of a worker that beats and does not say how often (core, section 7.5.1)."""
+
+MIN_INTERVAL_MS: Final = 100
+MAX_INTERVAL_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class VisibilityTimeouts:
+    """Reservation lengths of jobs for which neither job nor request names one, in milliseconds."""
+
+    default_ms: int
+    by_queue_ms: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, queue: str) -> int:
+        """The queue's own, else the default."""
+        return self.by_queue_ms.get(queue, self.default_ms)
+
+
+def check_heartbeat_interval(interval_ms: int | None) -> None:
+    """Refuse an interval that no worker keeps.
+
+    :raises InvalidRequestError: below a tenth of a second, or above an hour.
+    """
+    if interval_ms is not None and not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
+        raise InvalidRequestError(
+            f"The 'heartbeat_interval_ms' attribute must be from {MIN_INTERVAL_MS} to "
+            f"{MAX_INTERVAL_MS}; received {interval_ms}.",
+            details={"field": "heartbeat_interval_ms", "received": interval_ms},
+        )
+
+
+def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
+    """How long a worker may be silent after its last heartbeat before it counts as dead.
+
+    Three intervals: the one it promised; else the time since its heartbeat before that, but at
+    least 15 seconds.
+
+    :param since: what its first heartbeat is measured from.
+    """
+    interval = worker.interval_ms
+    if interval is None:
+        before = worker.seen_before or since or worker.last_seen
+        interval = max(ASSUMED_INTERVAL_MS, worker.last_seen - before)
+    return MISSED_HEARTBEATS * interval
+
+
+def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:
+    """Up to when a worker that has just beaten for a job counts as alive.
+
+    One that asks for a longer extension in this very heartbeat is given it.
+    """
+    silence = silence_ms(worker, job.started_at)
+    return Instant(worker.last_seen + max(silence, requested_ms or 0))
