@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
+    from ojs_aws.middleware.enqueuing import Enqueuing
     from ojs_aws.ports import Clock, EventLog, IdGenerator, WorkerRegistry
     from ojs_aws.services.fetch import Both
-    from ojs_aws.services.push import Enqueuing
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -161,16 +161,17 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
     return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, _token)
 
 
-def enqueue_chain(path: str) -> Enqueuing:
-    """The backend's enqueue chain: the user's, or the default one.
+def enqueuing(settings: Settings) -> Enqueuing:
+    """The backend's enqueue chain and hooks: the user's, or the default ones.
 
-    :param path: ``module:attribute`` of an EnqueueChain; empty for the default chain.
-    :raises SettingsError: the path leads to no chain. A function that cannot run the middleware
-        it was given must not start.
+    :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
+        given must not start.
     """
-    from ojs_aws.middleware.backend import load_enqueue_chain  # noqa: PLC0415 - PUSH alone needs it
+    from ojs_aws.middleware import loading  # noqa: PLC0415 - PUSH alone needs it
+    from ojs_aws.middleware.enqueuing import Enqueuing  # noqa: PLC0415
 
-    return load_enqueue_chain(path)
+    chain = loading.enqueue_chain(settings.enqueue_middleware)
+    return Enqueuing(chain, loading.hooks(settings.hooks))
 
 
 def build_backend(
@@ -219,7 +220,7 @@ def build_backend(
             events=events,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
-            chain=functools.partial(enqueue_chain, settings.enqueue_middleware),
+            enqueuing=functools.partial(enqueuing, settings),
             both=both or InThreads(),
         ),
     )

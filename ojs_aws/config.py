@@ -153,6 +153,12 @@ class Settings:
         str,
         "Dotted path of an EnqueueChain that PUSH runs before it stores a job.",
     )
+    hooks: str = _setting(
+        "OJS_HOOKS",
+        "",
+        str,
+        "Dotted path of Hooks that the backend calls (docs/middleware.md).",
+    )
     json_content_type: str = _setting(
         "OJS_JSON_CONTENT_TYPE",
         "auto",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
-from ojs_aws.client.batch import Batch, StoreOne
 from ojs_aws.client.connection import HttpConnection, Resends
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
@@ -21,7 +20,12 @@ from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.middleware.chain import EnqueueChain
+from ojs_aws.middleware.batch import Batch, StoreOne
+from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.errors import BatchRejectedError
+from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator
 
 if TYPE_CHECKING:
@@ -48,6 +52,9 @@ class Client:
     middleware: EnqueueChain
     """The enqueue chain."""
 
+    hooks: Hooks
+    """The hooks; they freeze with the chain."""
+
     admin: Admin
     """Operations for operators: dead letters, queues, health."""
 
@@ -57,6 +64,7 @@ class Client:
         *,
         headers: Mapping[str, str] | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
         timeout_s: float = 15.0,
         resends: Resends | None = None,
         transport: Transport | None = None,
@@ -69,6 +77,7 @@ class Client:
         :param headers: sent with every request (Authorization, for one).
         :param middleware: the enqueue chain, or its middleware; the default chain logs. An empty
             list switches middleware off.
+        :param hooks: called right before and after each job is stored.
         :param timeout_s: for each send of a request, in seconds.
         :param resends: when requests are sent again.
         :param transport: another way to the backend than HTTP; excludes ``url``.
@@ -84,6 +93,8 @@ class Client:
             )
         )
         self.middleware = chain_of(middleware)
+        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        self._enqueuing = Enqueuing(self.middleware, self.hooks)
         self.admin = Admin(self._transport)
 
     @classmethod
@@ -95,6 +106,7 @@ class Client:
         endpoint_url: str | None = None,
         region: str | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
     ) -> Self:
         """A client that goes straight to DynamoDB and SQS, for producers inside AWS.
 
@@ -109,7 +121,7 @@ class Client:
             if backend is not None
             else DirectTransport.open(settings, endpoint_url=endpoint_url, region=region)
         )
-        return cls(transport=transport, middleware=middleware)
+        return cls(transport=transport, middleware=middleware, hooks=hooks)
 
     @classmethod
     def from_env(
@@ -117,6 +129,7 @@ class Client:
         environ: Mapping[str, str] | None = None,
         *,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
     ) -> Self:
         """A client for the server that ``OJS_URL`` names, else for the table in ``OJS_TABLE``.
 
@@ -128,11 +141,11 @@ class Client:
         if url := env.get("OJS_URL"):
             token = env.get("OJS_TOKEN")
             headers = {"Authorization": f"Bearer {token}"} if token else None
-            return cls(url, headers=headers, middleware=middleware)
+            return cls(url, headers=headers, middleware=middleware, hooks=hooks)
         if "OJS_TABLE" in env:
             from ojs_aws.config import Settings  # noqa: PLC0415
 
-            return cls.direct(settings=Settings.from_env(env), middleware=middleware)
+            return cls.direct(settings=Settings.from_env(env), middleware=middleware, hooks=hooks)
         raise ValueError("Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table.")
 
     async def __aenter__(self) -> Self:
@@ -170,7 +183,12 @@ class Client:
         :raises Exception: whatever a middleware raised; nothing was enqueued.
         """
         prepared = self._prepared(job, args, attributes)
-        return await self._enqueue_one(prepared, self._transport.push)
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [await self._enqueue_one(passed, self._transport.push) for passed in jobs]
+
+        [result] = await self._enqueuing.many([prepared], through)
+        return result
 
     async def enqueue_many(
         self, jobs: Iterable[Job], *, atomic: bool = False
@@ -186,8 +204,14 @@ class Client:
             nothing was enqueued.
         """
         prepared = [self._prepared(job, (), {}) for job in jobs]
-        batch = Batch(self._enqueue_one, self._store_all, atomic)
-        return await batch.run(prepared)
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            if atomic and len(jobs) < len(prepared):
+                raise BatchRejectedError("The middleware did not let every job of the batch pass.")
+            batch = Batch(self._enqueue_one, self._transport.push_all, is_atomic=atomic)
+            return await batch.run(jobs)
+
+        return await self._enqueuing.many(prepared, through)
 
     # ------------------------------------------------------------------ jobs
     async def get(self, job_id: str) -> Job:
@@ -279,22 +303,15 @@ class Client:
             kept.append(stored)
             return stored.job
 
-        final, dropped_by = await self.middleware.run_tracked(job, keep)
+        final, dropped_by = await self._enqueuing.one(job, keep)
         if not kept:
-            return EnqueueResult(
-                status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=dropped_by
-            )
+            return dropped(job, dropped_by)
         stored = kept[0]
         if stored.job is None:
-            return EnqueueResult(
-                status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=stored.dropped_by
-            )
+            return dropped(job, stored.dropped_by)
         return EnqueueResult(
             status=EnqueueStatus.ENQUEUED, job=final or stored.job, is_new=stored.is_new
         )
-
-    async def _store_all(self, jobs: Sequence[Job]) -> list[Stored]:
-        return await self._transport.push_all(jobs)
 
 
 def chain_of(middleware: EnqueueChain | Iterable[object] | None) -> EnqueueChain:

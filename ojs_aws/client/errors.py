@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import errors
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,
-    EnqueueRejectedError,
     InvalidRequestError,
     JsonValue,
     OjsError,
 )
+from ojs_aws.middleware.errors import BatchRejectedError
 
 if TYPE_CHECKING:
-    from ojs_aws.client.results import EnqueueResult
     from ojs_aws.domain.envelope import Job
+
+__all__ = [
+    "BatchRejectedError",
+    "JobCancelledError",
+    "JobFailedError",
+    "WaitTimeoutError",
+    "error_of",
+]
 
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
@@ -53,18 +60,6 @@ class WaitTimeoutError(TimeoutError):
         """Say what was seen last."""
         self.job = job
         super().__init__(f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting.")
-
-
-class BatchRejectedError(EnqueueRejectedError):
-    """An atomic batch was not enqueued, because the middleware did not let every job pass.
-
-    :ivar results: the outcome of each job, in order; none was enqueued.
-    """
-
-    def __init__(self, message: str, results: Sequence[EnqueueResult] = ()) -> None:
-        """Keep the outcomes."""
-        super().__init__(message, hint="Use atomic=False to enqueue the jobs that pass.")
-        self.results = list(results)
 
 
 def error_of(status: int, error: Mapping[str, JsonValue], reason: str = "") -> OjsError:

@@ -17,7 +17,8 @@ from ojs_aws.client.loop_thread import LoopThread
 if TYPE_CHECKING:
     from ojs_aws.client.connection import Resends
     from ojs_aws.config import Settings
-    from ojs_aws.middleware.chain import EnqueueChain
+    from ojs_aws.middleware.enqueue_chain import EnqueueChain
+    from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.services.backend import Backend
 
 P = ParamSpec("P")
@@ -69,12 +70,13 @@ class SyncClient(_Face[Client]):
     admin: SyncAdmin
     """Operations for operators: dead letters, queues, health."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         url: str | None = None,
         *,
         headers: Mapping[str, str] | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
         timeout_s: float = 15.0,
         resends: Resends | None = None,
         client: Client | None = None,
@@ -86,7 +88,12 @@ class SyncClient(_Face[Client]):
         if client is not None and url is not None:
             raise ValueError("a synchronous client takes a URL or a client, and not both")
         target = client or Client(
-            url, headers=headers, middleware=middleware, timeout_s=timeout_s, resends=resends
+            url,
+            headers=headers,
+            middleware=middleware,
+            hooks=hooks,
+            timeout_s=timeout_s,
+            resends=resends,
         )
         super().__init__(target, LoopThread("ojs-client"))
         self.admin = SyncAdmin(target.admin, self._loop)
@@ -100,6 +107,7 @@ class SyncClient(_Face[Client]):
         region: str | None = None,
         backend: Backend | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
     ) -> Self:
         """See :meth:`Client.direct`."""
         return cls(
@@ -109,6 +117,7 @@ class SyncClient(_Face[Client]):
                 region=region,
                 backend=backend,
                 middleware=middleware,
+                hooks=hooks,
             )
         )
 
@@ -118,14 +127,20 @@ class SyncClient(_Face[Client]):
         environ: Mapping[str, str] | None = None,
         *,
         middleware: EnqueueChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
     ) -> Self:
         """See :meth:`Client.from_env`."""
-        return cls(client=Client.from_env(environ, middleware=middleware))
+        return cls(client=Client.from_env(environ, middleware=middleware, hooks=hooks))
 
     @property
     def middleware(self) -> EnqueueChain:
         """The enqueue chain."""
         return self._target.middleware
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks."""
+        return self._target.hooks
 
     enqueue = _face(Client.enqueue)
     enqueue_many = _face(Client.enqueue_many)

@@ -11,46 +11,72 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ojs_aws.domain.uniqueness import UniquePolicy
-    from ojs_aws.middleware.chain import EnqueueChain, ExecutionChain
     from ojs_aws.middleware.context import JobContext
     from ojs_aws.middleware.deduplication import (
         DeduplicationMiddleware,
         MemorySeenStore,
         SeenStore,
     )
+    from ojs_aws.middleware.enqueue_chain import EnqueueChain
     from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.errors import (
         AmbiguousMiddlewareError,
+        BatchRejectedError,
         ChainFrozenError,
         IdChangedError,
         InvalidMiddlewareError,
         InvalidSchemaError,
         JobTimeoutError,
         MiddlewareError,
+        MiddlewareWarning,
         NextCalledTwiceError,
         NextNotAwaitedError,
+        NextNotCalledError,
         SuppressedErrorWarning,
         UnknownMiddlewareError,
     )
+    from ojs_aws.middleware.execution_chain import ExecutionChain
+    from ojs_aws.middleware.extensions import Extensions
+    from ojs_aws.middleware.hooks import HookEvent, Hooks, Metric, WorkOutcome, hook
+    from ojs_aws.middleware.interfaces import Checked, HookDefaults, MiddlewareDefaults, check
     from ojs_aws.middleware.logging import LoggingMiddleware
     from ojs_aws.middleware.metrics import MetricSink, MetricsMiddleware
     from ojs_aws.middleware.metrics_emf import EmfSink
     from ojs_aws.middleware.metrics_otel import OpenTelemetrySink
-    from ojs_aws.middleware.protocols import EnqueueMiddleware, ExecutionMiddleware
+    from ojs_aws.middleware.protocols import (
+        BatchMiddleware,
+        EnqueueMiddleware,
+        EnqueueSide,
+        ExecutionMiddleware,
+        ExecutionSide,
+    )
+    from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
     from ojs_aws.middleware.timeout import TimeoutMiddleware
+    from ojs_aws.middleware.timing import Timings
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
     "AmbiguousMiddlewareError",
+    "BatchMiddleware",
+    "BatchRejectedError",
     "ChainFrozenError",
+    "Checked",
     "DeduplicationMiddleware",
     "EmfSink",
     "EnqueueChain",
     "EnqueueMiddleware",
+    "EnqueueResult",
+    "EnqueueSide",
+    "EnqueueStatus",
     "ErrorReport",
     "ErrorReportingMiddleware",
     "ExecutionChain",
     "ExecutionMiddleware",
+    "ExecutionSide",
+    "Extensions",
+    "HookDefaults",
+    "HookEvent",
+    "Hooks",
     "IdChangedError",
     "InvalidMiddlewareError",
     "InvalidSchemaError",
@@ -58,32 +84,52 @@ __all__ = [
     "JobTimeoutError",
     "LoggingMiddleware",
     "MemorySeenStore",
+    "Metric",
     "MetricSink",
     "MetricsMiddleware",
+    "MiddlewareDefaults",
     "MiddlewareError",
+    "MiddlewareWarning",
     "NextCalledTwiceError",
     "NextNotAwaitedError",
+    "NextNotCalledError",
     "OpenTelemetrySink",
     "SchemaRegistry",
     "SeenStore",
     "SuppressedErrorWarning",
     "TimeoutMiddleware",
+    "Timings",
     "UniquePolicy",
     "UnknownMiddlewareError",
     "ValidationMiddleware",
+    "WorkOutcome",
+    "check",
+    "hook",
 ]
 
 _HOMES: Final = {
-    "chain": ("EnqueueChain", "ExecutionChain"),
-    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "context": ("JobContext",),
+    "enqueue_chain": ("EnqueueChain",),
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
+    "execution_chain": ("ExecutionChain",),
+    "extensions": ("Extensions",),
+    "hooks": ("HookEvent", "Hooks", "Metric", "WorkOutcome", "hook"),
+    "interfaces": ("Checked", "HookDefaults", "MiddlewareDefaults", "check"),
     "logging": ("LoggingMiddleware",),
+    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "metrics": ("MetricSink", "MetricsMiddleware"),
     "metrics_emf": ("EmfSink",),
     "metrics_otel": ("OpenTelemetrySink",),
-    "protocols": ("EnqueueMiddleware", "ExecutionMiddleware"),
+    "results": ("EnqueueResult", "EnqueueStatus"),
+    "protocols": (
+        "BatchMiddleware",
+        "EnqueueMiddleware",
+        "EnqueueSide",
+        "ExecutionMiddleware",
+        "ExecutionSide",
+    ),
     "timeout": ("TimeoutMiddleware",),
+    "timing": ("Timings",),
     "validation": ("SchemaRegistry", "ValidationMiddleware"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}

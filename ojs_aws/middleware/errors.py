@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.errors import EnqueueRejectedError
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.results import EnqueueResult
+
 
 class MiddlewareError(Exception):
     """Base of the errors that a chain raises about its middleware."""
@@ -35,8 +43,28 @@ class IdChangedError(MiddlewareError, ValueError):
     """An enqueue middleware changed the job's id, which identifies it everywhere."""
 
 
+class BatchRejectedError(EnqueueRejectedError):
+    """An atomic batch was not enqueued, because the middleware did not let every job pass.
+
+    :ivar results: the outcome of each job, in order; none was enqueued.
+    """
+
+    def __init__(self, message: str, results: Sequence[EnqueueResult] = ()) -> None:
+        """Keep the outcomes."""
+        super().__init__(message, hint="Use atomic=False to enqueue the jobs that pass.")
+        self.results = list(results)
+
+
 class JobTimeoutError(Exception):
     """The handler ran longer than the job's execution timeout."""
+
+
+class NextNotCalledError(MiddlewareError, RuntimeError):
+    """An ``enqueue_many`` returned without having called ``call_next``: nothing was enqueued."""
+
+
+class MiddlewareWarning(RuntimeWarning):
+    """A middleware or hook has a method that looks like one of theirs, and is never called."""
 
 
 class SuppressedErrorWarning(RuntimeWarning):

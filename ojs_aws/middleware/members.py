@@ -4,35 +4,55 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import ClassVar, Final, Self
 
 from ojs_aws.middleware.errors import (
     AmbiguousMiddlewareError,
     ChainFrozenError,
     InvalidMiddlewareError,
+    MiddlewareWarning,
     UnknownMiddlewareError,
 )
+from ojs_aws.middleware.interfaces import (
+    Call,
+    HookDefaults,
+    Interface,
+    MiddlewareDefaults,
+    check,
+    method_of,
+    problem_of,
+)
+
+STARTED: Final = "it processed its first job"
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-Call = Callable[..., Any]
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: what was added, its name, and what is called for each interface it has."""
+
+    name: str
+    middleware: object
+    calls: Mapping[str, Call]
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One member: what was added, its name, and what is called for a job."""
+    """A member as one operation sees it: its name, and what is called.
+
+    :ivar origin: where an error says that it was raised.
+    """
 
     name: str
-    middleware: object
     call: Call
+    origin: str
 
 
-L = TypeVar("L")
-
-
-class Members(Generic[L]):
+class Members:
     """An ordered list of middleware with the five operations of section 5.1.
 
     A middleware is an object with the chain's method or ``call``, a function, or a class of such
@@ -43,15 +63,12 @@ class Members(Generic[L]):
     subclasses.
     """
 
-    methods: tuple[str, ...] = ("call",)
-    """What a middleware's method may be called, the first one preferred."""
-
-    parameters: tuple[str, ...] = ()
-    """What it is called with."""
+    interfaces: ClassVar[tuple[Interface, ...]] = ()
+    """What a middleware of this chain may implement; the first one may be a plain function."""
 
     def __init__(self, middleware: Iterable[object] = ()) -> None:
         """A chain of these, the first outermost."""
-        self._layers: tuple[Layer, ...] = ()
+        self._members: tuple[Member, ...] = ()
         self._frozen = ""
         for member in middleware:
             self.add(member)
@@ -59,7 +76,7 @@ class Members(Generic[L]):
     # ------------------------------------------------------------------ changing
     def add(self, middleware: object, *, name: str = "") -> Self:
         """Append a middleware: it becomes the innermost."""
-        return self._insert(len(self._layers), middleware, name)
+        return self._insert(len(self._members), middleware, name)
 
     def prepend(self, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware first: it becomes the outermost."""
@@ -79,9 +96,9 @@ class Members(Generic[L]):
 
     def remove(self, middleware: object) -> Self:
         """Remove a middleware; raises like ``insert_before``."""
-        self._refuse_when_frozen()
+        self.refuse_when_frozen()
         position = self._position(middleware)
-        self._layers = self._layers[:position] + self._layers[position + 1 :]
+        self._members = self._members[:position] + self._members[position + 1 :]
         return self
 
     def freeze(self, because: str = "freeze() was called") -> Self:
@@ -94,7 +111,11 @@ class Members(Generic[L]):
         """Whether the chain can no longer be changed."""
         return bool(self._frozen)
 
-    def _refuse_when_frozen(self) -> None:
+    def refuse_when_frozen(self) -> None:
+        """Raise when the chain can no longer be changed.
+
+        :raises ChainFrozenError: saying when it was frozen.
+        """
         if self._frozen:
             raise ChainFrozenError(
                 f"The chain can no longer be changed: it was frozen when {self._frozen}. Set it up "
@@ -102,74 +123,79 @@ class Members(Generic[L]):
             )
 
     def _insert(self, position: int, middleware: object, name: str) -> Self:
-        self._refuse_when_frozen()
-        member = middleware() if inspect.isclass(middleware) else middleware
-        layer = Layer(self._unique(name or _name_of(member)), member, self._call_of(member))
-        self._layers = (*self._layers[:position], layer, *self._layers[position:])
+        self.refuse_when_frozen()
+        middleware = middleware() if inspect.isclass(middleware) else middleware
+        calls = self._calls_of(middleware)
+        member = Member(self._unique(name or _name_of(middleware)), middleware, calls)
+        self._members = (*self._members[:position], member, *self._members[position:])
         return self
 
     def _unique(self, name: str) -> str:
-        taken = {layer.name for layer in self._layers}
+        taken = {member.name for member in self._members}
         candidate, number = name, 1
         while candidate in taken:
             number += 1
             candidate = f"{name}-{number}"
         return candidate
 
-    def _call_of(self, member: object) -> Call:
-        for method in self.methods:
-            found = getattr(member, method, None)
-            if callable(found):
-                return self._checked(found, member)
-        if callable(member):
-            return self._checked(member, member)
-        wanted = " or ".join(f"{method}()" for method in self.methods)
-        raise InvalidMiddlewareError(
-            f"{member!r} is no middleware: it needs a method {wanted}, or be callable."
+    def _calls_of(self, middleware: object) -> dict[str, Call]:
+        """Find out once what a middleware implements, and refuse what could never be called."""
+        calls: dict[str, Call] = {}
+        for interface in self.interfaces:
+            found, name = method_of(middleware, interface)
+            if found is None:
+                continue
+            if problem := problem_of(found, interface, name):
+                raise InvalidMiddlewareError(f"{middleware!r} is no middleware here: {problem}")
+            calls[interface.name] = found
+        near_misses = check(middleware).problems
+        if not calls and not isinstance(middleware, MiddlewareDefaults | HookDefaults):
+            wanted = ", ".join(interface.shown for interface in self.interfaces)
+            slips = [problem for problem in near_misses if "never called" in problem]
+            hint = f" {slips[0]}" if slips else ""
+            raise InvalidMiddlewareError(
+                f"{middleware!r} has none of the methods that this chain calls: {wanted}.{hint}"
+            )
+        for problem in near_misses:
+            warnings.warn(f"{middleware!r}: {problem}", MiddlewareWarning, stacklevel=5)
+        return calls
+
+    def layers(self, interface: Interface) -> tuple[Layer, ...]:
+        """The members that implement an interface, outermost first."""
+        return tuple(
+            Layer(member.name, member.calls[interface.name], f"middleware:{member.name}")
+            for member in self._members
+            if interface.name in member.calls
         )
 
-    def _checked(self, call: Call, member: object) -> Call:
-        """Refuse at configuration what could not be called when the first job comes."""
-        try:
-            signature = inspect.signature(call)
-        except ValueError:  # a builtin that does not tell
-            return call
-        try:
-            signature.bind(*self.parameters)
-        except TypeError as problem:
-            raise InvalidMiddlewareError(
-                f"{member!r} cannot be called with ({', '.join(self.parameters)}): its signature "
-                f"is {signature}."
-            ) from problem
-        if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
-            raise InvalidMiddlewareError(f"{member!r} is a generator, and no middleware.")
-        return call
-
     def _position(self, reference: object) -> int:
-        found = [n for n, layer in enumerate(self._layers) if _is_meant(layer, reference)]
+        found = [n for n, member in enumerate(self._members) if _is_meant(member, reference)]
         if not found and inspect.isclass(reference):
-            members = enumerate(self._layers)
-            found = [n for n, layer in members if isinstance(layer.middleware, reference)]
+            found = [
+                n
+                for n, member in enumerate(self._members)
+                if isinstance(member.middleware, reference)
+            ]
         if len(found) == 1:
             return found[0]
         shown = reference.__name__ if inspect.isclass(reference) else repr(reference)
         if found:
-            names = ", ".join(self._layers[n].name for n in found)
+            names = ", ".join(self._members[n].name for n in found)
             raise AmbiguousMiddlewareError(f"{shown} is more than one of the chain: {names}.")
         raise UnknownMiddlewareError(f"{shown} is not in the chain: {self!r}.")
 
     # ------------------------------------------------------------------ looking
     def names(self) -> list[str]:
         """The names, outermost first."""
-        return [layer.name for layer in self._layers]
+        return [member.name for member in self._members]
 
     def __iter__(self) -> Iterator[object]:
         """The middleware, outermost first."""
-        return iter([layer.middleware for layer in self._layers])
+        return iter([member.middleware for member in self._members])
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self._layers)
+        return len(self._members)
 
     def __repr__(self) -> str:
         """The chain in order."""
@@ -177,21 +203,21 @@ class Members(Generic[L]):
         return f"<{type(self).__name__} {' > '.join(self.names()) or 'empty'}{frozen}>"
 
 
-def _name_of(member: object) -> str:
-    name = getattr(member, "name", None)
+def _name_of(middleware: object) -> str:
+    name = getattr(middleware, "name", None)
     if isinstance(name, str) and name:
         return name
-    if inspect.isroutine(member):
-        return str(getattr(member, "__name__", "function"))
-    plain = type(member).__name__.removesuffix("Middleware") or type(member).__name__
+    if inspect.isroutine(middleware):
+        return str(getattr(middleware, "__name__", "function"))
+    plain = type(middleware).__name__.removesuffix("Middleware") or type(middleware).__name__
     return _WORD.sub("_", plain).lower()
 
 
-def _is_meant(layer: Layer, reference: object) -> bool:
+def _is_meant(member: Member, reference: object) -> bool:
     if inspect.isclass(reference):
-        return type(layer.middleware) is reference
+        return type(member.middleware) is reference
     if isinstance(reference, str):
-        return layer.name == reference
+        return member.name == reference
     if inspect.ismethod(reference):  # a new object each time that it is looked up
-        return layer.middleware == reference
-    return layer.middleware is reference
+        return member.middleware == reference
+    return member.middleware is reference

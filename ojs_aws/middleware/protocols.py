@@ -7,14 +7,18 @@ both chains has the methods ``enqueue`` and ``execute`` in place of ``call``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.results import EnqueueResult
 
 EnqueueNext: TypeAlias = Callable[[Job], Awaitable[Job | None]]
 """Passes the job on; gives the stored job, or None when a middleware further in dropped it."""
+
+BatchNext: TypeAlias = Callable[[Sequence[Job]], Awaitable[list[EnqueueResult]]]
+"""Passes the jobs on to the chain of each; gives the outcome of each, in order."""
 
 ExecutionNext: TypeAlias = Callable[[], Awaitable[object]]
 """Runs the rest of the chain and the handler; gives the result, and raises what they raise."""
@@ -34,6 +38,16 @@ class ExecutionMiddleware(Protocol):
         """Call ``call_next`` at most once, and return the result.
 
         An error of ``call_next`` is raised again, or named in ``ctx.mark_handled(error)``.
+        """
+
+
+class BatchMiddleware(Protocol):
+    """Around the insertion of several jobs at once; a single job is a batch of one."""
+
+    async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+        """Call ``call_next`` once with the jobs that shall go on, and return the outcomes.
+
+        Jobs may be changed, and left out (they count as dropped); none may be added.
         """
 
 

@@ -19,6 +19,7 @@ from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
+    from ojs_aws.middleware.enqueuing import Enqueuing
     from ojs_aws.ports import (
         Clock,
         EventLog,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.fetch import Both, Fetch
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
-    from ojs_aws.services.push import Enqueuing, Push
+    from ojs_aws.services.push import Push
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Sweep
 
@@ -52,7 +53,7 @@ class Ports:
     events: Callable[[], EventLog]
     clock: Clock
     ids: IdGenerator
-    chain: Callable[[], Enqueuing]
+    enqueuing: Callable[[], Enqueuing]
     both: Both
 
 
@@ -93,7 +94,7 @@ class Backend:
             waking=self.waking,
             clock=self.ports.clock,
             ids=self.ports.ids,
-            chain=self.ports.chain(),
+            enqueuing=self.ports.enqueuing(),
             rules=QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues),
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
@@ -21,18 +22,13 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import assemble
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import Envelope, read_envelope
+from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
 from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore
 from ojs_aws.services.waking import Waking
 
 MAX_BATCH: Final = 100
 """Jobs that one DynamoDB transaction can hold."""
-
-
-class Enqueuing(Protocol):
-    """The enqueue middleware chain, as PUSH needs it."""
-
-    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
-        """Run the chain around ``store``; the stored job, or None and who dropped it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class Push:
     waking: Waking
     clock: Clock
     ids: IdGenerator
-    chain: Enqueuing
+    enqueuing: Enqueuing
     rules: QueueRules
     max_envelope_bytes: int
     default_timeout_ms: int
@@ -88,18 +84,26 @@ class Push:
         A push that is repeated with the same id and the same envelope finds the job it made.
 
         :raises InvalidRequestError: a constraint of the envelope is broken; nothing is stored.
-        :raises EnqueueRejectedError: a middleware raised an error of its own.
+        :raises EnqueueRejectedError: a middleware or a hook raised an error of its own.
         :raises DuplicateError: another job has this id.
         """
         now = self.clock.now()
+        self._complete(job, now)
+        return self.enqueuing.drive(self._push(job, now))
+
+    async def _push(self, job: Job, now: Instant) -> Pushed:
         pushed: list[Pushed] = []
 
         def store(final: Job) -> Job:
             pushed.append(self._store(self._record(final, now)))
             return final
 
-        dropped_by = self._through_middleware(job, now, store)
-        return pushed[0] if pushed else Pushed(None, is_new=False, dropped_by=dropped_by)
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [result_of(passed, *await self.enqueuing.one(passed, store)) for passed in jobs]
+
+        with _rejecting(job.id):
+            [result] = await self.enqueuing.many([job], through)
+        return pushed[0] if pushed else _dropped(result)
 
     def _store(self, record: JobRecord) -> Pushed:
         """One conditional put, one message."""
@@ -115,6 +119,8 @@ class Push:
     def all(self, jobs: Sequence[Job]) -> list[Pushed]:
         """Enqueue up to 100 jobs, all or none; jobs that a middleware drops are left out.
 
+        The chain of each job goes on after its ``call_next`` when the whole batch is stored.
+
         :raises OjsError: the first job at fault, its index in the details; nothing is stored.
         """
         if not 0 < len(jobs) <= MAX_BATCH:
@@ -122,41 +128,50 @@ class Push:
                 f"A batch holds from 1 to {MAX_BATCH} jobs; received {len(jobs)}.",
                 details={"field": "jobs", "received": len(jobs), "max_jobs": MAX_BATCH},
             )
-        prepared = [self._at(index, job) for index, job in enumerate(jobs)]
-        records = [record for record, _ in prepared if record is not None]
-        self._check_ids(records)
+        now = self.clock.now()
+        for index, job in enumerate(jobs):
+            with at_index(index):
+                self._complete(job, now)
+        _check_ids(jobs)
+        from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+
+        return run_in_loop(self._push_all(jobs, now))
+
+    async def _push_all(self, jobs: Sequence[Job], now: Instant) -> list[Pushed]:
+        from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+
+        pushed: dict[str, Pushed] = {}
+        index_of = {job.id: index for index, job in enumerate(jobs)}
+
+        async def one(job: Job, store: StoreOne) -> EnqueueResult:
+            async def checked(final: Job) -> Job | None:
+                records[job.id] = self._record(final, now)
+                return (await store(final)).job
+
+            with at_index(index_of[job.id]), _rejecting(job.id):
+                return result_of(job, *await self.enqueuing.one(job, checked))
+
+        async def store_all(through: Sequence[Job]) -> list[Stored]:
+            stored = self._store_all([records[job.id] for job in through])
+            pushed.update({job.id: one for job, one in zip(through, stored, strict=True)})
+            return [Stored(job, one.is_new) for job, one in zip(through, stored, strict=True)]
+
+        async def through(passed: Sequence[Job]) -> list[EnqueueResult]:
+            return await Batch(one, store_all, stops_at_failure=True).run(passed)
+
+        records: dict[str, JobRecord] = {}
+        with _rejecting(""):
+            results = await self.enqueuing.many(jobs, through)
+        return [pushed.get(result.id) or _dropped(result) for result in results]
+
+    def _store_all(self, records: Sequence[JobRecord]) -> list[Pushed]:
+        """One transaction, and the messages."""
         existing = self._insert_all(records)
         self.waking.cover(existing or records, self.clock.now())
-        stored = iter(existing or records)
-        return [
-            Pushed(None, is_new=False, dropped_by=by)
-            if record is None
-            else Pushed(next(stored), is_new=not existing)
-            for record, by in prepared
-        ]
-
-    def _at(self, index: int, job: Job) -> tuple[JobRecord | None, str]:
-        try:
-            return self._prepare(job)
-        except OjsError as problem:
-            problem.message = f"Job at index {index}: {problem.message}"
-            problem.details["index"] = index
-            raise
-
-    def _check_ids(self, records: Sequence[JobRecord]) -> None:
-        seen: dict[str, int] = {}
-        for index, record in enumerate(records):
-            if record.id in seen:
-                raise DuplicateError(
-                    f"Jobs at index {seen[record.id]} and {index} have the same id.",
-                    details={"index": index, "existing_job_id": record.id},
-                )
-            seen[record.id] = index
+        return [Pushed(record, is_new=not existing) for record in existing or records]
 
     def _insert_all(self, records: Sequence[JobRecord]) -> list[JobRecord]:
         """Store the jobs; the stored ones when the whole batch had been pushed before."""
-        if not records:
-            return []
         try:
             self.store.insert_all(records)
         except AlreadyStoredError as taken:
@@ -168,39 +183,16 @@ class Push:
             return [found[i] for i in range(len(records))]
         return []
 
-    def _prepare(self, job: Job) -> tuple[JobRecord | None, str]:
-        """The record of a batch's job; the batch is stored when every chain has ended."""
-        now = self.clock.now()
-        made: list[JobRecord] = []
+    def _complete(self, job: Job, now: Instant) -> None:
+        """Validate an envelope, and give it the id that it lacks.
 
-        def build(final: Job) -> Job:
-            made.append(self._record(final, now))
-            return final
-
-        dropped_by = self._through_middleware(job, now, build)
-        return (made[0], "") if made else (None, dropped_by)
-
-    def _through_middleware(self, job: Job, now: Instant, store: Callable[[Job], Job]) -> str:
-        """Validate, then run the chain around ``store``; who dropped the job, if anybody did.
-
-        :raises EnqueueRejectedError: a middleware raised an error of its own.
+        :raises InvalidRequestError: a constraint of the envelope is broken.
         """
         if not job.id:
             if "id" in job:
                 read_envelope(job, now)
             job.id = self.ids.job_id()
         read_envelope(job, now)
-        try:
-            _, dropped_by = self.chain.run_sync(job, store)
-        except OjsError:
-            raise
-        except Exception as problem:
-            stored: list[JsonValue] = list(getattr(problem, "stored_job_ids", ()))
-            raise EnqueueRejectedError(
-                f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
-                details={"job_id": job.id, "stored_job_ids": stored},
-            ) from problem
-        return dropped_by
 
     def _record(self, job: Job, now: Instant) -> JobRecord:
         envelope = read_envelope(job, now)
@@ -252,6 +244,61 @@ class Push:
             details={"existing_job_id": job_id},
             hint="Give each job an id of its own, or leave the id out.",
         )
+
+
+def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
+    """The outcome of a job's run through the chain."""
+    if stored is None:
+        return dropped(job, dropped_by)
+    return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)
+
+
+def _dropped(result: EnqueueResult) -> Pushed:
+    return Pushed(None, is_new=False, dropped_by=result.dropped_by)
+
+
+def _check_ids(jobs: Sequence[Job]) -> None:
+    seen: dict[str, int] = {}
+    for index, job in enumerate(jobs):
+        if job.id in seen:
+            raise DuplicateError(
+                f"Jobs at index {seen[job.id]} and {index} have the same id.",
+                details={"index": index, "existing_job_id": job.id},
+            )
+        seen[job.id] = index
+
+
+@contextmanager
+def at_index(index: int) -> Iterator[None]:
+    """Say in an error which job of the batch it is about."""
+    try:
+        yield
+    except OjsError as problem:
+        if "index" not in problem.details:
+            problem.message = f"Job at index {index}: {problem.message}"
+            problem.details["index"] = index
+        raise
+
+
+@contextmanager
+def _rejecting(job_id: str) -> Iterator[None]:
+    """Turn an error of a middleware's own into one that an answer can name.
+
+    :raises EnqueueRejectedError: with the ids of the jobs that are stored all the same.
+    """
+    try:
+        yield
+    except OjsError:
+        raise
+    except Exception as problem:
+        stored: list[JsonValue] = list(getattr(problem, "stored_job_ids", None) or ())
+        details: dict[str, JsonValue] = {"stored_job_ids": stored}
+        if job_id:
+            details["job_id"] = job_id
+        raise EnqueueRejectedError(
+            f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
+            details=details,
+        ) from problem
 
 
 def _envelope_of(job: JobRecord) -> tuple[object, ...]:

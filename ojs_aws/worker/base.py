@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ojs_aws.domain.validation import check_queue
-from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry
@@ -19,6 +20,7 @@ class BaseWorker:
 
     :ivar queues: the queues it serves, the most urgent first.
     :ivar middleware: the execution chain; it freezes when the worker starts.
+    :ivar hooks: the hooks; they freeze with the chain.
     :ivar registry: the handlers; two workers may share one.
     """
 
@@ -27,10 +29,12 @@ class BaseWorker:
         *,
         queues: Sequence[str] = (DEFAULT_QUEUE,),
         middleware: ExecutionChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
     ) -> None:
         """Describe the worker.
 
+        :param hooks: called before and after each execution, and with each metric.
         :param middleware: the chain, or its middleware; the default chain logs and enforces the
             job's timeout. An empty list switches middleware off.
         :raises ValueError: no queue, or a name that no queue can have.
@@ -40,6 +44,7 @@ class BaseWorker:
         self.queues = tuple(check_queue(queue) for queue in queues)
         self.registry = registry or HandlerRegistry()
         self.middleware = chain_of(middleware)
+        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
 
     def handler(self, job_type: str) -> Callable[[H], H]:
         """Register the decorated function for a job type; it stays as it is.
@@ -60,7 +65,8 @@ class BaseWorker:
         """Freeze handlers and middleware, and give what executes jobs with them."""
         self.registry.freeze()
         self.middleware.freeze("the worker started")
-        return Executor(self.registry, self.middleware)
+        self.hooks.freeze("the worker started")
+        return Executor(self.registry, self.middleware, self.hooks)
 
 
 def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, check_native, encode
-from ojs_aws.middleware.chain import ExecutionChain
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.hooks import Hooks, WorkOutcome
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry
 from ojs_aws.worker.threads import in_thread
@@ -44,6 +45,7 @@ class Executor:
 
     registry: HandlerRegistry
     chain: ExecutionChain
+    hooks: Hooks = field(default_factory=Hooks)
 
     async def execute(self, ctx: JobContext) -> Outcome:
         """Execute the job of a context.
@@ -64,9 +66,30 @@ class Executor:
 
     async def _run_chain(self, handler: Handler, ctx: JobContext) -> object:
         async def innermost(*_: object) -> object:
+            if self.hooks.has_execution():
+                return await self._call_with_hooks(handler, ctx)
             return await self._call(handler, ctx)
 
         return await self.chain.run(ctx.job, ctx, innermost)
+
+    async def _call_with_hooks(self, handler: Handler, ctx: JobContext) -> object:
+        """Call the handler between ``work_begin`` and ``work_end``.
+
+        What is no Exception, such as the cancellation by a timeout, is shown to the hooks, and
+        nothing that they say changes it.
+        """
+        try:
+            await self.hooks.work_begin(ctx.job, ctx)
+            outcome = WorkOutcome(await self._call(handler, ctx))
+        except Exception as problem:  # noqa: BLE001 - the hooks may make another outcome of it
+            outcome = WorkOutcome(error=problem)
+        except BaseException as problem:
+            await self.hooks.work_end(ctx.job, ctx, WorkOutcome(error=problem))
+            raise
+        outcome = await self.hooks.work_end(ctx.job, ctx, outcome)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
 
     async def _call(self, handler: Handler, ctx: JobContext) -> object:
         """Call the handler with the arguments that the middleware left."""

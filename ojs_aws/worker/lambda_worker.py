@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
-from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.base import BaseWorker
@@ -62,11 +63,12 @@ class LambdaWorker(BaseWorker):
         handler = worker.lambda_handler
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         *,
         queues: Sequence[str] = (DEFAULT_QUEUE,),
         middleware: ExecutionChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
         margin_s: float = 2.0,
         backend: Backend | None = None,
@@ -80,7 +82,7 @@ class LambdaWorker(BaseWorker):
         :param backend: services to use instead of those that the environment describes.
         :raises ValueError: no queue, a name that no queue can have, or a negative margin.
         """
-        super().__init__(queues=queues, middleware=middleware, registry=registry)
+        super().__init__(queues=queues, middleware=middleware, hooks=hooks, registry=registry)
         if margin_s < 0:
             raise ValueError("margin_s must not be negative")
         self._margin_s = margin_s

@@ -13,7 +13,8 @@ from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
-from ojs_aws.middleware.chain import ExecutionChain
+from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.active import ActiveJob, ActiveJobs
 from ojs_aws.worker.base import BaseWorker
@@ -65,6 +66,7 @@ class Worker(BaseWorker):
         concurrency: int = 10,
         headers: Mapping[str, str] | None = None,
         middleware: ExecutionChain | Iterable[object] | None = None,
+        hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
         heartbeat_s: float = 15.0,
         grace_s: float = 25.0,
@@ -92,7 +94,7 @@ class Worker(BaseWorker):
         :param source: another way to jobs than HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
         """
-        super().__init__(queues=queues, middleware=middleware, registry=registry)
+        super().__init__(queues=queues, middleware=middleware, hooks=hooks, registry=registry)
         if (url is None) == (source is None):
             raise ValueError("a worker needs the URL of a server or a source, and not both")
         if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
@@ -21,14 +21,6 @@ from tests.simulation.memory import (
     MemoryStore,
     MemoryWorkers,
 )
-
-
-class NoMiddleware:
-    """An empty enqueue chain."""
-
-    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
-        """Store the job."""
-        return store(job), ""
 
 
 @dataclass
@@ -56,7 +48,7 @@ class World:
                 events=lambda: self.events,
                 clock=self.clock,
                 ids=CountingIds(),
-                chain=NoMiddleware,
+                enqueuing=lambda: Enqueuing(EnqueueChain()),
                 both=in_turn,
             ),
         )

@@ -25,7 +25,7 @@ from ojs_aws.domain.uniqueness import (
 )
 
 words = st.text(max_size=8)
-# From 10^21 on, integers are written with an exponent, which the standard library reads as a double.
+# From 10^21 on, integers get an exponent, which the standard library reads as a double.
 integers = st.integers(-(10**21) + 1, 10**21 - 1)
 reals = st.floats(allow_nan=False, allow_infinity=False)
 finite = st.none() | st.booleans() | integers | reals | words

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+from ojs_aws.client import Client
+from ojs_aws.client.results import Stored
+from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.hooks import Hooks
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"
 
@@ -45,3 +52,32 @@ class Traced:
             return await call_next()
         finally:
             self.trace.append(f"{self.name}-out")
+
+
+def enqueue_sync(
+    chain: EnqueueChain, given: Job, store: Any, hooks: Hooks | None = None
+) -> tuple[Job | None, str]:
+    """Run a chain from synchronous code, as PUSH does."""
+    enqueuing = Enqueuing(chain, hooks)
+    return enqueuing.drive(enqueuing.one(given, store))
+
+
+class FakeTransport:
+    """Stores every job: ``pushed`` one by one, ``batches`` together."""
+
+    def __init__(self) -> None:
+        self.pushed: list[Job] = []
+        self.batches: list[list[Job]] = []
+
+    async def push(self, job: Job) -> Stored:
+        self.pushed.append(job)
+        return Stored(job)
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        self.batches.append([*jobs])
+        return [Stored(job) for job in jobs]
+
+
+def client_with(transport: FakeTransport, **options: Any) -> Client:
+    """A client whose jobs end in a list."""
+    return Client(transport=cast("Transport", transport), **options)

@@ -20,8 +20,8 @@ from ojs_aws.middleware import (
     LoggingMiddleware,
     TimeoutMiddleware,
 )
-from ojs_aws.middleware.backend import load_enqueue_chain
 from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
+from ojs_aws.middleware.loading import enqueue_chain
 from ojs_aws.middleware.protocols import EnqueueSide, ExecutionSide
 from tests.unit.middleware.doubles import JOB_ID, context, job, store
 
@@ -306,10 +306,10 @@ def test_the_backend_s_chain_is_found_by_its_path(monkeypatch: pytest.MonkeyPatc
     module.chain = EnqueueChain()  # type: ignore[attr-defined]
     module.other = 3  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "users_module", module)
-    assert load_enqueue_chain("users_module:mine") is module.mine
+    assert enqueue_chain("users_module:mine") is module.mine
     assert module.mine.is_frozen
-    assert load_enqueue_chain("users_module") is module.chain
-    assert load_enqueue_chain("").names() == ["logging"]
+    assert enqueue_chain("users_module") is module.chain
+    assert enqueue_chain("").names() == ["logging"]
     for wrong in ("users_module:nothing", "users_module:other", "no_such_module_at_all:x"):
         with pytest.raises(SettingsError, match="OJS_ENQUEUE_MIDDLEWARE"):
-            load_enqueue_chain(wrong)
+            enqueue_chain(wrong)

@@ -16,7 +16,7 @@ from ojs_aws.middleware import (
     MiddlewareError,
     NextCalledTwiceError,
 )
-from tests.unit.middleware.doubles import JOB_ID, Traced, job, store
+from tests.unit.middleware.doubles import JOB_ID, Traced, enqueue_sync, job, store
 
 
 class Store:
@@ -268,8 +268,8 @@ def test_synchronous_code_runs_the_chain_without_an_event_loop() -> None:
         return kept
 
     given = job()
-    assert EnqueueChain([LoggingMiddleware]).run_sync(given, stored) == (given, "")
-    assert EnqueueChain().run_sync(given, stored) == (given, "")
+    assert enqueue_sync(EnqueueChain([LoggingMiddleware]), given, stored) == (given, "")
+    assert enqueue_sync(EnqueueChain(), given, stored) == (given, "")
     assert seen == [False, False]
 
 
@@ -281,8 +281,8 @@ def test_synchronous_code_runs_a_chain_that_waits_in_a_loop() -> None:
         return await call_next(job)
 
     given = job()
-    assert EnqueueChain([waits]).run_sync(given, lambda kept: kept) == (given, "")
-    assert EnqueueChain([waits, drops]).run_sync(given, lambda kept: kept) == (None, "drops")
+    assert enqueue_sync(EnqueueChain([waits]), given, lambda kept: kept) == (given, "")
+    assert enqueue_sync(EnqueueChain([waits, drops]), given, lambda kept: kept) == (None, "drops")
 
 
 def test_who_waits_after_saying_never_is_told() -> None:
@@ -302,5 +302,5 @@ def test_who_waits_after_saying_never_is_told() -> None:
         return job
 
     with pytest.raises(RuntimeError, match="never waits has waited"):
-        EnqueueChain([Liar]).run_sync(job(), stored)
+        enqueue_sync(EnqueueChain([Liar]), job(), stored)
     assert kept == []

@@ -26,7 +26,7 @@ from ojs_aws.middleware import (
     SuppressedErrorWarning,
     TimeoutMiddleware,
 )
-from tests.unit.middleware.doubles import JOB_ID, context, job, store
+from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
 
 forgets_to_await = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
@@ -182,7 +182,7 @@ def test_a_wrong_signature_is_refused_when_it_is_added(kind: Callable[..., Any])
     if kind is ExecutionChain:
         fits, does_not = does_not, fits  # type: ignore[assignment]
     assert len(kind([fits])) == 1
-    with pytest.raises(InvalidMiddlewareError, match=r"cannot be called with \(job, "):
+    with pytest.raises(InvalidMiddlewareError, match="cannot be called as e"):
         kind([does_not])
 
 
@@ -254,7 +254,7 @@ async def test_a_chain_that_waits_runs_from_synchronous_code_inside_a_loop() -> 
     chain = EnqueueChain([waits])
     variable.set("mine")
     for _ in range(2):
-        assert chain.run_sync(job(), lambda kept: kept)[0] is not None
+        assert enqueue_sync(chain, job(), lambda kept: kept)[0] is not None
     assert seen[0] == seen[1]
     assert seen[0][1:] == ("mine", True)
 
@@ -268,7 +268,7 @@ def test_an_error_passes_through_the_loop() -> None:
         raise problem
 
     with pytest.raises(KeyError) as raised:
-        EnqueueChain([aborts]).run_sync(job(), lambda kept: kept)
+        enqueue_sync(EnqueueChain([aborts]), job(), lambda kept: kept)
     assert raised.value is problem
 
 
@@ -277,18 +277,20 @@ def test_a_middleware_that_would_wait_for_itself_is_refused() -> None:
     inner = EnqueueChain([lambda job, call_next: job])
 
     async def nests(job: Job, call_next: Any) -> Any:
-        inner.run_sync(job, lambda kept: kept)
+        enqueue_sync(inner, job, lambda kept: kept)
 
     with pytest.raises(RuntimeError, match="must not enqueue synchronously"):
-        EnqueueChain([nests]).run_sync(job(), lambda kept: kept)
+        enqueue_sync(EnqueueChain([nests]), job(), lambda kept: kept)
 
 
 def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
     """A cold start of PUSH would pay for it."""
     program = (
         "import sys; from ojs_aws.domain.envelope import Job; "
-        "from ojs_aws.middleware.backend import load_enqueue_chain; "
-        "load_enqueue_chain('').run_sync(Job('a.b', id='x'), lambda job: job); "
+        "from ojs_aws.middleware import loading; "
+        "from ojs_aws.middleware.enqueuing import Enqueuing; "
+        "e = Enqueuing(loading.enqueue_chain('')); "
+        "e.drive(e.one(Job('a.b', id='x'), lambda job: job)); "
         "sys.exit('asyncio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -169,7 +169,7 @@ def test_two_default_chains_are_two() -> None:
 @pytest.mark.parametrize("nothing", [object(), 3, None])
 def test_what_is_no_middleware_is_refused_when_it_is_added(nothing: Any) -> None:
     """RIVER-010: not when the first job comes."""
-    with pytest.raises(TypeError, match=r"enqueue\(\) or call\(\)"):
+    with pytest.raises(TypeError, match=r"calls: enqueue\(job, call_next\)"):
         EnqueueChain([nothing])
 
 

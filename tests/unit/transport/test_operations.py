@@ -9,6 +9,8 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.services.backend import Ports
 from ojs_aws.services.events import events_of
 from tests.api import Api, Reply
@@ -78,12 +80,15 @@ def test_a_job_that_a_middleware_drops_says_so() -> None:
     """The client can tell it from a stored one; nothing is stored."""
 
     class Drops:
-        def run_sync(self, job: Job, store: object) -> tuple[Job | None, str]:
-            return None, "quota"
+        name = "quota"
+        never_waits = True
+
+        async def enqueue(self, job: Job, call_next: object) -> None:
+            return None
 
     world = World()
     ports = world.backend.ports
-    object.__setattr__(ports, "chain", Drops)
+    object.__setattr__(ports, "enqueuing", lambda: Enqueuing(EnqueueChain([Drops])))
     assert isinstance(ports, Ports)
     api = Api(world.backend)
     reply = api.post("/jobs", {"type": "a", "args": []})

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ojs_aws.client.errors import BatchRejectedError
-from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.middleware.errors import BatchRejectedError
+from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored
 
 StoreOne: TypeAlias = Callable[[Job], Awaitable[Stored]]
 EnqueueOne: TypeAlias = Callable[[Job, StoreOne], Awaitable[EnqueueResult]]
@@ -40,6 +40,13 @@ class _Member:
     def is_waiting(self) -> bool:
         return self.reached.done() and not self.stored.done()
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the job's run before it came through."""
+        if self.run is None or not self.run.done() or self.run.cancelled():
+            return None
+        return self.run.exception()
+
     def outcome(self) -> EnqueueResult:
         """What became of the job, once its run has ended."""
         if self.run is None or self.run.cancelled():
@@ -58,23 +65,30 @@ class Batch:
 
     :ivar enqueue_one: runs the chain for one job around a function that stores it.
     :ivar store_all: stores jobs, all or none.
-    :ivar is_atomic: whether a job that does not come through stops all the others.
+    :ivar is_atomic: whether a job that does not come through stops all the others, with a
+        BatchRejectedError.
+    :ivar stops_at_failure: whether the first job that fails stops all the others, with its error.
     """
 
     enqueue_one: EnqueueOne
     store_all: StoreAll
-    is_atomic: bool
+    is_atomic: bool = False
+    stops_at_failure: bool = False
     _members: list[_Member] = field(default_factory=list)
 
     async def run(self, jobs: Sequence[Job]) -> list[EnqueueResult]:
         """Enqueue the jobs; the outcomes are in the same order.
 
         :raises BatchRejectedError: atomic, and not every job came through.
+        :raises Exception: stopping at a failure, that failure.
         :raises OjsError: the backend refused the batch; nothing was stored.
         """
         try:
             for job in jobs:
-                await self._bring(job)
+                member = await self._bring(job)
+                if self.stops_at_failure and (problem := member.failure):
+                    await self._abort([m for m in self._members if m.is_waiting], problem)
+                    raise problem
             await self._store()
             await asyncio.gather(*self._runs(), return_exceptions=True)
         finally:
@@ -85,7 +99,7 @@ class Batch:
     def _runs(self) -> list[asyncio.Task[EnqueueResult]]:
         return [member.run for member in self._members if member.run is not None]
 
-    async def _bring(self, job: Job) -> None:
+    async def _bring(self, job: Job) -> _Member:
         """Run one job's chain until it ends or waits for the storing."""
         loop = asyncio.get_running_loop()
         member = _Member(job, loop.create_future(), loop.create_future())
@@ -93,6 +107,7 @@ class Batch:
         member.run = asyncio.ensure_future(self.enqueue_one(job, member.store))
         either: set[asyncio.Future[Any]] = {member.run, member.reached}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        return member
 
     async def _store(self) -> None:
         through = [member for member in self._members if member.is_waiting]

@@ -1,0 +1,262 @@
+"""EnqueueChain: linear, around the storing of a job (middleware specification, 3 and 7)."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from time import perf_counter
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.driving import drive
+from ojs_aws.middleware.errors import IdChangedError
+from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
+from ojs_aws.middleware.members import STARTED, Layer, Members
+from ojs_aws.middleware.passages import (
+    CALLED,
+    ENDED,
+    FAILED,
+    FRESH,
+    Passages,
+    called_twice,
+    not_awaited,
+)
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.timing import Stopwatch, TimingReport
+
+Store = Callable[[Job], "Awaitable[Job | None] | Job | None"]
+
+
+class EnqueueChain(Members):
+    """Middleware around enqueueing, in insertion order (section 3).
+
+    A middleware is called with the job and ``call_next``. It passes the job on by
+    ``return await call_next(job)``, drops it by returning None, and aborts by raising. One that
+    is synchronous, or has nothing to do afterwards, may simply return the job.
+
+    A middleware with the method ``enqueue_many(jobs, call_next)`` is called around the whole
+    insertion as well, outside of what is called for each job; see
+    :mod:`ojs_aws.middleware.enqueuing`.
+    """
+
+    interfaces: ClassVar = (ENQUEUE, ENQUEUE_MANY)
+
+    _passages: Passages[_Passage] | None = None
+    _stopwatch: Stopwatch | None = None
+
+    @classmethod
+    def default(cls) -> EnqueueChain:
+        """The recommended chain: logging (section 8.2)."""
+        from ojs_aws.middleware.logging import LoggingMiddleware  # noqa: PLC0415
+
+        return cls([LoggingMiddleware()])
+
+    def measure(
+        self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter
+    ) -> Self:
+        """Measure from now on what each middleware costs by itself (section 11.3).
+
+        :param report: takes the timings of each job; by default they are logged at level debug.
+        :raises ChainFrozenError: the chain processes jobs already.
+        """
+        from ojs_aws.middleware.timing import Stopwatch, log_timings  # noqa: PLC0415 - off by default
+
+        self.refuse_when_frozen()
+        self._stopwatch = Stopwatch(report or log_timings, clock)
+        return self
+
+    async def run(self, job: Job, store: Store) -> Job | None:
+        """Run the chain around ``store``.
+
+        :returns: the stored job, or None when a middleware dropped it. Never a job that was not
+            stored, whatever a middleware returns.
+        :raises Exception: whatever a middleware raised; nothing was stored then, unless the error
+            has the attribute ``stored_job_ids``.
+        """
+        stored, _ = await self.run_tracked(job, store)
+        return stored
+
+    async def run_tracked(self, job: Job, store: Store) -> tuple[Job | None, str]:
+        """Like :meth:`run`, and the name of the middleware that dropped the job, if one did."""
+        if self._stopwatch is None:
+            if self._members:
+                return await self._run(job, store)
+            self.freeze(STARTED)
+            stored = store(job)
+            return (await stored if inspect.isawaitable(stored) else stored), ""
+        return await self._stopwatch.measure(job, self._run(job, store))
+
+    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
+        """Like :meth:`run_tracked` from synchronous code; see :func:`drive`."""
+        return drive(self.run_tracked(job, store), never_waits=self.never_waits)
+
+    @property
+    def never_waits(self) -> bool:
+        """Whether every middleware says ``never_waits = True``: it needs no event loop."""
+        return all(getattr(member, "never_waits", False) for member in self)
+
+    async def _run(self, job: Job, store: Store) -> tuple[Job | None, str]:
+        passages = self._passages or self._start()
+        passage = passages.take()
+        passage.start(job.id, store)
+        try:
+            passage.first.state = CALLED
+            return await passage.first.go(job), passage.dropped_by
+        finally:
+            passages.give_back(passage)
+
+    def _start(self) -> Passages[_Passage]:
+        self.freeze(STARTED)
+        layers = self.layers(ENQUEUE)
+        if self._stopwatch is not None:
+            layers = tuple(self._stopwatch.around(layer) for layer in layers)
+        self._passages = Passages(lambda: _Passage(layers))
+        return self._passages
+
+
+class _Passage:
+    """One job at a time on its way through the chain."""
+
+    __slots__ = ("dropped_by", "first", "is_torn", "job_id", "steps", "store", "stored")
+
+    store: Store
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        step = _Step(self, None, None)
+        steps = [step]
+        for layer in reversed(layers):
+            step = _Step(self, layer, step)
+            steps.append(step)
+        self.first = step
+        self.steps = steps
+        self.is_torn = False
+        self.stored: Job | None = None
+        self.dropped_by = self.job_id = ""
+
+    def start(self, job_id: str, store: Store) -> None:
+        self.job_id = job_id
+        self.store = store
+
+    def clear(self) -> None:
+        del self.store
+        self.stored = None
+        self.dropped_by = self.job_id = ""
+        for step in self.steps:
+            step.state = FRESH
+
+    def check(self, job: Job, name: str) -> None:
+        """Refuse another id."""
+        if job.id != self.job_id:
+            raise IdChangedError(
+                f"Middleware {name!r} changed the job's id from {self.job_id!r} to {job.id!r}; "
+                "the id must stay."
+            )
+
+    def tell_stored(self, problem: Exception, name: str) -> None:
+        """An error that comes after the job was stored says so: the caller may cancel it."""
+        told: object = getattr(problem, "stored_job_ids", None)
+        stored = (self.job_id,) if self.stored is not None else None
+        if told == stored:
+            return
+        with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
+            problem.stored_job_ids = stored  # type: ignore[attr-defined]
+        if stored:
+            problem.add_note(
+                f"Middleware {name!r} raised this after job {self.job_id} had been stored."
+            )
+
+
+class _Step:
+    """``call_next`` of the layer before: runs a layer, or the storing behind the last one."""
+
+    __slots__ = ("caller", "following", "layer", "passage", "state")
+
+    def __init__(self, passage: _Passage, layer: Layer | None, following: _Step | None) -> None:
+        self.passage = passage
+        self.layer = layer
+        self.following = following
+        self.caller = ""
+        if layer is not None and following is not None:
+            following.caller = layer.name
+        self.state = FRESH
+
+    def __call__(self, job: Job) -> Coroutine[Any, Any, Job | None]:
+        if self.state != FRESH:
+            raise called_twice(self.caller)
+        self.passage.check(job, self.caller)
+        self.state = CALLED
+        return self.go(job)
+
+    async def go(self, job: Job) -> Job | None:
+        """Pass the job to the layer, or store it behind the last one."""
+        if self.state != CALLED:
+            raise called_twice(self.caller)
+        try:
+            if self.following is None or self.layer is None:
+                result = await self._store(job)
+            else:
+                result = await self._enter(self.layer, self.following, job)
+        except BaseException:
+            self.state = FAILED
+            raise
+        self.state = ENDED
+        return result
+
+    async def _store(self, job: Job) -> Job | None:
+        passage = self.passage
+        stored = passage.store(job)
+        passage.stored = await stored if inspect.isawaitable(stored) else stored
+        return passage.stored
+
+    async def _enter(self, layer: Layer, following: _Step, job: Job) -> Job | None:
+        passage = self.passage
+        try:
+            result = layer.call(job, following)
+            if type(result) is CoroutineType or inspect.isawaitable(result):
+                result = await result
+        except Exception as problem:
+            passage.tell_stored(problem, layer.name)
+            raise
+        finally:
+            state, following.state = following.state, following.state or ENDED
+            if state == CALLED:
+                passage.is_torn = True
+                following.state = ENDED
+        if state == CALLED:
+            raise not_awaited(layer.name)
+        if state != FRESH:
+            return _settled(passage, result, layer.name, has_failed=state == FAILED)
+        if result is None:
+            passage.dropped_by = layer.name
+            return None
+        passage.check(result, layer.name)
+        following.state = CALLED
+        return await following.go(result)
+
+
+def _settled(passage: _Passage, result: Job | None, name: str, *, has_failed: bool) -> Job | None:
+    """What a layer that called next returns: a job exactly when one was stored."""
+    stored = passage.stored
+    if stored is None:
+        if has_failed:  # it caught what call_next raised, and so dropped the job
+            passage.dropped_by = name
+        return None
+    if result is None:
+        warnings.warn(
+            f"Middleware {name!r} returned None after the job had been stored; it is not "
+            "dropped. Return the job, or do not call call_next.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return stored
+    if result is not stored and result.id != stored.id:
+        problem = IdChangedError(
+            f"Middleware {name!r} returned job {result.id!r} for the stored {stored.id!r}."
+        )
+        passage.tell_stored(problem, name)
+        raise problem
+    return result

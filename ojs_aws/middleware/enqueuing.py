@@ -1,0 +1,190 @@
+"""Everything around the storing of jobs: batch middleware, each job's chain, and the hooks.
+
+From the outside in: the ``enqueue_many`` of the chain's middleware, around the whole insertion (a
+single job is a batch of one); the chain of each job; the hooks ``insert_begin`` and
+``insert_end``; and the storing itself. Client and backend enqueue through the same object.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.driving import drive
+from ojs_aws.middleware.enqueue_chain import EnqueueChain, Store
+from ojs_aws.middleware.errors import IdChangedError, NextNotCalledError
+from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.interfaces import ENQUEUE_MANY
+from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.passages import called_twice, not_awaited
+from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, dropped
+
+T = TypeVar("T")
+
+StoreMany: TypeAlias = Callable[[list[Job]], Awaitable[list[EnqueueResult]]]
+
+
+class Enqueuing:
+    """A chain and hooks, around whatever stores jobs."""
+
+    def __init__(self, chain: EnqueueChain, hooks: Hooks | None = None) -> None:
+        """Put these around; both freeze with the first job."""
+        self.chain = chain
+        self.hooks = hooks or Hooks()
+
+    async def one(self, job: Job, store: Store) -> tuple[Job | None, str]:
+        """Run the chain of one job around ``store``, which the hooks enclose.
+
+        :returns: the stored job, or None and the name of the middleware that dropped it.
+        :raises Exception: whatever a middleware or a hook raised; nothing was stored then, unless
+            the error has the attribute ``stored_job_ids``.
+        """
+        if self.hooks.has_insertion():
+            return await self.chain.run_tracked(job, _Hooked(self.hooks, store))
+        return await self.chain.run_tracked(job, store)
+
+    async def many(self, jobs: Sequence[Job], inner: StoreMany) -> list[EnqueueResult]:
+        """Run the batch middleware around ``inner``.
+
+        :param inner: takes the jobs that the batch middleware let pass, and gives the outcome of
+            each.
+        :returns: one outcome for each job, in the order of ``jobs``.
+        :raises NextNotCalledError: a middleware returned without having called ``call_next``.
+        :raises Exception: whatever a middleware raised. If jobs had been stored before, the error
+            names them in the attribute ``stored_job_ids``.
+        """
+        self.chain.freeze("it processed its first job")
+        layers = self.chain.layers(ENQUEUE_MANY)
+        if not layers:
+            return await inner([*jobs])
+        return await _Batch(layers, inner).go(0, [*jobs])
+
+    def drive(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run what uses this object to its end, from synchronous code; see :func:`drive`."""
+        return drive(coroutine, never_waits=self.chain.never_waits and self.hooks.never_waits)
+
+
+class _Hooked:
+    """The storing of one job with its hooks."""
+
+    __slots__ = ("_hooks", "_store")
+
+    def __init__(self, hooks: Hooks, store: Store) -> None:
+        self._hooks = hooks
+        self._store = store
+
+    async def __call__(self, job: Job) -> Job | None:
+        job = await self._hooks.insert_begin(job)
+        try:
+            stored = self._store(job)
+            if inspect.isawaitable(stored):
+                stored = await stored
+        except Exception as problem:
+            await self._hooks.insert_end(job, problem)
+            raise
+        if stored is None:
+            return None
+        try:
+            await self._hooks.insert_end(stored, None)
+        except Exception as problem:
+            _tell_stored(problem, [job.id])
+            raise
+        return stored
+
+
+class _Batch:
+    """One insertion on its way through the batch middleware."""
+
+    def __init__(self, layers: tuple[Layer, ...], inner: StoreMany) -> None:
+        self._layers = layers
+        self._inner = inner
+        self._stored: list[str] = []
+
+    async def go(self, position: int, jobs: list[Job]) -> list[EnqueueResult]:
+        """Pass jobs to the middleware at a position, or on to their own chains."""
+        if position == len(self._layers):
+            results = await self._inner(jobs) if jobs else []
+            self._stored += [result.id for result in results if result.is_enqueued]
+            return results
+        layer = self._layers[position]
+        step = _BatchStep(self, position, layer.name, [job.id for job in jobs])
+        try:
+            returned = layer.call(jobs, step)
+            if inspect.isawaitable(returned):
+                returned = await returned
+        except Exception as problem:
+            _tell_stored(problem, self._stored)
+            raise
+        finally:
+            step.is_over = True
+        if not step.is_called:
+            raise NextNotCalledError(
+                f"Middleware {layer.name!r} returned from enqueue_many without having called "
+                "call_next: nothing was enqueued. To drop jobs, pass a shorter list on."
+            )
+        if step.results is None:
+            raise not_awaited(layer.name)
+        return _aligned(jobs, step.results, returned, layer.name)
+
+
+class _BatchStep:
+    """``call_next`` of one batch middleware."""
+
+    def __init__(self, batch: _Batch, position: int, name: str, ids: Sequence[str]) -> None:
+        self._batch = batch
+        self._position = position
+        self._name = name
+        self._ids = ids
+        self.is_called = self.is_over = False
+        self.results: list[EnqueueResult] | None = None
+
+    def __call__(self, jobs: Sequence[Job]) -> Coroutine[Any, Any, list[EnqueueResult]]:
+        if self.is_called or self.is_over:
+            raise called_twice(self._name)
+        passed = [job.id for job in jobs]
+        if len({*passed}) < len(passed) or not {*passed} <= {*self._ids}:
+            raise IdChangedError(
+                f"Middleware {self._name!r} passed on a job that it was not given, or one twice; "
+                "enqueue_many may change jobs and leave some out, and ids must stay."
+            )
+        self.is_called = True
+        return self._go([*jobs])
+
+    async def _go(self, jobs: list[Job]) -> list[EnqueueResult]:
+        try:
+            self.results = await self._batch.go(self._position + 1, jobs)
+        except Exception as problem:
+            failed = EnqueueStatus.FAILED
+            self.results = [EnqueueResult(status=failed, job=job, error=problem) for job in jobs]
+            raise
+        return [*self.results]
+
+
+def _aligned(
+    jobs: Sequence[Job], passed: Sequence[EnqueueResult], returned: object, name: str
+) -> list[EnqueueResult]:
+    """One outcome for each job: as returned, else as it was; dropped if it was not passed on."""
+    if not isinstance(returned, list):
+        warnings.warn(
+            f"Middleware {name!r} did not return the list of outcomes from enqueue_many; they stay "
+            "as call_next gave them.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        returned = []
+    outcomes = {result.id: result for result in passed}
+    for result in returned:
+        if isinstance(result, EnqueueResult) and result.id in outcomes:
+            outcomes[result.id] = result
+    return [outcomes[job.id] if job.id in outcomes else dropped(job, name) for job in jobs]
+
+
+def _tell_stored(problem: Exception, job_ids: Sequence[str]) -> None:
+    """An error that comes after jobs were stored says so: the caller may cancel them."""
+    if job_ids:
+        with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
+            problem.stored_job_ids = tuple(job_ids)  # type: ignore[attr-defined]

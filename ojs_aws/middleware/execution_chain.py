@@ -1,0 +1,194 @@
+"""ExecutionChain: an onion around the handler (middleware specification, sections 4, 6 and 7)."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import SuppressedErrorWarning
+from ojs_aws.middleware.interfaces import EXECUTE
+from ojs_aws.middleware.members import STARTED, Layer, Members
+from ojs_aws.middleware.passages import (
+    CALLED,
+    ENDED,
+    FRESH,
+    Passages,
+    called_twice,
+    not_awaited,
+)
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.timing import Stopwatch, TimingReport
+
+ExecutionHandler = Callable[[Job, JobContext], object]
+
+_log = logging.getLogger(__name__)
+
+
+class ExecutionChain(Members):
+    """Middleware around the handler, the first outermost (section 4).
+
+    A middleware is called with the job, its :class:`JobContext` and ``call_next``. It calls
+    ``await call_next()`` once to go on, or not at all to short-circuit: what it returns is the
+    result. It must not swallow an error of ``call_next`` unless it says so with
+    ``ctx.mark_handled(error)``; a warning names the one that does.
+
+    A synchronous middleware can only return what ``call_next`` gives it: what lies further in may
+    have to be waited for.
+    """
+
+    interfaces: ClassVar = (EXECUTE,)
+
+    _passages: Passages[_Passage] | None = None
+    _stopwatch: Stopwatch | None = None
+
+    @classmethod
+    def default(cls) -> ExecutionChain:
+        """The recommended chain, as far as it exists: logging, then the timeout (section 8.2)."""
+        from ojs_aws.middleware.logging import LoggingMiddleware  # noqa: PLC0415
+        from ojs_aws.middleware.timeout import TimeoutMiddleware  # noqa: PLC0415
+
+        return cls([LoggingMiddleware(), TimeoutMiddleware()])
+
+    def measure(
+        self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter
+    ) -> Self:
+        """Measure from now on what each middleware costs by itself (section 11.3).
+
+        :param report: takes the timings of each job; by default they are logged at level debug.
+        :raises ChainFrozenError: the chain processes jobs already.
+        """
+        from ojs_aws.middleware.timing import Stopwatch, log_timings  # noqa: PLC0415 - off by default
+
+        self.refuse_when_frozen()
+        self._stopwatch = Stopwatch(report or log_timings, clock)
+        return self
+
+    async def run(self, job: Job, ctx: JobContext, handler: ExecutionHandler) -> object:
+        """Run the chain around ``handler(job, ctx)``, which may be synchronous.
+
+        :returns: the result, as the outermost middleware left it.
+        :raises BaseException: what the handler or a middleware raised and none handled.
+        """
+        if self._stopwatch is None:
+            if self._members:
+                return await self._run(job, ctx, handler)
+            self.freeze(STARTED)
+            result = handler(job, ctx)
+            return await result if inspect.isawaitable(result) else result
+        return await self._stopwatch.measure(job, self._run(job, ctx, handler))
+
+    async def _run(self, job: Job, ctx: JobContext, handler: ExecutionHandler) -> object:
+        passages = self._passages or self._start()
+        passage = passages.take()
+        passage.job, passage.ctx, passage.handler = job, ctx, handler
+        try:
+            return await passage.first()
+        finally:
+            passages.give_back(passage)
+
+    def _start(self) -> Passages[_Passage]:
+        self.freeze(STARTED)
+        layers = self.layers(EXECUTE)
+        if self._stopwatch is not None:
+            layers = tuple(self._stopwatch.around(layer) for layer in layers)
+        self._passages = Passages(lambda: _Passage(layers))
+        return self._passages
+
+
+class _Passage:
+    """One execution at a time on its way through the chain."""
+
+    __slots__ = ("ctx", "first", "handler", "is_torn", "job", "steps")
+
+    job: Job
+    ctx: JobContext
+    handler: ExecutionHandler
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        step = _Step(self, None, None)
+        steps = [step]
+        for layer in reversed(layers):
+            step = _Step(self, layer, step)
+            steps.append(step)
+        self.first = step
+        self.steps = steps
+        self.is_torn = False
+
+    def clear(self) -> None:
+        del self.job, self.ctx, self.handler
+        for step in self.steps:
+            step.state = FRESH
+            step.error = None
+
+
+class _Step:
+    """``call_next`` of the layer before: runs a layer, or the handler behind the last one."""
+
+    __slots__ = ("caller", "error", "following", "layer", "passage", "state")
+
+    def __init__(self, passage: _Passage, layer: Layer | None, following: _Step | None) -> None:
+        self.passage = passage
+        self.layer = layer
+        self.following = following
+        self.caller = ""
+        if layer is not None and following is not None:
+            following.caller = layer.name
+        self.state = FRESH
+        self.error: BaseException | None = None
+
+    def __call__(self) -> Coroutine[Any, Any, object]:
+        if self.state != FRESH:
+            raise called_twice(self.caller)
+        self.state = CALLED
+        return self._go()
+
+    async def _go(self) -> object:
+        if self.state != CALLED:
+            raise called_twice(self.caller)
+        passage, layer, following = self.passage, self.layer, self.following
+        try:
+            if layer is None or following is None:
+                result = passage.handler(passage.job, passage.ctx)
+                if type(result) is CoroutineType or inspect.isawaitable(result):
+                    result = await result
+                return result
+            result = layer.call(passage.job, passage.ctx, following)
+            if type(result) is CoroutineType or inspect.isawaitable(result):
+                result = await result
+            if following.state == CALLED:
+                raise not_awaited(layer.name)  # noqa: TRY301 - it is the middleware's own error
+            if following.error is not None:
+                _warn_if_suppressed(layer.name, following.error, passage)
+        except BaseException as problem:
+            if layer is not None and following is not None and problem is not following.error:
+                passage.ctx.note_origin(problem, layer.origin)
+            self.error = problem
+            raise
+        finally:
+            self.state = ENDED
+            if following is not None:
+                passage.is_torn = passage.is_torn or following.state == CALLED
+                following.state = ENDED
+                following.error = None
+        return result
+
+
+def _warn_if_suppressed(name: str, problem: BaseException, passage: _Passage) -> None:
+    """Into the log for each job, and as a Python warning, which tests can turn into an error."""
+    if passage.ctx.is_handled(problem):
+        return
+    message = (
+        f"Middleware {name!r} swallowed {type(problem).__name__}: {problem}. The job counts as "
+        "completed. Raise the error again, or call ctx.mark_handled(error) if that is meant."
+    )
+    told = {"job_id": passage.job.id, "job_type": passage.job.type, "middleware": name}
+    _log.warning(message, extra=told)
+    warnings.warn(message, SuppressedErrorWarning, stacklevel=2)

@@ -1,0 +1,309 @@
+"""Hooks: called at a moment of a job's life, and gone again.
+
+A hook is middleware's lighter relative. It wraps nothing, so it takes no frame in a stack trace and
+cannot forget to go on; it sees one job at a time, and can be bound to some job types. Prefer it,
+and keep middleware for what spans an operation or sets context for what lies further in: a context
+variable that a hook sets is gone when it returns.
+
+==================  =============================================  ===============================
+hook                called                                         may
+==================  =============================================  ===============================
+insert_begin        with each job, right before it is stored       change the job; abort by raising
+insert_end          with each job and the error or None            tell others
+work_begin          before each execution                          abort by raising
+work_end            after each execution, with its outcome         return another outcome
+periodic_start      once per process, before cron first looks      register cron jobs
+metric_emit         with each metric                               tell others; must not be async
+retry_scheduled ... by the backend, with the event, at least once  tell others; repeats have one id
+==================  =============================================  ===============================
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Protocol, Self, TypeVar, cast, overload
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
+from ojs_aws.middleware.interfaces import EVENT_HOOKS, HOOKS, Call, HookDefaults, check
+from ojs_aws.middleware.members import Members
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_INTERFACES: Final = {interface.name: interface for interface in HOOKS}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOutcome:
+    """How an execution ended.
+
+    :ivar result: what the handler returned; None beside an error.
+    :ivar error: what was raised; None when the execution succeeded.
+    """
+
+    result: object = None
+    error: BaseException | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the handler returned."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measurement, as ``metric_emit`` hooks get it.
+
+    :ivar name: such as ``ojs.jobs.completed``.
+    :ivar unit: ``ms`` or ``1``, as UCUM writes them.
+    :ivar attributes: few values each: job type and queue, never an id.
+    """
+
+    name: str
+    value: float
+    unit: str
+    attributes: dict[str, str]
+
+
+class HookEvent(Protocol):
+    """The part of a lifecycle event that hooks may rely on."""
+
+    @property
+    def id(self) -> str:
+        """The same whenever the event is told again."""
+
+    @property
+    def type(self) -> str:
+        """Such as ``job.retrying``."""
+
+    @property
+    def data(self) -> dict[str, JsonValue]:
+        """What happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """One hook as it is called."""
+
+    name: str
+    call: Call
+    job_types: frozenset[str]
+
+    def concerns(self, job_type: str) -> bool:
+        return not self.job_types or job_type in self.job_types
+
+
+@overload
+def hook(name_or_function: F, /) -> F: ...
+@overload
+def hook(
+    name_or_function: str = "", /, *, job_type: str | Sequence[str] = ()
+) -> Callable[[F], F]: ...
+
+
+def hook(name_or_function: object = "", /, *, job_type: str | Sequence[str] = ()) -> object:
+    """Make a function a hook, or bind a method of a hook to some job types.
+
+    The function stays as it is. Without a name it is the hook whose name it has::
+
+        @hook
+        def work_begin(job, ctx): ...
+
+        @hook("insert_begin", job_type="email.send")
+        def stamp(job): job.meta["sent_from"] = "shop"
+
+        client = Client(url, hooks=[stamp])
+
+    :param job_type: one job type, or several; all by default.
+    :raises InvalidMiddlewareError: there is no such hook, or the function cannot be called as it.
+    """
+    job_types = (job_type,) if isinstance(job_type, str) else tuple(job_type)
+
+    def mark(function: F) -> F:
+        name = name_or_function if isinstance(name_or_function, str) else ""
+        name = name or str(getattr(function, "__name__", ""))
+        if name not in _INTERFACES:
+            raise InvalidMiddlewareError(
+                f"There is no hook {name!r}; there are {', '.join(_INTERFACES)}."
+            )
+        function.hook_name = name  # type: ignore[attr-defined]
+        function.hook_job_types = job_types  # type: ignore[attr-defined]
+        return function
+
+    if callable(name_or_function):
+        return mark(cast("Callable[..., object]", name_or_function))
+    return mark
+
+
+class Hooks(Members):
+    """Hooks in registration order, looked up once for each operation.
+
+    A hook is an object with one or more of the methods above, or a function marked with
+    :func:`hook`. An object's attribute ``job_types`` binds all its hooks to these types.
+    """
+
+    interfaces: ClassVar = HOOKS
+
+    def __init__(self, hooks: Iterable[object] = ()) -> None:
+        """These hooks, in this order."""
+        self._types: dict[str, tuple[str, ...]] = {}
+        self._tables: dict[str, tuple[_Bound, ...]] = {}
+        super().__init__(hooks)
+
+    def add(
+        self, middleware: object, *, name: str = "", job_type: str | Sequence[str] = ()
+    ) -> Self:
+        """Append a hook.
+
+        :param job_type: the job types it is called for, if not for all.
+        :raises InvalidMiddlewareError: it has no method of a hook, or one with a wrong signature.
+        :raises ChainFrozenError: jobs are processed already.
+        """
+        super().add(middleware, name=name)
+        types = (job_type,) if isinstance(job_type, str) else tuple(job_type)
+        if types:
+            self._types[self.names()[-1]] = types
+        return self
+
+    def table(self, name: str) -> tuple[_Bound, ...]:
+        """The hooks of one operation; looked up at its first use, when they freeze."""
+        found = self._tables.get(name)
+        if found is None:
+            self.freeze("the first hook was looked up")
+            found = tuple(
+                _Bound(
+                    member.name,
+                    member.calls[name],
+                    frozenset(_job_types(member.middleware, member.calls[name]))
+                    or frozenset(self._types.get(member.name, ())),
+                )
+                for member in self._members
+                if name in member.calls
+            )
+            self._tables[name] = found
+        return found
+
+    @property
+    def never_waits(self) -> bool:
+        """Whether none of the hooks of insertion is asynchronous."""
+        return not any(
+            inspect.iscoroutinefunction(bound.call)
+            for name in ("insert_begin", "insert_end")
+            for bound in self.table(name)
+        )
+
+    # ------------------------------------------------------------------ insertion
+    def has_insertion(self) -> bool:
+        """Whether any hook is called around the storing of a job."""
+        return bool(self.table("insert_begin") or self.table("insert_end"))
+
+    async def insert_begin(self, job: Job) -> Job:
+        """Call the hooks before a job is stored; the job as they left it.
+
+        :raises Exception: whatever a hook raised; the job must not be stored then.
+        """
+        for bound in self.table("insert_begin"):
+            if bound.concerns(job.type):
+                changed = await _isolated(bound.call, job)
+                after = changed if isinstance(changed, Job) else job
+                if after.id != job.id:
+                    raise IdChangedError(f"Hook {bound.name!r} changed the job's id.")
+                job = after
+        return job
+
+    async def insert_end(self, job: Job, error: Exception | None) -> None:
+        """Call the hooks after a job was stored, or was refused."""
+        for bound in self.table("insert_end"):
+            if bound.concerns(job.type):
+                await _isolated(bound.call, job, error)
+
+    # ------------------------------------------------------------------ execution
+    def has_execution(self) -> bool:
+        """Whether any hook is called around an execution."""
+        return bool(self.table("work_begin") or self.table("work_end"))
+
+    async def work_begin(self, job: Job, ctx: JobContext) -> None:
+        """Call the hooks before an execution.
+
+        :raises Exception: whatever a hook raised; it is the failure of this execution.
+        """
+        for bound in self.table("work_begin"):
+            if bound.concerns(job.type):
+                try:
+                    await _isolated(bound.call, job, ctx)
+                except Exception as problem:
+                    ctx.note_origin(problem, f"hook:{bound.name}")
+                    raise
+
+    async def work_end(self, job: Job, ctx: JobContext, outcome: WorkOutcome) -> WorkOutcome:
+        """Call the hooks after an execution; the outcome as they left it.
+
+        A hook that raises makes the execution a failed one; the hooks behind it see that.
+        """
+        for bound in self.table("work_end"):
+            if not bound.concerns(job.type):
+                continue
+            try:
+                changed = await _isolated(bound.call, job, ctx, outcome)
+            except Exception as problem:  # noqa: BLE001 - it is the outcome now
+                ctx.note_origin(problem, f"hook:{bound.name}")
+                if outcome.error is not None and problem.__cause__ is None:
+                    problem.__cause__ = outcome.error
+                outcome = WorkOutcome(error=problem)
+            else:
+                outcome = changed if isinstance(changed, WorkOutcome) else outcome
+        return outcome
+
+    # ------------------------------------------------------------------ the others
+    def metric_emit(self, metric: Metric) -> None:
+        """Call the hooks with a metric; what they raise is the caller's to log."""
+        for bound in self.table("metric_emit"):
+            contextvars.copy_context().run(bound.call, metric)
+
+    async def periodic_start(self, periodic: object) -> None:
+        """Call the hooks before cron first looks for what is due."""
+        for bound in self.table("periodic_start"):
+            await _isolated(bound.call, periodic)
+
+    async def event(self, name: str, event: HookEvent) -> None:
+        """Call the hooks of an event of the backend.
+
+        :param name: one of the event hooks.
+        """
+        job_type = event.data.get("job_type")
+        for bound in self.table(name):
+            if not bound.job_types or job_type in bound.job_types:
+                await _isolated(bound.call, event)
+
+    def has_events(self) -> bool:
+        """Whether any hook is called with events of the backend."""
+        return any(self.table(name) for name in EVENT_HOOKS)
+
+
+async def _isolated(call: Call, *given: object) -> object:
+    """Call a hook so that what it does to context variables stays with it."""
+    context = contextvars.copy_context()
+    result: object = context.run(call, *given)
+    if not inspect.isawaitable(result):
+        return result
+    import asyncio  # noqa: PLC0415 - hooks that never wait need none of it
+
+    return await asyncio.get_running_loop().create_task(_wait(result), context=context)
+
+
+async def _wait(result: Awaitable[object]) -> object:
+    return await result
+
+
+def _job_types(member: object, call: Call) -> tuple[str, ...]:
+    own = getattr(call, "hook_job_types", ())
+    types = own or getattr(member, "job_types", ())
+    return (types,) if isinstance(types, str) else tuple(types)
+
+
+__all__ = ["HookDefaults", "HookEvent", "Hooks", "Metric", "WorkOutcome", "check", "hook"]

@@ -1,0 +1,210 @@
+"""The small interfaces that middleware and hooks may implement, and finding out which one does.
+
+An object takes part in an operation by having that operation's method; it may have several. Which
+ones it has is found out once, when it is added to a chain. An operation that is added to this list
+one day breaks nothing that exists.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One operation that middleware or hooks can take part in.
+
+    :ivar name: the method's name.
+    :ivar parameters: what it is called with, besides itself.
+    :ivar aliases: other names under which it is found, after ``name``.
+    :ivar is_synchronous: whether it must not be ``async def``.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    is_synchronous: bool = False
+
+    @property
+    def shown(self) -> str:
+        """How it is written: ``enqueue(job, call_next)``."""
+        return f"{self.name}({', '.join(self.parameters)})"
+
+
+ENQUEUE: Final = Interface("enqueue", ("job", "call_next"), ("call",))
+ENQUEUE_MANY: Final = Interface("enqueue_many", ("jobs", "call_next"))
+EXECUTE: Final = Interface("execute", ("job", "ctx", "call_next"), ("call",))
+MIDDLEWARE: Final = (ENQUEUE, ENQUEUE_MANY, EXECUTE)
+
+EVENT_HOOKS: Final = (
+    "retry_scheduled",
+    "discarded",
+    "cancelled",
+    "worker_state",
+    "reservation_lost",
+    "cron_fire",
+    "cron_skip",
+    "queue_paused",
+)
+"""Hooks that the backend calls with an event, at least once for each."""
+
+HOOKS: Final = (
+    Interface("insert_begin", ("job",)),
+    Interface("insert_end", ("job", "error")),
+    Interface("work_begin", ("job", "ctx")),
+    Interface("work_end", ("job", "ctx", "outcome")),
+    Interface("periodic_start", ("periodic",)),
+    Interface("metric_emit", ("metric",), is_synchronous=True),
+    *(Interface(name, ("event",)) for name in EVENT_HOOKS),
+)
+
+_OTHER_NAMES: Final = {
+    "insert": "enqueue",
+    "insertmany": "enqueue_many",
+    "work": "execute",
+    "process": "execute",
+    "begininsert": "insert_begin",
+    "endinsert": "insert_end",
+    "beginwork": "work_begin",
+    "endwork": "work_end",
+}
+"""What other systems call them, without underscores."""
+
+_CLOSE: Final = 0.85
+"""From this likeness on (0 to 1), a method's name is taken for a slip of the pen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What an object can be used for.
+
+    :ivar implements: names of the interfaces it implements properly.
+    :ivar problems: what looks like an interface but is none, one sentence each.
+    """
+
+    implements: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether it implements something, and nothing looks wrong."""
+        return bool(self.implements) and not self.problems
+
+
+class MiddlewareDefaults:
+    """A base for middleware that implement what they want to, and perhaps nothing yet."""
+
+
+class HookDefaults:
+    """A base for hooks that implement what they want to, and perhaps nothing yet."""
+
+
+def check(member: object) -> Checked:
+    """Find out which interfaces of middleware and hooks an object implements, and near misses.
+
+    A near miss is a method whose name is almost one of theirs, or has their name and cannot be
+    called as they are. Adding such an object to a chain warns, or is refused if nothing remains.
+    Put it into a test of yours: ``assert check(MyMiddleware())``.
+    """
+    implements: list[str] = []
+    problems: list[str] = []
+    hook_name = getattr(member, "hook_name", None)
+    for interface in (*MIDDLEWARE, *HOOKS):
+        found, name = method_of(member, interface)
+        if found is None:
+            continue
+        problem = problem_of(found, interface, name)
+        if not problem:
+            implements.append(interface.name)
+        elif interface.name in (name, hook_name):
+            problems.append(problem)
+    if not any(name in implements for name in ("enqueue", "execute")) and _own(member, "call"):
+        problems.append(
+            f"call{_signature(member.call)} fits neither "  # type: ignore[attr-defined]
+            "call(job, call_next) nor call(job, ctx, call_next)."
+        )
+    problems += _near_misses(member)
+    is_base = isinstance(member, MiddlewareDefaults | HookDefaults)
+    if not implements and not problems and not is_base:
+        problems.append(f"{member!r} has none of the methods of middleware or hooks.")
+    return Checked(tuple(implements), tuple(problems))
+
+
+def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
+    """The method or function by which an object implements an interface, and its name."""
+    if inspect.isroutine(member) or hasattr(member, "hook_name"):
+        wanted = getattr(member, "hook_name", None)
+        is_hook = interface not in MIDDLEWARE
+        fits = wanted == interface.name if is_hook else not wanted
+        name = str(getattr(member, "__name__", "function"))
+        return (member if fits and callable(member) and interface != ENQUEUE_MANY else None), name
+    for name in (interface.name, *interface.aliases):
+        found = getattr(member, name, None)
+        if callable(found):
+            return found, name
+    if interface in (ENQUEUE, EXECUTE) and callable(member) and not _has_any(member):
+        return member, type(member).__name__
+    if interface not in MIDDLEWARE:
+        for name, function in inspect.getmembers(type(member), inspect.isfunction):
+            if getattr(function, "hook_name", None) == interface.name:
+                return getattr(member, name), name
+    return None, ""
+
+
+def problem_of(call: Call, interface: Interface, name: str) -> str:
+    """Why something cannot be called as its interface is; empty when it can."""
+    if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+        return f"{name} is a generator; {interface.shown} returns once."
+    if interface.is_synchronous and inspect.iscoroutinefunction(call):
+        return f"{name} is `async def`; {interface.shown} is called where nothing can wait."
+    try:
+        signature = inspect.signature(call)
+    except (ValueError, TypeError):  # a builtin that does not tell
+        return ""
+    try:
+        signature.bind(*interface.parameters)
+    except TypeError:
+        return f"{name}{signature} cannot be called as {interface.shown} is."
+    return ""
+
+
+def _near_misses(member: object) -> list[str]:
+    """Methods whose names are almost those of an interface."""
+    if inspect.isroutine(member) or hasattr(member, "hook_name"):
+        return []
+    known = {interface.name: interface for interface in (*MIDDLEWARE, *HOOKS)}
+    plain = {name.replace("_", ""): name for name in known}
+    found = []
+    for name in dir(type(member)):
+        if name.startswith("_") or name in known or not callable(getattr(member, name, None)):
+            continue
+        squeezed = name.replace("_", "").lower().removeprefix("on")
+        close = difflib.get_close_matches(squeezed, plain, n=1, cutoff=_CLOSE)
+        meant = _OTHER_NAMES.get(squeezed) or (plain[close[0]] if close else None)
+        if meant is not None and not callable(getattr(member, meant, None)):
+            found.append(f"{name}() is never called; was {known[meant].shown} meant?")
+    return found
+
+
+def _has_any(member: object) -> bool:
+    return any(
+        callable(getattr(member, name, None))
+        for interface in (*MIDDLEWARE, *HOOKS)
+        for name in (interface.name, *interface.aliases)
+    )
+
+
+def _own(member: object, name: str) -> bool:
+    return not inspect.isroutine(member) and callable(getattr(member, name, None))
+
+
+def _signature(call: Call) -> str:
+    try:
+        return str(inspect.signature(call))
+    except (ValueError, TypeError):
+        return "(...)"

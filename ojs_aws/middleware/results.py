@@ -1,0 +1,76 @@
+"""What became of a job that was to be enqueued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ojs_aws.domain.envelope import Job
+
+
+class EnqueueStatus(StrEnum):
+    """What became of a job that was to be enqueued."""
+
+    ENQUEUED = "enqueued"
+    DROPPED = "dropped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueResult:
+    """The outcome of enqueuing one job. True in a condition exactly when the job is enqueued.
+
+    :ivar job: the job as stored; one that was dropped or failed, as the middleware last saw it.
+    :ivar is_new: False when the very same job had been enqueued before.
+    :ivar dropped_by: name of the middleware that dropped the job.
+    :ivar error: what was raised; only in the results of a batch, a single enqueue raises it.
+    """
+
+    status: EnqueueStatus
+    job: Job
+    is_new: bool = True
+    dropped_by: str = ""
+    error: BaseException | None = None
+
+    @property
+    def id(self) -> str:
+        """Id of the job, whether it was enqueued or not."""
+        return self.job.id
+
+    @property
+    def state(self) -> str | None:
+        """State of the job; None when it was not enqueued."""
+        return self.job.state
+
+    @property
+    def is_enqueued(self) -> bool:
+        """Whether the system has the job."""
+        return self.status is EnqueueStatus.ENQUEUED
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether a middleware dropped the job, silently and without an error."""
+        return self.status is EnqueueStatus.DROPPED
+
+    def __bool__(self) -> bool:
+        """Whether the system has the job."""
+        return self.is_enqueued
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What was done with one envelope that the middleware let pass.
+
+    :ivar job: the stored job; None when a middleware further on, in the backend, dropped it.
+    :ivar is_new: False when the very same envelope had been stored before.
+    :ivar dropped_by: name of the middleware of the backend that dropped the job.
+    """
+
+    job: Job | None
+    is_new: bool = True
+    dropped_by: str = ""
+
+
+def dropped(job: Job, by: str) -> EnqueueResult:
+    """The outcome of a job that a middleware dropped."""
+    return EnqueueResult(status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=by)

@@ -1,0 +1,180 @@
+"""enqueue_many: around the whole insertion, a single job being a batch of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware import (
+    EnqueueResult,
+    EnqueueStatus,
+    IdChangedError,
+    NextCalledTwiceError,
+    NextNotAwaitedError,
+    NextNotCalledError,
+)
+from ojs_aws.middleware.errors import BatchRejectedError
+from ojs_aws.middleware.protocols import BatchNext
+from tests.unit.middleware.doubles import FakeTransport, Traced, client_with
+
+
+class Around:
+    """Notes each insertion."""
+
+    def __init__(self, trace: list[str], name: str = "around") -> None:
+        self.trace = trace
+        self.name = name
+
+    async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+        self.trace.append(f"{self.name}-in {len(jobs)}")
+        results = await call_next(jobs)
+        self.trace.append(f"{self.name}-out {len(results)}")
+        return results
+
+
+async def test_river_001_it_wraps_single_jobs_and_batches_alike() -> None:
+    """RIVER-007: the first is the outermost, and both are outside of every job's own chain."""
+    trace: list[str] = []
+    client = client_with(
+        FakeTransport(), middleware=[Around(trace, "A"), Traced(trace, "each"), Around(trace, "B")]
+    )
+    await client.enqueue("a.b")
+    assert trace == ["A-in 1", "B-in 1", "each-in", "each-out", "B-out 1", "A-out 1"]
+    trace.clear()
+    await client.enqueue_many([Job("a.b"), Job("a.b")])
+    outside, inside = trace[:2] + trace[-2:], trace[2:-2]
+    assert outside == ["A-in 2", "B-in 2", "B-out 2", "A-out 2"]
+    assert inside == ["each-in", "each-in", "each-out", "each-out"]
+
+
+async def test_river_008_it_may_change_jobs_before_and_sees_each_outcome_after() -> None:
+    seen: list[EnqueueResult] = []
+
+    class Span:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            for given in jobs:
+                given.meta["span"] = "s-1"
+            results = await call_next(jobs)
+            seen.extend(results)
+            return results
+
+    class DropsOdd:
+        name = "odd"
+
+        async def call(self, job: Job, call_next: Any) -> Any:
+            return await call_next(job) if job.args[0] % 2 == 0 else None  # type: ignore[operator]
+
+    transport = FakeTransport()
+    client = client_with(transport, middleware=[Span(), DropsOdd()])
+    results = await client.enqueue_many([Job("a.b", [n]) for n in range(4)])
+    assert [job.meta["span"] for job in transport.batches[0]] == ["s-1", "s-1"]
+    assert [result.status for result in seen] == [result.status for result in results]
+    assert [result.dropped_by for result in seen] == ["", "odd", "", "odd"]
+
+
+async def test_river_004_forgetting_call_next_is_an_error() -> None:
+    """Otherwise a whole batch would be lost without a word."""
+
+    class Forgets:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            return []
+
+    class ForgetsToAwait:
+        def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            call_next(jobs).close()  # type: ignore[attr-defined]
+            return []
+
+    transport = FakeTransport()
+    with pytest.raises(NextNotCalledError, match="'forgets'"):
+        await client_with(transport, middleware=[Forgets]).enqueue("a.b")
+    with pytest.raises(NextNotAwaitedError, match="forgets_to_await"):
+        await client_with(transport, middleware=[ForgetsToAwait]).enqueue("a.b")
+    assert (transport.pushed, transport.batches) == ([], [])
+
+
+async def test_river_004_call_next_goes_on_once() -> None:
+    class Twice:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            await call_next(jobs)
+            return await call_next(jobs)
+
+    transport = FakeTransport()
+    with pytest.raises(NextCalledTwiceError) as raised:
+        await client_with(transport, middleware=[Twice]).enqueue("a.b")
+    assert len(transport.pushed) == 1
+    assert raised.value.stored_job_ids == (transport.pushed[0].id,)  # type: ignore[attr-defined]
+
+
+async def test_river_005_an_error_after_call_next_fails_the_insertion_and_names_the_jobs() -> None:
+    class FailsAfter:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            await call_next(jobs)
+            raise OSError("the span could not be sent")
+
+    transport = FakeTransport()
+    client = client_with(transport, middleware=[FailsAfter])
+    with pytest.raises(OSError, match="span") as raised:
+        await client.enqueue_many([Job("a.b"), Job("a.b")])
+    stored = tuple(job.id for job in transport.batches[0])
+    assert raised.value.stored_job_ids == stored  # type: ignore[attr-defined]
+
+
+async def test_jobs_that_are_not_passed_on_are_dropped_by_name() -> None:
+    """MW-ENQ-020, for batches: one outcome for each job, in order; the rest is one batch."""
+
+    class Half:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            return await call_next(jobs[::2])
+
+    transport = FakeTransport()
+    client = client_with(transport, middleware=[Half])
+    results = await client.enqueue_many([Job("a.b", [n]) for n in range(5)])
+    assert [result.dropped_by for result in results] == ["", "half", "", "half", ""]
+    assert [job.args for job in transport.batches[0]] == [[0], [2], [4]]
+    one = await client.enqueue("a.b")
+    assert one.is_enqueued
+    with pytest.raises(BatchRejectedError):
+        await client.enqueue_many([Job("a.b"), Job("a.b")], atomic=True)
+    assert len(transport.batches) == 1
+
+
+async def test_it_cannot_add_jobs() -> None:
+    class Adds:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            return await call_next([*jobs, Job("a.b", id="01900000-0000-7000-8000-00000000ffff")])
+
+    transport = FakeTransport()
+    with pytest.raises(IdChangedError, match="not given"):
+        await client_with(transport, middleware=[Adds]).enqueue("a.b")
+    assert transport.pushed == []
+
+
+async def test_outcomes_that_it_does_not_return_stay_as_they_were() -> None:
+    """It is warned of, since it looks as if every job had been dropped."""
+
+    class Silent:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> None:
+            await call_next(jobs)
+
+    client = client_with(FakeTransport(), middleware=[Silent])
+    with pytest.warns(RuntimeWarning, match="did not return"):
+        result = await client.enqueue("a.b")
+    assert result.is_enqueued
+
+
+async def test_who_swallows_the_storing_s_error_gets_failed_outcomes() -> None:
+    class Swallows:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
+            try:
+                return await call_next(jobs)
+            except OSError:
+                return []
+
+    class Down(FakeTransport):
+        async def push(self, job: Job) -> Any:
+            raise OSError("down")
+
+    result = await client_with(Down(), middleware=[Swallows]).enqueue("a.b")
+    assert (result.status, type(result.error)) == (EnqueueStatus.FAILED, OSError)
