@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
     from ojs_aws.middleware.timeout import TimeoutMiddleware
     from ojs_aws.middleware.timing import Timings
+    from ojs_aws.middleware.trace_context import TraceContextMiddleware
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "SuppressedErrorWarning",
     "TimeoutMiddleware",
     "Timings",
+    "TraceContextMiddleware",
     "UniquePolicy",
     "UnknownMiddlewareError",
     "ValidationMiddleware",
@@ -130,6 +132,7 @@ _HOMES: Final = {
     ),
     "timeout": ("TimeoutMiddleware",),
     "timing": ("Timings",),
+    "trace_context": ("TraceContextMiddleware",),
     "validation": ("SchemaRegistry", "ValidationMiddleware"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
