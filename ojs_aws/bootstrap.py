@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -115,17 +115,29 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
     )
 
 
+THREADS: Final = 8
+"""Fewer than the connections that botocore keeps for a client."""
+
+
 class InThreads:
-    """Runs two calls side by side; the thread is made at the first use and kept."""
+    """Runs calls side by side; the threads are made at the first use and kept."""
 
     def __init__(self) -> None:
         """Make no thread yet."""
-        self._pool: ThreadPoolExecutor | None = None
+        self._made: ThreadPoolExecutor | None = None
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._made is None:
+            self._made = ThreadPoolExecutor(THREADS, thread_name_prefix="ojs")
+        return self._made
+
+    def each(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
+        """Call it for each item, in their order as threads become free."""
+        return self._pool.map(call, items)
 
     def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
         """Call both and wait for both."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(8, thread_name_prefix="ojs")
         ahead = self._pool.submit(first)
         try:
             right = second()
@@ -187,6 +199,7 @@ def build_backend(
     :param clients: AWS clients; by default made from the usual AWS environment.
     """
     aws = clients or aws_clients()
+    threads = InThreads()
 
     def workers() -> WorkerRegistry:
         from ojs_aws.adapters.dynamodb.worker_registry import (  # noqa: PLC0415
@@ -221,6 +234,7 @@ def build_backend(
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),
-            both=both or InThreads(),
+            both=both or threads,
+            each=None if both else threads.each,
         ),
     )

@@ -59,6 +59,8 @@ class ListedJob:
     """One row of the index: enough to claim or arm a job without reading it.
 
     :ivar sort_key: place within its list; smaller comes first.
+    :ivar is_far: waits for an instant that was beyond the reach of an SQS delay when the job
+        began to wait, so that nobody but the sweep sends its message.
     """
 
     id: str
@@ -68,6 +70,12 @@ class ListedJob:
     type: str
     timeout_ms: int | None
     visibility_timeout_ms: int | None
+    is_far: bool = False
+
+    @property
+    def due(self) -> Instant:
+        """When a row of the waiting list is due."""
+        return Instant(int(self.sort_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +193,13 @@ class JobStore(Protocol):
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs of a queue; what others claimed a moment ago may still be there."""
 
-    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
-        """Waiting jobs whose next due time lies in [since, until], earliest first."""
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
+        """A page of the waiting jobs whose next due time lies in [since, until], earliest first.
+
+        :param cursor: where the page before ended; any number of jobs may share an instant.
+        """
 
     def listed(
         self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
@@ -245,17 +258,34 @@ class MessageQueue(Protocol):
         """Make messages visible again after so many seconds from now (0 to 43,200)."""
 
     def backlog(self, queue: str) -> int:
-        """Roughly how many messages are visible or delayed."""
+        """Roughly how many messages are visible: not delayed, and in nobody's hands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueInfo:
-    """A queue as the registry knows it."""
+    """A queue as the registry knows it.
+
+    :ivar swept_until: every far job due up to here has its message.
+    :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
+        when the sweep stopped between two instants.
+    """
 
     name: str
     created_at: Instant | None = None
     paused_at: Instant | None = None
     swept_until: Instant | None = None
+    sweep_cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastTick:
+    """When the sweep last ended, and how far behind it was.
+
+    :ivar lag_ms: for how long the most overdue job without a message had been due.
+    """
+
+    at: Instant
+    lag_ms: int
 
 
 class QueueRegistry(Protocol):
@@ -273,8 +303,17 @@ class QueueRegistry(Protocol):
     def all(self) -> list[QueueInfo]:
         """Every declared or used queue, by name."""
 
-    def remember_sweep(self, queue: str, until: Instant) -> None:
-        """Remember that waiting jobs due up to here have their messages. Never moves back."""
+    def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
+        """Remember that far jobs due up to here have their messages. Never moves back.
+
+        :param cursor: how far beyond, among jobs of one instant (see :class:`QueueInfo`).
+        """
+
+    def remember_tick(self, tick: LastTick) -> None:
+        """Remember the end of a sweep of all queues."""
+
+    def last_tick(self) -> LastTick | None:
+        """What :meth:`remember_tick` was last told, if anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,9 +44,21 @@ TABLE: Final = Table(
 MESSAGE_RETENTION_S: Final = 14 * 24 * 3600
 """How long SQS keeps a message (its maximum, in seconds); the sweep sends lost ones again."""
 
+MAX_DELAY_S: Final = 900
+"""SQS delays a message by at most this many seconds; the sweep arms what is due later."""
+
 MAX_RECEIVE_COUNT: Final = 1000
 """Receives before SQS gives a message to the dead-letter queue: only unreadable ones get there,
 the retry policy lives in the job."""
+
+METRICS: Final = "OJS"
+"""CloudWatch namespace of the metrics; their one dimension, ``service``, is a function's name."""
+
+LAG_METRIC: Final = "SweepLag"
+"""How long the most overdue job without a message had been due, in milliseconds."""
+
+LEFT_METRIC: Final = "SweepLeft"
+"""Queues that a sweep could not do, or had no time for."""
 
 DEFAULT_QUEUE: Final = "default"
 """The OJS queue that works on every deployment without configuration (core, section 5.1)."""

@@ -70,7 +70,7 @@ SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 
 TICK: Final = Permissions(
-    table=(*READ, "dynamodb:UpdateItem"),
+    table=("dynamodb:BatchGetItem", *READ, "dynamodb:UpdateItem"),
     has_index=True,
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,

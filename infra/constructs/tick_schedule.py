@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
+
+from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
+
+LATE_TICKS: Final = 3
+LEFT_TICKS: Final = 10
+"""Ticks in a row before an alarm rings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,11 +24,13 @@ class TickScheduleProps:
     """What runs, and how often.
 
     :ivar function: the sweep.
-    :ivar interval_minutes: between two ticks. Nothing that a client sees depends on it.
+    :ivar interval_minutes: between two ticks; at most 5. Nothing that a client sees depends on it.
+    :ivar late_minutes: how late jobs may become before the alarm rings.
     """
 
     function: lambda_.IFunction
     interval_minutes: int = 1
+    late_minutes: int = 1
 
 
 class TickSchedule(Construct):
@@ -29,6 +39,8 @@ class TickSchedule(Construct):
     A failed tick is not repeated: the next one does its work too.
 
     :ivar rule: the rule.
+    :ivar late: rings when due jobs had no message for some time, and when no tick ended for long.
+    :ivar left: rings when ticks again and again leave queues undone.
     """
 
     def __init__(self, scope: Construct, id_: str, props: TickScheduleProps) -> None:
@@ -43,4 +55,34 @@ class TickSchedule(Construct):
             description="Sweeps jobs that no message could time",
             schedule=events.Schedule.rate(Duration.minutes(props.interval_minutes)),
             targets=[target],
+        )
+        period = Duration.minutes(props.interval_minutes)
+
+        def metric(name: str) -> cloudwatch.Metric:
+            return cloudwatch.Metric(
+                namespace=METRICS,
+                metric_name=name,
+                dimensions_map={"service": props.function.function_name},
+                statistic="Maximum",
+                period=period,
+            )
+
+        self.late = cloudwatch.Alarm(
+            self,
+            "Late",
+            alarm_description="Due jobs had no message in time, or the sweep does not run.",
+            metric=metric(LAG_METRIC),
+            threshold=props.late_minutes * 60_000,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            evaluation_periods=LATE_TICKS,
+            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+        )
+        self.left = cloudwatch.Alarm(
+            self,
+            "Left",
+            alarm_description="Sweeps leave queues undone: for errors, or for want of time.",
+            metric=metric(LEFT_METRIC),
+            threshold=1,
+            evaluation_periods=LEFT_TICKS,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )

@@ -184,6 +184,14 @@ def next_due(job: JobRecord) -> Instant | None:
     return None
 
 
+def wait_ms(job: JobRecord) -> int:
+    """How long a scheduled or retryable job has to wait, from when it came into its state."""
+    due = next_due(job)
+    if due is None or job.state not in {S.SCHEDULED, S.RETRYABLE}:
+        return 0
+    return due - _entered(job)
+
+
 def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
     """The next transition that time alone has decided, or None when nothing is due.
 

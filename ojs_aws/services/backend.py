@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.info import Info
     from ojs_aws.services.push import Push
     from ojs_aws.services.queues import Queues
-    from ojs_aws.services.sweep import Sweep
+    from ojs_aws.services.sweep import Each, Sweep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,7 @@ class Ports:
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
     both: Both
+    each: Each | None = None
 
 
 class Backend:
@@ -184,11 +185,12 @@ class Backend:
     @cached_property
     def sweep(self) -> Sweep:
         """The sweep."""
-        from ojs_aws.services.sweep import Sweep
+        from ojs_aws.services.sweep import Sweep, one_by_one
+        from ojs_aws.services.sweeping import QueueSweep
 
-        return Sweep(
-            self.ports.store, self.ports.messages, self.ports.queues, self.changing, self.waking
-        )
+        ports = self.ports
+        queue = QueueSweep(ports.store, ports.messages, ports.queues, self.changing, self.waking)
+        return Sweep(queue, ports.queues, ports.clock, ports.each or one_by_one)
 
     @cached_property
     def events(self) -> EventLog:

@@ -16,7 +16,8 @@ from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head, JobStore, Message, ReceivedMessage, StaleJobError
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.waking import MAX_DELAY_S, Waking, seconds_until
+from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.topology import MAX_DELAY_S
 
 MAX_CLAIMED_BYTES: Final = 3_000_000
 """Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""

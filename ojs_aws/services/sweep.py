@@ -1,53 +1,61 @@
 """The sweep: what no message could time, and what lost its message (ARCHITECTURE: reservations).
 
-Runs once a minute. For each queue it arms waiting jobs that came within reach of an SQS delay,
-settles jobs that time has overtaken and nobody touched, and sends a message again where jobs are
-ready and none is left. Its cost grows with what is due, not with what waits.
+Runs once a minute. Its cost grows with what is due, not with what waits, and hardly with the number
+of queues: one where nothing was ready or due soon is looked at again only after some minutes
+(decision 10).
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import Final
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
-from ojs_aws.domain.errors import NotFoundError, OjsError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    JobStore,
-    ListedJob,
-    Message,
-    MessageQueue,
-    QueueInfo,
-    QueueMissingError,
-    QueueRegistry,
-)
-from ojs_aws.services.changing import Changing
-from ojs_aws.services.waking import MAX_DELAY_S, Waking, seconds_until
+from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
+from ojs_aws.services.sweeping import QueueReport, QueueSweep
 
-PAGE: Final = 100
-MAX_ARMED: Final = 2000
-"""Messages armed per queue and tick; the cursor remembers where to go on."""
+IDLE_LOOK_MS: Final = 300_000
+"""An idle queue is looked at again after at most this long.
 
-SETTLE_AFTER_MS: Final = 5_000
-"""Jobs due longer than this were not touched by a fetch."""
+A job pushed meanwhile either has a message, being due within SQS's reach, or is due so late that
+the next look arms it: this must stay well below ``REACH_MS``."""
 
-UNCOVERED_AFTER_MS: Final = 60_000
-"""Jobs ready longer than this may have lost their message."""
+SPREAD: Final = 1000
 
 _log = logging.getLogger(__name__)
+
+
+class Each(Protocol):
+    """Calls a function for each queue, possibly several at a time, and waits for all."""
+
+    def __call__(
+        self, call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
+    ) -> Iterable[SweepReport]:
+        """Call it; the call raises nothing."""
+
+
+def one_by_one(
+    call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
+) -> Iterable[SweepReport]:
+    """The simplest :class:`Each`."""
+    return [call(info) for info in items]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepReport:
     """What a sweep did.
 
+    :ivar queues: queues that were looked at.
     :ivar armed: messages sent ahead of waiting jobs.
     :ivar settled: jobs moved by time.
     :ivar covered: messages sent again for ready jobs.
     :ivar failed: queues whose sweep met an error; the next tick repeats it.
-    :ivar lag_ms: how long the most overdue job had been due.
+    :ivar skipped: queues for which no time was left; the next tick begins with them.
+    :ivar lag_ms: how long the most overdue job without a message had been due.
     """
 
     queues: int = 0
@@ -55,6 +63,7 @@ class SweepReport:
     settled: int = 0
     covered: int = 0
     failed: int = 0
+    skipped: int = 0
     lag_ms: int = 0
 
     def plus(self, other: SweepReport) -> SweepReport:
@@ -65,100 +74,93 @@ class SweepReport:
             settled=self.settled + other.settled,
             covered=self.covered + other.covered,
             failed=self.failed + other.failed,
+            skipped=self.skipped + other.skipped,
             lag_ms=max(self.lag_ms, other.lag_ms),
         )
 
 
 @dataclass(frozen=True, slots=True)
+class _Look:
+    """When a queue was last looked at, and when it is to be looked at again."""
+
+    at: Instant
+    again_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
-    """Sweeps queues. Any part may be repeated or cut short; the next tick goes on."""
+    """Sweeps queues. Any part may be repeated or cut short; the next tick goes on.
 
-    store: JobStore
-    messages: MessageQueue
+    What this process knows of idle queues only saves calls: another process that knows nothing of
+    it looks at every queue.
+    """
+
+    queue: QueueSweep
     queues: QueueRegistry
-    changing: Changing
-    waking: Waking
+    clock: Clock
+    each: Each = one_by_one
+    _looks: dict[str, _Look] = field(default_factory=dict)
 
-    def tick(self) -> SweepReport:
-        """Sweep every queue; an error in one does not keep the others from theirs."""
+    def tick(self, ends_at: Instant | None = None) -> SweepReport:
+        """Sweep the queues that need it; an error in one does not keep the others from theirs.
+
+        :param ends_at: when no more work may be begun; what is left is the next tick's.
+        :raises BackendError: the queues could not be read.
+        """
+
+        def is_over() -> bool:
+            return ends_at is not None and self.clock.now() >= ends_at
+
+        def sweep(info: QueueInfo) -> SweepReport:
+            return self._safely(info, is_over)
+
         report = SweepReport()
-        for info in self.queues.all():
-            try:
-                report = report.plus(self.queue(info))
-            except OjsError:
-                _log.exception("Sweep of queue %s failed", info.name)
-                report = report.plus(SweepReport(queues=1, failed=1))
+        for part in self.each(sweep, self._in_turn(self.queues.all())):
+            report = report.plus(part)
+        try:
+            self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms))
+        except OjsError:
+            _log.warning("Could not write down the end of the sweep", exc_info=True)
         return report
 
-    def queue(self, info: QueueInfo) -> SweepReport:
-        """Sweep one queue."""
-        now = self.changing.clock.now()
-        settled, lag_ms = self._settle(info.name, now)
+    def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
+        """The queues to look at, longest unseen first.
+
+        Among those that this process has never seen, another one is the first each minute, so that
+        processes which never get to the end still get to every queue.
+        """
+        now = self.clock.now()
+        never = _Look(Instant(0), Instant(0))
+
+        def turn(info: QueueInfo) -> tuple[int, int]:
+            seen = self._looks.get(info.name, never)
+            return seen.at, zlib.crc32(f"{info.name} {now // 60_000}".encode())
+
+        due = [info for info in infos if self._looks.get(info.name, never).again_at <= now]
+        return sorted(due, key=turn)
+
+    def _safely(self, info: QueueInfo, is_over: Callable[[], bool]) -> SweepReport:
+        if is_over():
+            return SweepReport(skipped=1)
+        now = self.clock.now()
+        try:
+            done = self.queue(info, is_over)
+        except OjsError:
+            _log.exception("Sweep of queue %s failed", info.name)
+            return SweepReport(queues=1, failed=1)
+        self._looks[info.name] = _Look(now, _again_at(info.name, done, now))
         return SweepReport(
             queues=1,
-            armed=self._arm(info, now),
-            settled=settled,
-            covered=self._cover(info.name, now),
-            lag_ms=lag_ms,
+            armed=done.armed,
+            settled=done.settled,
+            covered=done.covered,
+            lag_ms=done.lag_ms,
         )
 
-    def _arm(self, info: QueueInfo, now: Instant) -> int:
-        """Send the delayed messages of jobs due within reach and not armed before."""
-        horizon = Instant(now + MAX_DELAY_S * 1000)
-        since = max(info.swept_until or now, now)
-        armed = 0
-        while since < horizon and armed < MAX_ARMED:
-            rows = self.store.due(info.name, Instant(since + 1), horizon, PAGE).jobs
-            timed = [row for row in rows if row.state is not JobState.ACTIVE]
-            if timed and not self.waking.send(
-                info.name, [(_message(row), seconds_until(_due(row), now)) for row in timed], now
-            ):
-                break
-            armed += len(timed)
-            since = horizon if len(rows) < PAGE else _due(rows[-1])
-        if since != info.swept_until:
-            self.queues.remember_sweep(info.name, Instant(since))
-        return armed
 
-    def _settle(self, queue: str, now: Instant) -> tuple[int, int]:
-        """Move the jobs that have been due for a while."""
-        rows = self.store.due(queue, Instant(0), Instant(now - SETTLE_AFTER_MS), PAGE).jobs
-        settled = 0
-        for row in rows:
-            try:
-                job = self.changing.load(row.id, now)
-            except NotFoundError:
-                continue
-            settled += 1
-            if job.state is JobState.RETRYABLE:
-                self.waking.cover([job], now)
-        return settled, now - _due(rows[0]) if rows else 0
-
-    def _cover(self, queue: str, now: Instant) -> int:
-        """Send messages for ready jobs when the queue has none left."""
-        head = self.store.head(queue, PAGE)
-        late = [row for row in head.jobs if now - _ready_since(row) > UNCOVERED_AFTER_MS]
-        if not late or head.is_paused:
-            return 0
-        try:
-            if self.messages.backlog(queue) > 0:
-                return 0
-        except QueueMissingError:
-            self.queues.ensure(queue, now)
-        is_sent = self.waking.send(queue, [(_message(row), 0) for row in late], now)
-        return len(late) if is_sent else 0
-
-
-def _message(row: ListedJob) -> Message:
-    key = row.sort_key if row.state is JobState.AVAILABLE else ""
-    return Message(row.id, key, row.timeout_ms, row.visibility_timeout_ms)
-
-
-def _due(row: ListedJob) -> Instant:
-    """When a row of the waiting list is due."""
-    return Instant(int(row.sort_key))
-
-
-def _ready_since(row: ListedJob) -> Instant:
-    """When a row of the ready list was enqueued."""
-    return Instant(int(row.sort_key.partition("#")[2]) // 1000)
+def _again_at(queue: str, done: QueueReport, now: Instant) -> Instant:
+    """Busy queues at the next tick; idle ones later, not all of them at the same time."""
+    if not done.is_idle:
+        return now
+    share = zlib.crc32(f"{queue} {now}".encode()) % SPREAD / SPREAD
+    return Instant(now + round(IDLE_LOOK_MS * (1 + share) / 2))

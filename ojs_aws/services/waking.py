@@ -17,9 +17,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Message, MessageQueue, QueueMissingError, QueueRegistry
-
-MAX_DELAY_S: Final = 900
-"""SQS delays a message by at most this many seconds; the sweep arms what is due later."""
+from ojs_aws.topology import MAX_DELAY_S
 
 MAX_HIDE_S: Final = 43_200
 
@@ -65,8 +63,9 @@ class Waking:
         if job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
             return None
         due = lifecycle.next_due(job)
-        delay = None if due is None else seconds_until(due, now)
-        return delay if delay is not None and delay <= MAX_DELAY_S else None
+        if due is None or lifecycle.wait_ms(job) > MAX_DELAY_S * 1000:
+            return None  # the sweep arms it, once
+        return min(seconds_until(due, now), MAX_DELAY_S)
 
     def _note(self, queue: str, now: Instant) -> None:
         """Let the sweep know of a queue whose jobs have no message yet."""

@@ -255,6 +255,23 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
         job = after
 
 
+def test_jobs_due_at_one_instant_are_paged_without_loss(store: JobStore) -> None:
+    """Each once, far ones told apart, also when the one at the page's end is gone meanwhile."""
+    due, near = Instant(NOW + 3_600_000), Instant(NOW + 60_000)
+    waiting = {"state": JobState.SCHEDULED, "enqueued_at": None}
+    far = [a_job(number, scheduled_at=due, **waiting) for number in range(1, 8)]
+    store.insert_all([*far, a_job(9, scheduled_at=near, **waiting)])
+    first = store.due("default", Instant(0), due, 4)
+    assert [row.is_far for row in first.jobs] == [False, True, True, True]
+    assert first.jobs[-1].due == due
+    last = store.load(first.jobs[-1].id)
+    assert last is not None
+    store.save(last, lifecycle.cancel(last, NOW))
+    rest = store.due("default", due, due, 10, cursor=first.cursor)
+    assert {row.id for row in (*first.jobs[1:], *rest.jobs)} == {job.id for job in far}
+    assert (len(rest.jobs), rest.cursor) == (4, "")
+
+
 def test_lists_show_each_job_in_its_place(store: JobStore) -> None:
     """Ready by priority and order, waiting by what is due, the rest by time."""
     store.insert_all([a_job(1), a_job(2, priority=9), a_job(3, queue="other"), a_job(4)])

@@ -12,7 +12,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Event, EventQuery, Message, WorkerInfo, WorkerReport
+from ojs_aws.ports import Event, EventQuery, LastTick, Message, WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
@@ -72,6 +72,27 @@ def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backen
         "default": None,
         "email": NOW,
     }
+
+
+def test_the_sweep_remembers_its_place_within_an_instant(backend: Backend) -> None:
+    """Until it is over it, and not from an older sweep."""
+    registry = backend.ports.queues
+    registry.remember_sweep("email", NOW, "place")
+    registry.remember_sweep("email", Instant(NOW - 5), "older")
+    (_, email) = registry.all()
+    assert (email.swept_until, email.sweep_cursor) == (NOW, "place")
+    registry.remember_sweep("email", Instant(NOW + 5))
+    (_, email) = registry.all()
+    assert (email.swept_until, email.sweep_cursor) == (NOW + 5, "")
+
+
+def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
+    """The later of two, whichever comes last."""
+    registry = backend.ports.queues
+    assert registry.last_tick() is None
+    registry.remember_tick(LastTick(NOW, 70))
+    registry.remember_tick(LastTick(Instant(NOW - 1), 90))
+    assert registry.last_tick() == LastTick(NOW, 70)
 
 
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:

@@ -171,18 +171,47 @@ def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) 
 def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
-    """What waits for next week is not looked at."""
+    """What waits for next week is not looked at: one query for the registry, two for the queue."""
 
     def cost() -> dict[str, int]:
         with aws.calls.counted() as calls:
             backend.sweep.tick()
-        backend.clock.advance(s=60)  # type: ignore[attr-defined]
+        backend.clock.advance(s=300)  # type: ignore[attr-defined]
         return dict(calls)
 
-    before = cost()
+    assert cost() == {"Query": 3, "UpdateItem": 1}
     for _ in range(30):
         push(backend, scheduled_at="+P7D")
-    assert cost() == before
+    assert cost() == {"Query": 3, "UpdateItem": 1}
+
+
+def test_arming_a_hundred_timers_costs_what_their_messages_do(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Ten calls to SQS; a look at the index and a page of it, the cursor, and no job read."""
+    for _ in range(100):
+        push(backend, scheduled_at="+PT20M")
+    backend.clock.advance(s=600)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        assert backend.sweep.tick().armed == 100
+    assert calls["SendMessageBatch"] == 10
+    assert calls["UpdateItem"] <= 3
+    assert calls["Query"] <= 6
+    assert "GetItem" not in calls
+    with aws.calls.counted() as calls:
+        assert backend.sweep.tick().armed == 0
+    assert "SendMessageBatch" not in calls
+
+
+def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """One query for all queues, one write for the end of the tick."""
+    backend.sweep.tick()
+    backend.clock.advance(s=60)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        assert backend.sweep.tick().queues == 0
+    assert calls == {"Query": 1, "UpdateItem": 1}
 
 
 def _incompressible(size: int) -> str:

@@ -15,7 +15,14 @@ from infra.constructs import (
 )
 from infra.constructs.http_api import gateway_routes
 from ojs_aws.config import Settings, SettingsError, describe_settings
-from ojs_aws.topology import TABLE, dead_letter_queue_name, sqs_queue_name
+from ojs_aws.topology import (
+    LAG_METRIC,
+    LEFT_METRIC,
+    METRICS,
+    TABLE,
+    dead_letter_queue_name,
+    sqs_queue_name,
+)
 from ojs_aws.transport.http.routes import ROUTES, Group, group_of
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
 
@@ -136,9 +143,9 @@ def test_a_poison_record_does_not_block_the_stream(stack: Synthesised) -> None:
     assert trigger["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert 0 < trigger["MaximumRetryAttempts"] <= 100
     failures = trigger["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
-    (alarm,) = stack.of("AWS::CloudWatch::Alarm")
-    (dimension,) = alarm["Dimensions"]
-    assert dimension["Value"] == {"Fn::GetAtt": [failures, "QueueName"]}
+    alarms = [a for a in stack.of("AWS::CloudWatch::Alarm") if a["Namespace"] == "AWS/SQS"]
+    dimensions = [dimension for alarm in alarms for dimension in alarm["Dimensions"]]
+    assert {"Fn::GetAtt": [failures, "QueueName"]} in [each["Value"] for each in dimensions]
 
 
 def test_the_stream_invokes_nothing_for_items_that_are_no_jobs(stack: Synthesised) -> None:
@@ -156,6 +163,22 @@ def test_the_sweep_runs_each_minute(stack: Synthesised) -> None:
     tick = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("tick")))
     assert target["Arn"] == {"Fn::GetAtt": [tick, "Arn"]}
     assert target["RetryPolicy"]["MaximumRetryAttempts"] == 0
+
+
+def test_a_late_sweep_or_none_at_all_rings(stack: Synthesised) -> None:
+    """By the metric that the function writes, and by its absence."""
+    tick = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("tick")))
+    alarms = {
+        alarm["MetricName"]: alarm
+        for alarm in stack.of("AWS::CloudWatch::Alarm")
+        if alarm["Namespace"] == METRICS
+    }
+    for name in (LAG_METRIC, LEFT_METRIC):
+        assert alarms[name]["Dimensions"] == [{"Name": "service", "Value": {"Ref": tick}}]
+        assert alarms[name]["Statistic"] == "Maximum"
+    assert alarms[LAG_METRIC]["Threshold"] == 60_000
+    assert alarms[LAG_METRIC]["TreatMissingData"] == "breaching"
+    assert alarms[LEFT_METRIC]["TreatMissingData"] == "notBreaching"
 
 
 # ---------------------------------------------------------------------------------- functions
@@ -246,6 +269,7 @@ EXPECTED_ACTIONS = {
     "system": {"dynamodb:GetItem"},
     "tick": READ
     | {
+        "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
         "sqs:SendMessage",
         "sqs:DeleteMessage",

@@ -30,6 +30,10 @@ OBSERVED = frozenset(
         "note",
         "all",
         "beat",
+        "backlog",
+        "remember_sweep",
+        "remember_tick",
+        "last_tick",
     }
 )
 

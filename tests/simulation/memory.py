@@ -21,6 +21,7 @@ from ojs_aws.ports import (
     EventQuery,
     Head,
     JobList,
+    LastTick,
     ListedJob,
     Message,
     Page,
@@ -30,6 +31,7 @@ from ojs_aws.ports import (
     WorkerInfo,
     WorkerReport,
 )
+from ojs_aws.topology import MAX_DELAY_S
 
 
 @dataclass
@@ -85,6 +87,10 @@ def list_of(job: JobRecord) -> tuple[JobList, str]:
     return name, f"{job.discarded_at:015d}"
 
 
+def _place(row: ListedJob) -> str:
+    return f"{row.sort_key}|{row.id}"
+
+
 @dataclass
 class MemoryStore:
     """Jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
@@ -92,6 +98,7 @@ class MemoryStore:
     jobs: dict[str, JobRecord] = field(default_factory=dict)
     lagging: dict[str, JobRecord | None] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
+    rows_read: int = 0
 
     def insert(self, job: JobRecord) -> None:
         """Store a new job."""
@@ -189,6 +196,7 @@ class MemoryStore:
             listed, key = list_of(job)
             if listed is name:
                 row = ListedJob(
+                    is_far=lifecycle.wait_ms(job) > MAX_DELAY_S * 1000,
                     id=job.id,
                     queue=queue,
                     sort_key=key,
@@ -198,16 +206,24 @@ class MemoryStore:
                     visibility_timeout_ms=job.visibility_timeout_ms,
                 )
                 rows.append(row)
-        return sorted(rows, key=lambda row: row.sort_key)
+        return sorted(rows, key=_place)
 
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs as the index shows them."""
         return Head(tuple(self._rows(queue, JobList.READY)[:limit]), queue in self.paused)
 
-    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
         """Waiting jobs due in a range."""
-        rows = self._rows(queue, JobList.WAITING)
-        return Page(tuple(r for r in rows if since <= int(r.sort_key) <= until)[:limit])
+        rows = [
+            row
+            for row in self._rows(queue, JobList.WAITING)
+            if since <= row.due <= until and _place(row) > cursor
+        ]
+        page = tuple(rows[:limit])
+        self.rows_read += len(page)
+        return Page(page, _place(page[-1]) if len(rows) > limit else "")
 
     def listed(
         self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
@@ -289,8 +305,8 @@ class MemoryQueue:
                 self._of(queue)[key].visible_at = self.clock.at + seconds * 1000
 
     def backlog(self, queue: str) -> int:
-        """Messages visible or delayed."""
-        return sum(1 for held in self._of(queue).values() if not held.handle)
+        """Messages visible."""
+        return sum(1 for held in self._of(queue).values() if held.visible_at <= self.clock.at)
 
 
 @dataclass
@@ -300,6 +316,7 @@ class MemoryRegistry:
     infos: dict[str, QueueInfo] = field(
         default_factory=lambda: {"default": QueueInfo(name="default")}
     )
+    tick: LastTick | None = None
 
     def ensure(self, queue: str, now: Instant) -> None:
         """Make a queue known."""
@@ -313,9 +330,19 @@ class MemoryRegistry:
         """Every known queue."""
         return sorted(self.infos.values(), key=lambda info: info.name)
 
-    def remember_sweep(self, queue: str, until: Instant) -> None:
+    def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """Remember how far the sweep got."""
-        self.infos[queue] = replace(self.infos[queue], swept_until=until)
+        info = self.infos[queue]
+        if (info.swept_until or 0) <= until:
+            self.infos[queue] = replace(info, swept_until=until, sweep_cursor=cursor)
+
+    def remember_tick(self, tick: LastTick) -> None:
+        """Remember a tick."""
+        self.tick = tick
+
+    def last_tick(self) -> LastTick | None:
+        """The tick before."""
+        return self.tick
 
 
 @dataclass

@@ -33,6 +33,7 @@ from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
+from ojs_aws.topology import MAX_DELAY_S
 
 Retention = Callable[[JobState], int]
 """Seconds that a job in a terminal state is kept; 0 means for ever."""
@@ -70,7 +71,9 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
         case JobState.AVAILABLE:
             return JobList.READY, job.ready_key
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            return JobList.WAITING, n.instant_key(lifecycle.next_due(job) or 0)
+            due = lifecycle.next_due(job) or 0
+            is_far = lifecycle.wait_ms(job) > MAX_DELAY_S * 1000
+            return JobList.WAITING, n.due_key(due, is_far=is_far)
         case JobState.PENDING:
             return JobList.PENDING, n.instant_key(job.created_at)
         case JobState.COMPLETED:
@@ -266,10 +269,12 @@ def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
 
 def from_row(row: Item) -> ListedJob:
     """The job that a row of the index stands for."""
+    key = read_string(row, n.GSK)
     return ListedJob(
         id=n.job_id_of(read_string(row, n.PK)),
         queue=read_string(row, n.GPK).rpartition("|")[0],
-        sort_key=read_string(row, n.GSK),
+        sort_key=key.removesuffix(n.FAR),
+        is_far=key.endswith(n.FAR),
         state=JobState(read_string(row, n.STATE)),
         type=read_string(row, n.TYPE),
         timeout_ms=read_number(row, n.TIMEOUT),

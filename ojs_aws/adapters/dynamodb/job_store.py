@@ -334,9 +334,11 @@ class DynamoJobStore:
         """One query of the index."""
         return self.lists.head(queue, limit)
 
-    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
         """One query of the index."""
-        return self.lists.due(queue, since, until, limit)
+        return self.lists.due(queue, since, until, limit, cursor=cursor)
 
     def listed(
         self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True

@@ -34,14 +34,16 @@ class Lists:
         jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
         return Head(tuple(from_row(row) for row in jobs), len(jobs) < len(rows))
 
-    def due(self, queue: str, since: Instant, until: Instant, limit: int) -> Page:
+    def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:
         """Waiting jobs due in [since, until]."""
         if until < since:
             return Page(())
+        partition = n.list_key(queue, JobList.WAITING)
         rows, last = self._query(
-            n.list_key(queue, JobList.WAITING),
+            partition,
             limit,
-            between=(n.instant_key(since), n.instant_key(until)),
+            between=(n.instant_key(since), n.due_key(until, is_far=True)),
+            start=_start(partition, cursor) if cursor else None,
         )
         return Page(tuple(from_row(row) for row in rows), _cursor(last))
 

@@ -73,3 +73,12 @@ def list_key(queue: str, name: str) -> str:
 def instant_key(milliseconds: int) -> str:
     """Sort key of an instant; as text in the order of time until the year 9999."""
     return f"{max(milliseconds, 0):015d}"
+
+
+FAR: Final = "+"
+"""Ends the sort key of a waiting job whose due time was beyond SQS's reach when it was written."""
+
+
+def due_key(milliseconds: int, *, is_far: bool) -> str:
+    """Sort key of a waiting job."""
+    return instant_key(milliseconds) + (FAR if is_far else "")

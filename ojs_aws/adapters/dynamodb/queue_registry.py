@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_str
 from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueInfo
+from ojs_aws.ports import LastTick, QueueInfo
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
@@ -32,6 +32,9 @@ EXISTS: Final = frozenset(
 """Codes of a queue that somebody else made at the same time, with other attributes."""
 PAUSED_AT: Final = "pa"
 SWEPT_UNTIL: Final = "su"
+SWEEP_CURSOR: Final = "sc"
+TICK: Final = "tick"
+LAG: Final = "lag"
 MAX_NOTED: Final = 10_000
 """Names that a process remembers; beyond, a queue may be registered again."""
 
@@ -121,20 +124,52 @@ class DynamoQueueRegistry:
             if not start:
                 return sorted(infos.values(), key=lambda info: info.name)
 
-    def remember_sweep(self, queue: str, until: Instant) -> None:
+    def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """One update; an older sweep that comes late changes nothing."""
         with translated("UpdateItem"):
             try:
                 self.dynamodb.update_item(
                     TableName=self.table,
                     Key=_key(queue),
-                    UpdateExpression="SET #su = :until",
-                    ConditionExpression="attribute_not_exists(#su) OR #su < :until",
-                    ExpressionAttributeNames={"#su": SWEPT_UNTIL},
-                    ExpressionAttributeValues={":until": number(until)},
+                    UpdateExpression="SET #su = :until, #sc = :cursor",
+                    ConditionExpression="attribute_not_exists(#su) OR #su <= :until",
+                    ExpressionAttributeNames={"#su": SWEPT_UNTIL, "#sc": SWEEP_CURSOR},
+                    ExpressionAttributeValues={
+                        ":until": number(until),
+                        ":cursor": string(cursor),
+                    },
                 )
             except self.dynamodb.exceptions.ConditionalCheckFailedException:
                 return
+
+    def remember_tick(self, tick: LastTick) -> None:
+        """One update; a tick that ends after a later one changes nothing."""
+        with translated("UpdateItem"):
+            try:
+                self.dynamodb.update_item(
+                    TableName=self.table,
+                    Key=_TICK_KEY,
+                    UpdateExpression="SET #at = :at, #lag = :lag",
+                    ConditionExpression="attribute_not_exists(#at) OR #at <= :at",
+                    ExpressionAttributeNames={"#at": n.COMPLETED, "#lag": LAG},
+                    ExpressionAttributeValues={
+                        ":at": number(tick.at),
+                        ":lag": number(tick.lag_ms),
+                    },
+                )
+            except self.dynamodb.exceptions.ConditionalCheckFailedException:
+                return
+
+    def last_tick(self) -> LastTick | None:
+        """One read."""
+        with translated("GetItem"):
+            answer = self.dynamodb.get_item(TableName=self.table, Key=_TICK_KEY)
+        item = answer.get("Item", {})
+        at = read_number(item, n.COMPLETED)
+        return None if at is None else LastTick(Instant(at), read_number(item, LAG) or 0)
+
+
+_TICK_KEY: Final[Item] = {n.PK: string(TICK), n.SK: string(TICK)}
 
 
 def _key(queue: str) -> Item:
@@ -151,4 +186,5 @@ def _info(item: Item) -> QueueInfo:
         created_at=instant(n.CREATED),
         paused_at=instant(PAUSED_AT),
         swept_until=instant(SWEPT_UNTIL),
+        sweep_cursor=read_string(item, SWEEP_CURSOR),
     )

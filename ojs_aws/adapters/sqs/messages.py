@@ -124,15 +124,12 @@ class SqsMessageQueue:
         self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
 
     def backlog(self, queue: str) -> int:
-        """One call; the numbers are SQS's estimates."""
-        wanted = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
+        """One call; the number is SQS's estimate."""
         with _missing(), translated("GetQueueAttributes"):
             answer = self.client.get_queue_attributes(
-                QueueUrl=self.url(queue),
-                AttributeNames=wanted,  # type: ignore[arg-type]
+                QueueUrl=self.url(queue), AttributeNames=["ApproximateNumberOfMessages"]
             )
-        numbers: dict[str, str] = dict(answer["Attributes"])  # type: ignore[arg-type]
-        return sum(int(numbers[name]) for name in wanted)
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
     def _in_batches(
         self,

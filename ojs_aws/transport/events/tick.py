@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from ojs_aws.services.backend import Backend
+
+MARGIN_MS: Final = 5_000
+"""Kept back from the invocation's time for the calls that have begun."""
 
 Handler = Callable[[Mapping[str, Any], object], dict[str, int]]
 
@@ -23,9 +29,32 @@ def build_tick(backend: Backend, logger: Logger | None = None) -> Handler:
 
     def handle(event: Mapping[str, Any], context: object) -> dict[str, int]:
         """Sweep, and tell what was done."""
-        del event, context
-        report = asdict(backend.sweep.tick())
+        del event
+        report = asdict(backend.sweep.tick(_ends_at(backend, context)))
         logger.info("Swept", extra=report)
+        if name := getattr(context, "function_name", ""):
+            measure(report, name)
         return report
 
     return handle
+
+
+def _ends_at(backend: Backend, context: object) -> Instant | None:
+    """When the sweep must stop beginning things, so that the invocation ends by itself."""
+    remaining = getattr(context, "get_remaining_time_in_millis", None)
+    if remaining is None:
+        return None
+    return Instant(backend.clock.now() + max(0, remaining() - MARGIN_MS))
+
+
+def measure(report: Mapping[str, int], function_name: str) -> None:
+    """Publish how far behind the sweep is, as CloudWatch metrics of the function.
+
+    Embedded in a line of the log: no call is made. The alarm of the infrastructure watches them.
+    """
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+
+    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
+    metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
+    metrics.add_metric(LEFT_METRIC, MetricUnit.Count, report["failed"] + report["skipped"])
+    metrics.flush_metrics()

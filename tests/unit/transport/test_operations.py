@@ -9,6 +9,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.services.backend import Ports
@@ -542,6 +543,20 @@ def test_health_says_whether_the_table_answers(api: Api, world: World) -> None:
         "unhealthy",
     )
     assert ill.headers["OJS-Version"] == "1.0"
+
+
+def test_health_shows_how_the_sweep_does(api: Api, world: World) -> None:
+    """Its last run and its lag; a sweep that stopped shows as late."""
+    assert "sweep" not in api.get("/health").json
+    world.backend.sweep.tick()
+    assert api.get("/health").json["sweep"] == {
+        "status": "ok",
+        "last_run_at": format_instant(world.clock.now()),
+        "lag_ms": 0,
+    }
+    world.clock.advance(s=181)
+    well = api.get("/health").json
+    assert (well["status"], well["sweep"]["status"]) == ("ok", "late")
 
 
 def test_the_manifest_is_true(api: Api) -> None:

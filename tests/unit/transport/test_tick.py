@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+
+import pytest
+
 from ojs_aws.domain.job import JobState
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
@@ -17,5 +22,43 @@ def test_a_tick_moves_what_time_has_overtaken_and_reports_it() -> None:
     world.clock.advance(s=60)
     report = build_tick(world.backend)({"detail-type": "Scheduled Event"}, None)
     assert (report["queues"], report["settled"], report["failed"]) == (1, 1, 0)
-    assert report["lag_ms"] == 30_000
+    assert report["lag_ms"] == 0
     assert world.store.jobs[job_id].state is JobState.AVAILABLE
+
+
+@dataclass(frozen=True)
+class Context:
+    """An invocation of the deployed function."""
+
+    function_name: str = "Jobs-Tick"
+    left_ms: int = 55_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Until Lambda ends it."""
+        return self.left_ms
+
+
+def test_the_lag_is_a_metric_with_the_function_as_its_one_dimension(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The job was due 30 s ago, beyond SQS's reach when it came, and no tick has run since."""
+    world = World()
+    Api(world.backend).post("/jobs", {"type": "a", "args": [], "scheduled_at": "+PT1H"})
+    world.clock.advance(s=3630)
+    report = build_tick(world.backend)({}, Context())
+    assert (report["armed"], report["lag_ms"]) == (1, 30_000)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    (metric,) = lines
+    (definition,) = metric["_aws"]["CloudWatchMetrics"]
+    assert definition["Namespace"] == "OJS"
+    assert definition["Dimensions"] == [["service"]]
+    assert metric["service"] == "Jobs-Tick"
+    assert metric["SweepLag"] == [30_000]
+    assert metric["SweepLeft"] == [0]
+
+
+def test_a_tick_without_time_begins_nothing_and_says_so() -> None:
+    """Rather than being ended in the middle of something."""
+    world = World()
+    report = build_tick(world.backend)({}, Context(left_ms=4_000))
+    assert (report["queues"], report["skipped"]) == (0, 1)

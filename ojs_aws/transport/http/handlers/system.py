@@ -8,10 +8,11 @@ from typing import Final
 
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
 
-PROBE_ID: Final = "00000000-0000-7000-8000-000000000000"
-"""A job that never exists; reading it tells whether the table answers."""
+LATE_MS: Final = 180_000
+"""A sweep that ended before, or is behind by more, is shown as late."""
 
 _UNAVAILABLE: Final = 503
 
@@ -24,11 +25,15 @@ def manifest(call: Call) -> Answer:
 
 
 def health(call: Call) -> Answer:
-    """Whether the table answers: 200, or 503 when it does not (section 8.1)."""
+    """Whether the table answers: 200, or 503 when it does not (section 8.1).
+
+    What is read is the end of the last sweep, which is shown too.
+    """
     begun = time.perf_counter()
     backend: dict[str, JsonValue] = {"type": "dynamodb", "status": "ok"}
+    last = None
     try:
-        call.backend.ports.store.load(PROBE_ID)
+        last = call.backend.ports.queues.last_tick()
     except OjsError as problem:
         backend |= {"status": "unhealthy", "error": problem.message}
     backend["latency_ms"] = round((time.perf_counter() - begun) * 1000)
@@ -39,6 +44,13 @@ def health(call: Call) -> Answer:
         "uptime_seconds": _uptime_s(call),
         "backend": backend,
     }
+    if last is not None:
+        is_late = max(call.backend.clock.now() - last.at, last.lag_ms) > LATE_MS
+        answer["sweep"] = {
+            "status": "late" if is_late else "ok",
+            "last_run_at": format_instant(last.at),
+            "lag_ms": last.lag_ms,
+        }
     return Answer(encode(answer), 200 if is_well else _UNAVAILABLE)
 
 

@@ -1,0 +1,202 @@
+"""The sweep's work on one queue: arm what is due soon, settle what is overdue, cover what is bare.
+
+Each part may be repeated or cut short: whatever it writes or sends is harmless the second time,
+and the cursor moves only over jobs whose messages were sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    Head,
+    JobStore,
+    ListedJob,
+    Message,
+    MessageQueue,
+    Page,
+    QueueInfo,
+    QueueMissingError,
+    QueueRegistry,
+)
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.topology import MAX_DELAY_S
+
+PAGE: Final = 100
+
+INDEX_LAG_MS: Final = 60_000
+"""A job may be missing from the index for so long after it was written."""
+
+REACH_MS: Final = MAX_DELAY_S * 1000 - INDEX_LAG_MS
+"""How far ahead messages are sent. A far job that is due this soon was stored at least
+``INDEX_LAG_MS`` ago, so the cursor never passes one that the index does not show yet."""
+
+MAX_ARMED: Final = 10_000
+"""Messages sent per queue and tick; the cursor remembers where to go on."""
+
+OVERDUE_PER_S: Final = 200
+"""Jobs that were due before the sweep came to them are let loose at this rate."""
+
+MAX_SETTLED: Final = 500
+"""Jobs settled per queue and tick, the longest overdue first."""
+
+SETTLE_AFTER_MS: Final = 5_000
+"""Jobs due longer than this were not touched by a fetch."""
+
+UNCOVERED_AFTER_MS: Final = 60_000
+"""Jobs ready longer than this may have lost their message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueReport:
+    """What the sweep did for a queue.
+
+    :ivar armed: messages sent ahead of waiting jobs.
+    :ivar settled: jobs moved by time.
+    :ivar covered: messages sent again for ready jobs.
+    :ivar lag_ms: how long the most overdue job without a message had been due.
+    :ivar is_idle: nothing is ready, and nothing is due soon.
+    """
+
+    armed: int = 0
+    settled: int = 0
+    covered: int = 0
+    lag_ms: int = 0
+    is_idle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSweep:
+    """Sweeps one queue after another; several threads may share it."""
+
+    store: JobStore
+    messages: MessageQueue
+    queues: QueueRegistry
+    changing: Changing
+    waking: Waking
+
+    def __call__(self, info: QueueInfo, is_over: Callable[[], bool]) -> QueueReport:
+        """Sweep a queue.
+
+        :param is_over: whether the time for it is up; asked after each page.
+        """
+        now = self.changing.clock.now()
+        report = QueueReport()
+        is_waiting = bool(self.store.due(info.name, Instant(0), _reach(now), 1).jobs)
+        if is_waiting:
+            armed, lag_ms = self._arm(info, now, is_over)
+            settled = self._settle(info.name, now, is_over)
+            report = QueueReport(armed=armed, lag_ms=lag_ms, settled=settled)
+        head = self.store.head(info.name, PAGE)
+        return replace(
+            report,
+            covered=self._cover(info.name, head, now),
+            is_idle=not is_waiting and not head.jobs,
+        )
+
+    # ------------------------------------------------------------------ what comes within reach
+    def _arm(self, info: QueueInfo, now: Instant, is_over: Callable[[], bool]) -> tuple[int, int]:
+        """Send the delayed messages of far jobs; how many, and how late the first of them was."""
+        since = Instant(0 if info.swept_until is None else info.swept_until + 1)
+        cursor, armed, overdue, lag_ms = info.sweep_cursor, 0, 0, 0
+        while armed < MAX_ARMED:
+            page = self.store.due(info.name, since, _reach(now), PAGE, cursor=cursor)
+            far = [row for row in page.jobs if row.is_far]
+            if far:
+                lag_ms = max(lag_ms, now - far[0].due)
+                delayed, overdue = _delayed(far, now, overdue)
+                if not self.waking.send(info.name, delayed, now):
+                    break
+                armed += len(far)
+            self._remember(info.name, page, now)
+            cursor = page.cursor
+            if not cursor or is_over():
+                break
+        return armed, lag_ms
+
+    def _remember(self, queue: str, page: Page, now: Instant) -> None:
+        """Move the cursor over a page; an empty one is cheaper to read again than to write down."""
+        if page.cursor:
+            self.queues.remember_sweep(queue, Instant(page.jobs[-1].due - 1), page.cursor)
+        elif page.jobs:
+            self.queues.remember_sweep(queue, _reach(now))
+
+    # ------------------------------------------------------------------ what is overdue
+    def _settle(self, queue: str, now: Instant, is_over: Callable[[], bool]) -> int:
+        """Move the jobs that have been due for a while.
+
+        Nobody fetches them, or the worker and the message are both lost.
+        """
+        settled, looked_at, cursor = 0, 0, ""
+        while looked_at < MAX_SETTLED:
+            until = Instant(now - SETTLE_AFTER_MS)
+            page = self.store.due(queue, Instant(0), until, PAGE, cursor=cursor)
+            looked_at += len(page.jobs)
+            settled += self._settle_all(page.jobs, now)
+            cursor = page.cursor
+            if not cursor or is_over():
+                break
+        return settled
+
+    def _settle_all(self, rows: Iterable[ListedJob], now: Instant) -> int:
+        settled = 0
+        ids = [row.id for row in rows]
+        for job in self.store.load_many(ids).values() if ids else ():
+            try:
+                after = self.changing.settled(job, now)
+            except NotFoundError:
+                continue
+            settled += after is not job
+            if after.state is JobState.RETRYABLE:
+                self.waking.cover([after], now)
+        return settled
+
+    # ------------------------------------------------------------------ what lost its message
+    def _cover(self, queue: str, head: Head, now: Instant) -> int:
+        """Send messages for jobs that are ready for long while no message is visible.
+
+        Delayed messages and those in somebody's hands say nothing of these jobs. A message too
+        many finds nothing to run, and is deleted.
+        """
+        late = [row for row in head.jobs if now - _ready_since(row) > UNCOVERED_AFTER_MS]
+        if not late or head.is_paused:
+            return 0
+        try:
+            if self.messages.backlog(queue) > 0:
+                return 0
+        except QueueMissingError:
+            self.queues.ensure(queue, now)
+        sent = self.waking.send(queue, [(_message(row, row.sort_key), 0) for row in late], now)
+        return len(late) if sent else 0
+
+
+def _reach(now: Instant) -> Instant:
+    return Instant(now + REACH_MS)
+
+
+def _delayed(
+    rows: Iterable[ListedJob], now: Instant, overdue: int
+) -> tuple[list[tuple[Message, int]], int]:
+    """The messages of waiting jobs with their delays; ``overdue`` jobs went before them."""
+    messages = []
+    for row in rows:
+        delay_s = seconds_until(row.due, now)
+        if row.due <= now:
+            delay_s, overdue = overdue // OVERDUE_PER_S, overdue + 1
+        messages.append((_message(row), delay_s))
+    return messages, overdue
+
+
+def _message(row: ListedJob, sort_key: str = "") -> Message:
+    return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
+
+
+def _ready_since(row: ListedJob) -> Instant:
+    """When a row of the ready list was enqueued."""
+    return Instant(int(row.sort_key.partition("#")[2]) // 1000)
