@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         MemorySeenStore,
         SeenStore,
     )
+    from ojs_aws.middleware.default_metadata import DefaultMetadataMiddleware
     from ojs_aws.middleware.enqueue_chain import EnqueueChain
     from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.errors import (
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.metrics import MetricSink, MetricsMiddleware
     from ojs_aws.middleware.metrics_emf import EmfSink
     from ojs_aws.middleware.metrics_otel import OpenTelemetrySink
+    from ojs_aws.middleware.propagation import (
+        LOCALE,
+        TIMEZONE,
+        ContextPropagationMiddleware,
+        LocaleMiddleware,
+    )
     from ojs_aws.middleware.protocols import (
         BatchMiddleware,
         EnqueueMiddleware,
@@ -50,6 +57,8 @@ if TYPE_CHECKING:
         ExecutionMiddleware,
         ExecutionSide,
     )
+    from ojs_aws.middleware.queue_routing import QueueRoutingMiddleware
+    from ojs_aws.middleware.rate_limit import RateLimitMiddleware
     from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
     from ojs_aws.middleware.timeout import TimeoutMiddleware
     from ojs_aws.middleware.timing import Timings
@@ -57,12 +66,16 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
+    "LOCALE",
+    "TIMEZONE",
     "AmbiguousMiddlewareError",
     "BatchMiddleware",
     "BatchRejectedError",
     "ChainFrozenError",
     "Checked",
+    "ContextPropagationMiddleware",
     "DeduplicationMiddleware",
+    "DefaultMetadataMiddleware",
     "EmfSink",
     "EnqueueChain",
     "EnqueueMiddleware",
@@ -83,6 +96,7 @@ __all__ = [
     "InvalidSchemaError",
     "JobContext",
     "JobTimeoutError",
+    "LocaleMiddleware",
     "LoggingMiddleware",
     "MemorySeenStore",
     "Metric",
@@ -95,6 +109,8 @@ __all__ = [
     "NextNotAwaitedError",
     "NextNotCalledError",
     "OpenTelemetrySink",
+    "QueueRoutingMiddleware",
+    "RateLimitMiddleware",
     "SchemaRegistry",
     "SeenStore",
     "SuppressedErrorWarning",
@@ -111,6 +127,8 @@ __all__ = [
 
 _HOMES: Final = {
     "context": ("JobContext",),
+    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
+    "default_metadata": ("DefaultMetadataMiddleware",),
     "enqueue_chain": ("EnqueueChain",),
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
     "execution_chain": ("ExecutionChain",),
@@ -118,11 +136,10 @@ _HOMES: Final = {
     "hooks": ("HookEvent", "Hooks", "Metric", "WorkOutcome", "hook"),
     "interfaces": ("Checked", "HookDefaults", "MiddlewareDefaults", "check"),
     "logging": ("LoggingMiddleware",),
-    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "metrics": ("MetricSink", "MetricsMiddleware"),
     "metrics_emf": ("EmfSink",),
     "metrics_otel": ("OpenTelemetrySink",),
-    "results": ("EnqueueResult", "EnqueueStatus"),
+    "propagation": ("ContextPropagationMiddleware", "LOCALE", "LocaleMiddleware", "TIMEZONE"),
     "protocols": (
         "BatchMiddleware",
         "EnqueueMiddleware",
@@ -130,6 +147,9 @@ _HOMES: Final = {
         "ExecutionMiddleware",
         "ExecutionSide",
     ),
+    "queue_routing": ("QueueRoutingMiddleware",),
+    "rate_limit": ("RateLimitMiddleware",),
+    "results": ("EnqueueResult", "EnqueueStatus"),
     "timeout": ("TimeoutMiddleware",),
     "timing": ("Timings",),
     "trace_context": ("TraceContextMiddleware",),

@@ -11,7 +11,14 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
-from ojs_aws.middleware import DeduplicationMiddleware, EnqueueChain, ValidationMiddleware
+from ojs_aws.middleware import (
+    DeduplicationMiddleware,
+    DefaultMetadataMiddleware,
+    EnqueueChain,
+    QueueRoutingMiddleware,
+    RateLimitMiddleware,
+    ValidationMiddleware,
+)
 from ojs_aws.services.fetch import in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -136,3 +143,25 @@ def test_a_duplicate_is_refused_and_a_repeated_push_is_not(
     assert reply.error["details"]["existing_job_id"] == mine["id"]
     assert api.post("/jobs", mine).json["job"]["id"] == mine["id"]
     assert len(items(aws)) == stored
+
+
+def test_a_job_beyond_the_rate_limit_is_429_and_told_when_to_come_again(
+    aws: EmbeddedAws, chained: Chained
+) -> None:
+    """MW-ENQ-025, on the server's side."""
+    api = chained(EnqueueChain([RateLimitMiddleware(1, per_s=60.0)]))
+    assert api.post("/jobs", {"type": "a.b", "args": []}).status == 201
+    stored = len(items(aws))
+    reply = api.post("/jobs", {"type": "a.b", "args": []})
+    assert (reply.status, reply.error["code"]) == (429, "rate_limited")
+    assert 1 <= int(reply.headers["Retry-After"]) <= 60
+    assert len(items(aws)) == stored
+
+
+def test_the_queue_and_metadata_that_the_chain_gives_are_stored(chained: Chained) -> None:
+    """MW-ENQ-010, MW-ENQ-026."""
+    routed = QueueRoutingMiddleware({"email.*": "mail"})
+    api = chained(EnqueueChain([DefaultMetadataMiddleware({"source": "api"}), routed]))
+    job_id = api.post("/jobs", {"type": "email.send", "args": ["x"]}).json["job"]["id"]
+    job = api.get(f"/jobs/{job_id}").json["job"]
+    assert (job["queue"], job["meta"]) == ("mail", {"source": "api"})

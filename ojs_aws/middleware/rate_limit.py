@@ -1,0 +1,153 @@
+"""Limiting how fast jobs are enqueued (middleware page, interaction with rate limiting).
+
+A token bucket for each key, in this process. It protects the backend from one producer; how fast
+jobs are started is the business of the backend's rate limits.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import RateLimitedError
+from ojs_aws.middleware.protocols import EnqueueNext
+
+DEFAULT_MAX_KEYS: Final = 10_000
+_ROUNDING: Final = 1e-9
+"""Who waited as long as told gets a token, whatever floats make of the sum."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """Tokens at an instant of the clock."""
+
+    tokens: float
+    at: float
+
+
+class TokenBuckets:
+    """Buckets by key, each full when it is first used. For any number of threads.
+
+    At most ``max_keys`` are kept; the one that was not used for longest is given up first, and is
+    full when it comes back.
+    """
+
+    def __init__(
+        self,
+        per_s: float,
+        burst: float,
+        *,
+        max_keys: int = DEFAULT_MAX_KEYS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Fill each bucket with ``per_s`` tokens a second, up to ``burst``.
+
+        :param clock: monotonic seconds.
+        """
+        self._per_s = per_s
+        self._burst = burst
+        self._max_keys = max_keys
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, key: str) -> float:
+        """Take one token of a key.
+
+        :returns: 0 if there was one, else the seconds until there is.
+        """
+        with self._lock:
+            now = self._clock()
+            bucket = self._buckets.get(key)
+            if bucket is None:
+                if len(self._buckets) >= self._max_keys:
+                    self._buckets.popitem(last=False)
+                bucket = self._buckets[key] = _Bucket(self._burst, now)
+            self._buckets.move_to_end(key)
+            since = max(0.0, now - bucket.at)
+            bucket.tokens = min(self._burst, bucket.tokens + since * self._per_s)
+            bucket.at = now
+            if bucket.tokens > 1 - _ROUNDING:
+                bucket.tokens = max(0.0, bucket.tokens - 1)
+                return 0.0
+            return (1 - bucket.tokens) / self._per_s
+
+    def __len__(self) -> int:
+        """How many keys have a bucket."""
+        return len(self._buckets)
+
+
+class RateLimitMiddleware:
+    """Lets ``limit`` jobs per key pass in ``per_s`` seconds; refuses or drops the others.
+
+    Every job that comes here counts, whatever becomes of it further in: put it behind validation
+    and deduplication.
+    """
+
+    never_waits = True
+    """Enqueueing through it needs no event loop."""
+
+    def __init__(  # noqa: PLR0913 - independent options
+        self,
+        limit: int,
+        per_s: float = 1.0,
+        *,
+        burst: int | None = None,
+        key: Literal["type", "queue"] | Callable[[Job], str | None] = "type",
+        on_limit: Literal["raise", "drop"] = "raise",
+        max_keys: int = DEFAULT_MAX_KEYS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Limit to ``limit`` jobs in ``per_s`` seconds for each key.
+
+        :param burst: how many may come at once after a pause; default: ``limit``.
+        :param key: what has a limit of its own: each ``type``, each ``queue``, or what a function
+            of the job returns; None from it means no limit.
+        :param on_limit: raise RateLimitedError, or drop the job.
+        :param max_keys: keys that are kept; the least recently used one is forgotten first.
+        :param clock: monotonic seconds.
+        :raises ValueError: an option that makes no sense.
+        """
+        most = limit if burst is None else burst
+        if not (limit > 0 and 0 < per_s < math.inf and most >= 1 and max_keys >= 1):
+            raise ValueError(
+                "limit, per_s, burst and max_keys must be positive; not "
+                f"{limit}, {per_s}, {burst} and {max_keys}"
+            )
+        if on_limit not in ("raise", "drop"):
+            raise ValueError(f"on_limit must be 'raise' or 'drop', not {on_limit!r}")
+        if not callable(key) and key not in _KEYS:
+            raise ValueError(f"key must be 'type', 'queue' or a function, not {key!r}")
+        self._told = f"{limit} jobs in {per_s:g} s"
+        self._buckets = TokenBuckets(limit / per_s, most, max_keys=max_keys, clock=clock)
+        self._key: Callable[[Job], str | None] = key if callable(key) else _KEYS[key]
+        self._drops = on_limit == "drop"
+
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
+        """Pass the job on, if its key has a token.
+
+        :raises RateLimitedError: it has none; ``details["retry_after_seconds"]`` says when.
+        """
+        key = self._key(job)
+        wait_s = 0.0 if key is None else self._buckets.take(key)
+        if not wait_s:
+            return await call_next(job)
+        if self._drops:
+            return None
+        raise RateLimitedError(
+            f"More than {self._told} of {str(key)[:80]!r} were to be enqueued.",
+            details={"retry_after_seconds": math.ceil(wait_s), "key": str(key)[:80]},
+            hint="Enqueue the job again after that time.",
+        )
+
+
+_KEYS: Final[dict[str, Callable[[Job], str | None]]] = {
+    "type": lambda job: job.type,
+    "queue": lambda job: job.queue,
+}
