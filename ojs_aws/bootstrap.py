@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from ojs_aws.middleware.enqueuing import Enqueuing
-    from ojs_aws.ports import Clock, EventLog, IdGenerator, WorkerRegistry
+    from ojs_aws.ports import Announce, Clock, EventLog, IdGenerator, WorkerRegistry
     from ojs_aws.services.fetch import Both
 
 A = TypeVar("A")
@@ -210,10 +210,13 @@ def build_backend(
 
     def events() -> EventLog:
         from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog  # noqa: PLC0415
+
+        return DynamoEventLog(aws.dynamodb, settings.table, settings.event_retention_s, _token)
+
+    def announce() -> Announce:
         from ojs_aws.adapters.events.bus import EventBus  # noqa: PLC0415
 
-        bus = EventBus(aws.events, settings.event_bus)
-        return DynamoEventLog(aws.dynamodb, settings.table, settings.event_retention_s, bus)
+        return EventBus(aws.events, settings.event_bus, settings.event_bus_types)
 
     return Backend(
         settings,
@@ -231,6 +234,7 @@ def build_backend(
             ),
             workers=workers,
             events=events,
+            announce=announce,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

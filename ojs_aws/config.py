@@ -75,6 +75,12 @@ class Settings:
     event_bus: str = _setting(
         "OJS_EVENT_BUS", "", str, "EventBridge bus for lifecycle events; empty: event log only."
     )
+    event_bus_types: tuple[str, ...] = _setting(
+        "OJS_EVENT_BUS_TYPES",
+        (),
+        _names,
+        "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all.",
+    )
     queues: tuple[str, ...] = _setting(
         "OJS_QUEUES", ("default",), _names, "Declared OJS queues, separated by commas."
     )

@@ -7,11 +7,12 @@ taken effect: every caller must be able to repeat it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -381,46 +382,86 @@ class WorkerRegistry(Protocol):
         """Remove a worker; False when there is none, or it has beaten since."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """A lifecycle event (ojs-events).
-
-    :ivar id: the same for the same transition, however often it is published.
-    :ivar data: JSON object.
-    """
-
-    id: str
-    type: str
-    time: Instant
-    queue: str
-    subject: str
-    data: RawJson
-
-
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events to read; empty filters match all."""
+    """Which events to read. Empty filters match all; those that are given must all match.
+
+    :ivar types: event types; one that ends in ``*`` stands for all that begin so.
+    :ivar job_ids: jobs that events are about.
+    :ivar since: events that happened earlier are left out.
+    :ivar cursor: of the page before; outweighs ``since`` as the place to begin.
+    :ivar after_id: id of the last event seen, for who kept no cursor.
+    """
 
     types: frozenset[str] = field(default_factory=frozenset)
     queues: frozenset[str] = field(default_factory=frozenset)
+    job_types: frozenset[str] = field(default_factory=frozenset)
+    job_ids: frozenset[str] = field(default_factory=frozenset)
+    since: Instant | None = None
     limit: int = 100
     cursor: str = ""
+    after_id: str = ""
+
+    def matches(self, event: Event) -> bool:
+        """Whether an event is wanted."""
+        return (
+            (self.since is None or event.time >= self.since)
+            and (not self.queues or event.queue in self.queues)
+            and (not self.job_types or event.job_type in self.job_types)
+            and (not self.job_ids or event.subject in self.job_ids)
+            and (not self.types or any(_is_named(event.type, name) for name in self.types))
+        )
+
+
+def _is_named(kind: str, name: str) -> bool:
+    return kind.startswith(name[:-1]) if name.endswith("*") else kind == name
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events, oldest first, and the cursor to go on from."""
+    """Events in the order of the log, and the cursor to go on from.
+
+    :ivar has_more: there may be more right now; the page may be empty all the same, when what was
+        looked through for it held nothing wanted.
+    """
 
     events: tuple[Event, ...]
     cursor: str = ""
     has_more: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAside:
+    """A change whose events could not be told, kept for an operator.
+
+    :ivar number: sequence number of the stream record.
+    :ivar reason: what was wrong.
+    :ivar record: the record as JSON text.
+    """
+
+    number: str
+    reason: str
+    record: str
+
+
 class EventLog(Protocol):
-    """The log of lifecycle events, and the bus they are published to."""
+    """The log of lifecycle events: appended to, and read from any place on."""
 
-    def publish(self, events: Iterable[Event]) -> None:
-        """Write events to the log and the bus; repeating one changes nothing in the log."""
+    def append(self, events: Sequence[Event], now: Instant) -> None:
+        """Put events at the end, in this order: all at once where they fit one chunk.
 
-    def read(self, query: EventQuery, now: Instant) -> EventPage:
-        """Read events in order of time."""
+        An event that is appended twice stands there twice, under the same id.
+        """
+
+    def read(self, query: EventQuery) -> EventPage:
+        """Read events in the order of the log, a bounded part of it at a time.
+
+        Without a cursor, ``after_id`` or ``since`` the page ends with the newest event.
+        """
+
+    def set_aside(self, change: SetAside, now: Instant) -> None:
+        """Keep a change that makes no events; again changes nothing."""
+
+
+Announce = Callable[[Sequence[Event]], Collection[str]]
+"""Tells the bus of events; answers the ids of those that it did not take."""

@@ -78,11 +78,11 @@ TICK: Final = Permissions(
 """The sweep: cannot receive a message or read a large document."""
 
 STREAM: Final = Permissions(
-    table=("dynamodb:BatchWriteItem", "dynamodb:DeleteItem"),
+    table=(*READ, "dynamodb:DeleteItem", *WRITE),
     documents=("s3:DeleteObject",),
     publishes=True,
 )
-"""Lifecycle events: writes the event log and the bus, and removes the documents of jobs whose
+"""Lifecycle events: appends to the event log and the bus, and removes the documents of jobs whose
 retention ended. Its trigger reads the stream."""
 
 LAMBDA_WORKER: Final = Permissions(

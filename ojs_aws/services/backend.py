@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.middleware.enqueuing import Enqueuing
     from ojs_aws.ports import (
+        Announce,
         Clock,
         EventLog,
         IdGenerator,
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
     from ojs_aws.services.sweep import Each, Sweep
 
 
+def _nobody(_: object) -> tuple[()]:
+    """No bus: nothing is announced, and nothing refused."""
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ports:
     """Everything the services need from the world; what few need is made by a call."""
@@ -56,6 +62,7 @@ class Ports:
     enqueuing: Callable[[], Enqueuing]
     both: Both
     each: Each | None = None
+    announce: Callable[[], Announce] = lambda: _nobody
 
 
 class Backend:

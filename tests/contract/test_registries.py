@@ -1,4 +1,4 @@
-"""Queues, workers and events in the table."""
+"""Queues and workers in the table."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import pytest
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
-from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Event, EventQuery, LastTick, Message, WorkerInfo, WorkerReport
+from ojs_aws.ports import EventQuery, LastTick, Message, WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 
 NOW = Instant(1_760_000_000_000)
-HOUR = 3_600_000
 
 
 @pytest.fixture
@@ -167,73 +165,11 @@ def test_a_worker_is_removed_unless_it_has_beaten_since(backend: Backend) -> Non
     assert workers.load("w", NOW) is None
 
 
-def event(number: int, at: int, kind: str = "job.enqueued", queue: str = "default") -> Event:
-    """An event."""
-    return Event(
-        id=f"evt_{number:04d}",
-        type=kind,
-        time=Instant(at),
-        queue=queue,
-        subject="job",
-        data=RawJson(f'{{"n":{number}}}'),
-    )
-
-
-def test_events_are_read_in_order_of_time_across_hours(backend: Backend) -> None:
-    """However they were published, and each once."""
-    events = [event(n, NOW - HOUR * 2 + n * HOUR // 3) for n in range(7)]
-    backend.events.publish(reversed(events))
-    backend.events.publish(events[:3])
-    assert backend.events.read(EventQuery(), NOW).events == tuple(events)
-    assert backend.events.read(EventQuery(limit=2), NOW).events == tuple(events[-2:])
-
-
-def test_a_cursor_goes_on_where_the_last_page_ended(backend: Backend) -> None:
-    """Nothing is missed or repeated, also while events come in."""
-    begin = backend.events.read(EventQuery(), Instant(NOW - HOUR))
-    events = [event(n, NOW - HOUR + 1 + n * 60_000) for n in range(90)]
-    backend.events.publish(events[:40])
-    seen: list[Event] = []
-    cursor = begin.cursor
-    for _ in range(5):
-        page = backend.events.read(EventQuery(limit=30, cursor=cursor), Instant(NOW + HOUR))
-        seen += page.events
-        cursor = page.cursor
-        backend.events.publish(events[40:])
-    assert seen == events
-
-
-def test_events_are_chosen_by_type_and_queue(backend: Backend) -> None:
-    """Both filters at once."""
-    events = [
-        event(1, NOW),
-        event(2, NOW, kind="job.started"),
-        event(3, NOW, queue="email"),
-        event(4, NOW, kind="job.started", queue="email"),
-    ]
-    backend.events.publish(events)
-    query = EventQuery(types=frozenset({"job.started"}), queues=frozenset({"email"}))
-    assert backend.events.read(query, NOW).events == (events[3],)
-
-
-def test_a_cursor_of_long_ago_does_not_search_what_is_gone(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """A consumer that comes back after a year reads what is kept, in one go."""
-    backend.events.publish([event(1, NOW - HOUR)])
-    old = backend.events.read(EventQuery(), Instant(NOW - 9000 * HOUR)).cursor
-    with aws.calls.counted() as calls:
-        page = backend.events.read(EventQuery(cursor=old), NOW)
-    assert [found.id for found in page.events] == ["evt_0001"]
-    assert not page.has_more
-    assert calls["Query"] <= 26
-
-
 @pytest.mark.parametrize("cursor", ["x", "bm9uZQ", "W10", "WyJhIiwiYiJd", "a" * 2000])
 def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
     """With the name of the parameter."""
     with pytest.raises(InvalidRequestError, match="cursor"):
-        backend.events.read(EventQuery(cursor=cursor), NOW)
+        backend.events.read(EventQuery(cursor=cursor))
     with pytest.raises(InvalidRequestError, match="cursor"):
         backend.dead_letters.list("default", cursor=cursor)
     with pytest.raises(InvalidRequestError, match="cursor"):

@@ -276,8 +276,9 @@ EXPECTED_ACTIONS = {
         "sqs:GetQueueAttributes",
         "sqs:CreateQueue",
     },
-    "stream": {
-        "dynamodb:BatchWriteItem",
+    "stream": READ
+    | WRITE
+    | {
         "events:PutEvents",
         # documents of jobs whose retention ended
         "dynamodb:DeleteItem",

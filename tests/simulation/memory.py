@@ -7,16 +7,16 @@ may come in any order. It passes the same contract suite as the real adapters.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
-    Event,
     EventPage,
     EventQuery,
     Head,
@@ -27,6 +27,7 @@ from ojs_aws.ports import (
     Page,
     QueueInfo,
     ReceivedMessage,
+    SetAside,
     StaleJobError,
     WorkerInfo,
     WorkerReport,
@@ -401,22 +402,30 @@ class MemoryWorkers:
 
 @dataclass
 class MemoryEvents:
-    """Events in a dict."""
+    """Events in a list, in the order in which they were appended; what was set aside beside it."""
 
-    events: dict[str, Event] = field(default_factory=dict)
+    log: list[Event] = field(default_factory=list)
+    aside: list[SetAside] = field(default_factory=list)
 
-    def publish(self, events: Iterable[Event]) -> None:
-        """Keep events; repeated ones change nothing."""
-        for event in events:
-            self.events.setdefault(event.id, event)
+    @property
+    def events(self) -> dict[str, Event]:
+        """The events, each once."""
+        found: dict[str, Event] = {}
+        for event in self.log:
+            found.setdefault(event.id, event)
+        return found
 
-    def read(self, query: EventQuery, now: Instant) -> EventPage:
-        """Read events in order of time."""
+    def append(self, events: Sequence[Event], now: Instant) -> None:
+        """Append events."""
         assert now
-        chosen = [
-            event
-            for event in sorted(self.events.values(), key=lambda event: (event.time, event.id))
-            if (not query.types or event.type in query.types)
-            and (not query.queues or event.queue in query.queues)
-        ]
-        return EventPage(tuple(chosen[: query.limit]))
+        self.log += events
+
+    def read(self, query: EventQuery) -> EventPage:
+        """Read the newest events."""
+        chosen = [event for event in self.log if query.matches(event)]
+        return EventPage(tuple(chosen[-query.limit :]))
+
+    def set_aside(self, change: SetAside, now: Instant) -> None:
+        """Keep a change."""
+        assert now
+        self.aside.append(change)

@@ -1,176 +1,211 @@
-"""The event log: an item for each lifecycle event, in partitions of an hour, kept by TTL."""
+"""The event log: one row of numbered chunks, appended to by who writes the next number first.
+
+Each append takes the place right behind the last chunk, on condition that nobody else has. So a
+chunk is only ever written when all before it are there, and a reader that goes on behind what it
+has seen misses none, however many consumers write, whatever their clocks say and however late an
+event is told (docs/decisions/0009-the-event-log.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
-from ojs_aws.adapters.dynamodb.values import Item, number, packed, read_string, string, unpacked
+from ojs_aws.adapters.dynamodb.event_chunks import (
+    AT,
+    HEAD,
+    PARTITION,
+    START,
+    TOKEN,
+    chunk_item,
+    in_chunks,
+    position_of,
+)
+from ojs_aws.adapters.dynamodb.event_reader import EventReader
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendError, InvalidRequestError
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Event, EventPage, EventQuery
+from ojs_aws.ports import EventPage, EventQuery, SetAside
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-HOUR_MS: Final = 3_600_000
-KIND: Final = "k"
-SUBJECT: Final = "su"
-WRITE_BATCH: Final = 25
-WRITE_TRIES: Final = 5
-READ_PAGE: Final = 200
-MAX_QUERIES: Final = 30
-"""Queries that one read may cost; the cursor goes on from there."""
+ASIDE: Final = "events#aside"
+ASIDE_KEPT_S: Final = 14 * 86_400
+REASON: Final = "why"
+MAX_CONFLICTS: Final = 50
+"""Times that others may come first; each of them has appended something."""
+
+
+class _Tail(NamedTuple):
+    """The last chunk.
+
+    :ivar seen_at: when this was known, by the clock of who asked.
+    """
+
+    position: int
+    seen_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoEventLog:
     """The port EventLog over the table.
 
-    :ivar announce: passes the events on to the bus; called before they are logged.
+    :ivar retention_s: how long a chunk is kept, in seconds.
+    :ivar new_token: makes a text that no other append has.
     """
 
     client: DynamoDBClient
     table: str
     retention_s: int
-    announce: Callable[[list[Event]], None]
+    new_token: Callable[[], str]
+    _tails: list[_Tail] = field(default_factory=list)
 
-    def publish(self, events: Iterable[Event]) -> None:
-        """One batch write per 25 events; a repeated event is written over itself."""
-        known = {event.id: event for event in events}
-        chosen = list(known.values())
-        if not chosen:
-            return
-        self.announce(chosen)
-        for begin in range(0, len(chosen), WRITE_BATCH):
-            self._write([self._item(event) for event in chosen[begin : begin + WRITE_BATCH]])
+    def append(self, events: Sequence[Event], now: Instant) -> None:
+        """One conditional put per chunk; two more calls when another consumer came first."""
+        for chunk in in_chunks(events):
+            self._append(chunk, now)
 
-    def _write(self, items: list[Item]) -> None:
-        requests: Any = {self.table: [{"PutRequest": {"Item": item}} for item in items]}
-        for _ in range(WRITE_TRIES):
-            with translated("BatchWriteItem"):
-                requests = self.client.batch_write_item(RequestItems=requests)["UnprocessedItems"]
-            if not requests:
+    def _append(self, events: Sequence[Event], now: Instant) -> None:
+        token = self.new_token()
+        tail = self._known_tail(now)
+        for _ in range(MAX_CONFLICTS):
+            tail = tail or self._find_tail(now)
+            if tail is None:
+                written = self._begin(events, now, token)
+            else:
+                written = self._put(tail.position + 1, events, now, token)
+            if written is not None:
+                self._tails[:] = [_Tail(written, now)]
                 return
-        raise BackendError("The event log is throttled.", hint="Publish the events again.")
+            tail = None
+        raise BackendError("Too many consumers append to the event log at once.")
 
-    def _item(self, event: Event) -> Item:
-        return {
-            n.PK: string(_partition(event.time // HOUR_MS)),
-            n.SK: string(f"{n.instant_key(event.time)}#{event.id}"),
-            KIND: string(event.type),
-            n.QUEUE: string(event.queue),
-            SUBJECT: string(event.subject),
-            n.DOCUMENT: packed(event.data),
-            n.TTL: number(event.time // 1000 + self.retention_s),
-        }
+    def _known_tail(self, now: Instant) -> _Tail | None:
+        """The tail as this process knows it, unless it may have expired since."""
+        fresh_ms = self.retention_s * 1000 // 2
+        return next((tail for tail in self._tails if now - tail.seen_at < fresh_ms), None)
 
-    def read(self, query: EventQuery, now: Instant) -> EventPage:
-        """Query the hours one after the other, from the cursor or the oldest one kept.
-
-        Reading from the beginning skips to the newest events: without a cursor the answer ends
-        with the latest one.
-        """
-        if not query.cursor:
-            return self._latest(query, now)
-        hour, after = self._position(query.cursor)
-        oldest = self._oldest(now)
-        if hour < oldest:
-            hour, after = oldest, n.instant_key(oldest * HOUR_MS)
-        return self._forward(query, now, hour, after)
-
-    def _oldest(self, now: Instant) -> int:
-        """The oldest hour that may still have events; none need be looked for before it."""
-        return (now - self.retention_s * 1000) // HOUR_MS
-
-    def _position(self, cursor: str) -> tuple[int, str]:
-        after, _ = decode_cursor(cursor, 2)
-        digits = after.partition("#")[0]
-        if not digits.isdecimal():
-            raise InvalidRequestError(
-                "The 'cursor' parameter is not one that this server gave out.",
-                details={"field": "cursor"},
-            )
-        return int(digits) // HOUR_MS, after
-
-    def _forward(self, query: EventQuery, now: Instant, hour: int, after: str) -> EventPage:
-        found: list[Event] = []
-        for _ in range(MAX_QUERIES):
-            items = self._page(hour, after=after)
-            for item in items:
-                after = read_string(item, n.SK)
-                event = _event(item)
-                if _matches(query, event):
-                    found.append(event)
-                if len(found) == query.limit:
-                    return EventPage(tuple(found), encode_cursor(after, "e"), has_more=True)
-            if len(items) < READ_PAGE:
-                if hour >= now // HOUR_MS:
-                    return EventPage(tuple(found), encode_cursor(after, "e"))
-                hour += 1
-                after = n.instant_key(hour * HOUR_MS)
-        return EventPage(tuple(found), encode_cursor(after, "e"), has_more=True)
-
-    def _latest(self, query: EventQuery, now: Instant) -> EventPage:
-        """The newest matching events, oldest first."""
-        found: list[Event] = []
-        hour, before, queries = now // HOUR_MS + 1, "", 0
-        oldest = self._oldest(now)
-        while hour >= oldest and len(found) < query.limit and queries < MAX_QUERIES:
-            items = self._page(hour, before=before)
-            queries += 1
-            for item in items:
-                event = _event(item)
-                before = read_string(item, n.SK)
-                if _matches(query, event) and len(found) < query.limit:
-                    found.append(event)
-            if len(items) < READ_PAGE:
-                hour, before = hour - 1, ""
-        found.reverse()
-        last = f"{n.instant_key(found[-1].time)}#{found[-1].id}" if found else n.instant_key(now)
-        return EventPage(tuple(found), encode_cursor(last, "e"))
-
-    def _page(self, hour: int, *, after: str = "", before: str = "") -> list[Item]:
-        condition, values = "#pk = :pk", {":pk": string(_partition(hour))}
-        names = {"#pk": n.PK}
-        if after or before:
-            condition += " AND #sk > :at" if after else " AND #sk < :at"
-            names["#sk"] = n.SK
-            values[":at"] = string(after or before)
+    def _find_tail(self, now: Instant) -> _Tail | None:
         with translated("Query"):
-            answer = self.client.query(
+            items = self.client.query(
                 TableName=self.table,
-                KeyConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                ScanIndexForward=bool(after),
-                Limit=READ_PAGE,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
+                ExpressionAttributeValues={":pk": string(PARTITION)},
+                ProjectionExpression="#sk",
+                ScanIndexForward=False,
+                Limit=1,
+                ConsistentRead=True,
+            )["Items"]
+        return _Tail(position_of(items[0]), now) if items else None
+
+    def _put(self, position: int, events: Sequence[Event], now: Instant, token: str) -> int | None:
+        """Take a place; None when it was taken."""
+        item = chunk_item(position, events, now, self.retention_s, token)
+        with translated("PutItem"):
+            try:
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(#pk)",
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self.client.exceptions.ConditionalCheckFailedException as problem:
+                there: Item = dict(problem.response).get("Item", {})  # type: ignore[assignment]
+                # Our own: the put took effect, and its answer was lost.
+                return position if read_string(there, TOKEN) == token else None
+        return position
+
+    def _begin(self, events: Sequence[Event], now: Instant, token: str) -> int | None:
+        """The first chunk of a log that is empty, new or since everything in it expired.
+
+        Its place is the time: far behind every place before, since appends come to less than one a
+        millisecond. Who begins notes that beside the log, so that only one does.
+        """
+        key = {n.PK: string(HEAD), n.SK: string(HEAD)}
+        with translated("GetItem"):
+            head = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
+        before = read_number(head.get("Item", {}), START)
+        position = max(int(now), (before or 0) + 1)
+        values: dict[str, Any] = {":start": number(position)}
+        unchanged = "attribute_not_exists(#start)"
+        if before is not None:
+            unchanged, values[":before"] = "#start = :before", number(before)
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(
+                    ClientRequestToken=token,
+                    TransactItems=[
+                        {
+                            "Update": {
+                                "TableName": self.table,
+                                "Key": key,
+                                "UpdateExpression": "SET #start = :start",
+                                "ConditionExpression": unchanged,
+                                "ExpressionAttributeNames": {"#start": START},
+                                "ExpressionAttributeValues": values,
+                            }
+                        },
+                        {
+                            "Put": {
+                                "TableName": self.table,
+                                "Item": chunk_item(position, events, now, self.retention_s, token),
+                                "ConditionExpression": "attribute_not_exists(#pk)",
+                                "ExpressionAttributeNames": {"#pk": n.PK},
+                            }
+                        },
+                    ],
+                )
+            except self.client.exceptions.TransactionCanceledException:
+                return None
+        return position
+
+    def read(self, query: EventQuery) -> EventPage:
+        """A few queries at most; what has expired and is still there is shown."""
+        return EventReader(self.client, self.table).read(query)
+
+    def set_aside(self, change: SetAside, now: Instant) -> None:
+        """One put."""
+        with translated("PutItem"):
+            self.client.put_item(
+                TableName=self.table,
+                Item={
+                    n.PK: string(ASIDE),
+                    n.SK: string(change.number),
+                    REASON: string(change.reason),
+                    n.DOCUMENT: packed(change.record),
+                    AT: number(now),
+                    n.TTL: number(now // 1000 + ASIDE_KEPT_S),
+                },
             )
-        return answer["Items"]
 
-
-def _partition(hour: int) -> str:
-    return f"events#{hour}"
-
-
-def _matches(query: EventQuery, event: Event) -> bool:
-    return (not query.types or event.type in query.types) and (
-        not query.queues or event.queue in query.queues
-    )
-
-
-def _event(item: Item) -> Event:
-    time, _, event_id = read_string(item, n.SK).partition("#")
-    return Event(
-        id=event_id,
-        type=read_string(item, KIND),
-        time=Instant(int(time)),
-        queue=read_string(item, n.QUEUE),
-        subject=read_string(item, SUBJECT),
-        data=RawJson(unpacked(item[n.DOCUMENT])),
-    )
+    def aside(self, limit: int = 100) -> Iterator[SetAside]:
+        """What was set aside, by number."""
+        with translated("Query"):
+            items = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK},
+                ExpressionAttributeValues={":pk": string(ASIDE)},
+                Limit=limit,
+            )["Items"]
+        for item in items:
+            yield SetAside(
+                number=read_string(item, n.SK),
+                reason=read_string(item, REASON),
+                record=unpacked(item[n.DOCUMENT]),
+            )

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb import queue_registry, worker_registry
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
-from ojs_aws.domain.job import JobRecord
+
+READERS: Final[Mapping[str, Callable[[Item], object]]] = {
+    worker_registry.PARTITION: worker_registry.read_worker,
+    queue_registry.PARTITION: queue_registry.read_queue,
+}
+"""What an item stands for whose changes are events, by its partition key; jobs are told by their
+sort key. See ``services/events`` for how to add a kind."""
 
 
-def read_image(image: Mapping[str, Any]) -> JobRecord | None:
-    """The job that an image shows; None for an item that is no job (a document, a queue ...).
+def read_image(image: Mapping[str, Any]) -> object | None:
+    """What an image shows: a job, a worker, a queue; None for an item whose changes are no events.
 
     Lambda's events are JSON, in which binaries stand as base64; botocore gives bytes.
     """
     item: Item = dict(image)
-    if read_string(item, n.SK) != n.JOB_SK or not read_string(item, n.PK).startswith(n.job_pk("")):
-        return None
-    return from_item({name: _value(value) for name, value in item.items()})
+    partition = read_string(item, n.PK)
+    is_job = read_string(item, n.SK) == n.JOB_SK and partition.startswith(n.job_pk(""))
+    read = from_item if is_job else READERS.get(partition)
+    return read({name: _value(value) for name, value in item.items()}) if read else None
 
 
 def _value(value: Value) -> Value:

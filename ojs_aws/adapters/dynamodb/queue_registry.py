@@ -118,7 +118,7 @@ class DynamoQueueRegistry:
                     **more,  # type: ignore[arg-type]
                 )
             for item in answer["Items"]:
-                info = _info(item)
+                info = read_queue(item)
                 infos[info.name] = info
             start = answer.get("LastEvaluatedKey", {})
             if not start:
@@ -176,7 +176,9 @@ def _key(queue: str) -> Item:
     return {n.PK: string(PARTITION), n.SK: string(queue)}
 
 
-def _info(item: Item) -> QueueInfo:
+def read_queue(item: Item) -> QueueInfo:
+    """The queue that an item describes."""
+
     def instant(name: str) -> Instant | None:
         value = read_number(item, name)
         return None if value is None else Instant(value)

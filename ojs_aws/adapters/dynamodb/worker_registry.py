@@ -81,7 +81,7 @@ class DynamoWorkerRegistry:
                 ReturnValues="ALL_NEW",
                 **update.arguments(),
             )
-        return _info(answer["Attributes"])
+        return read_worker(answer["Attributes"])
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
         """One consistent read."""
@@ -90,7 +90,7 @@ class DynamoWorkerRegistry:
                 TableName=self.table, Key=_key(worker_id), ConsistentRead=True
             )
         item: Item = answer.get("Item", {})
-        return _info(item) if item and _is_kept(item, now) else None
+        return read_worker(item) if item and _is_kept(item, now) else None
 
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
         """One query, more only beyond a megabyte or where many have ended."""
@@ -107,7 +107,7 @@ class DynamoWorkerRegistry:
         while True:
             with translated("Query"):
                 answer = self.client.query(TableName=self.table, Limit=limit, **query)
-            found += [_info(item) for item in answer["Items"] if _is_kept(item, now)]
+            found += [read_worker(item) for item in answer["Items"] if _is_kept(item, now)]
             start = answer.get("LastEvaluatedKey", {})
             if not start or len(found) >= limit:
                 return found[:limit]
@@ -136,8 +136,8 @@ class DynamoWorkerRegistry:
                 )
         except ConditionFailedError as failed:
             is_there = bool(failed.item) and _is_kept(failed.item, now)
-            return _info(failed.item) if is_there else None
-        return _info(answer["Attributes"])
+            return read_worker(failed.item) if is_there else None
+        return read_worker(answer["Attributes"])
 
     def forget(self, worker_id: str, last_seen: Instant) -> bool:
         """One conditional delete."""
@@ -164,7 +164,8 @@ def _is_kept(item: Item, now: Instant) -> bool:
     return (read_number(item, n.TTL) or 0) > now // 1000
 
 
-def _info(item: Item) -> WorkerInfo:
+def read_worker(item: Item) -> WorkerInfo:
+    """The worker that an item describes."""
     last_seen = Instant(read_number(item, LAST_SEEN) or 0)
     before = read_number(item, SEEN_BEFORE)
     return WorkerInfo(

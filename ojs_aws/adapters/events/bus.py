@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import Event
+from ojs_aws.domain.events import Event, bounded, render_event
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -17,44 +18,83 @@ if TYPE_CHECKING:
 SOURCE: Final = "ojs.aws"
 BATCH: Final = 10
 TRIES: Final = 3
+MAX_REQUEST_BYTES: Final = 256 * 1024
+"""All entries of one call together, as EventBridge counts them."""
+TIME_BYTES: Final = 14
+MARGIN: Final = 2048
+"""Left of an entry for the envelope around the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventBus:
-    """Puts events on a bus, at least once. An empty bus name means no bus."""
+    """Puts events on a bus, at least once. An empty bus name means no bus.
+
+    :ivar types: patterns (``job.*``) of the types that go there; one that begins with ``!`` keeps
+        types away. None of them: all go.
+    """
 
     client: Callable[[], EventBridgeClient]
     bus: str
+    types: tuple[str, ...] = ()
 
-    def __call__(self, events: Sequence[Event]) -> None:
-        """Publish events, ten to a call; those that were refused are tried again.
+    def __call__(self, events: Sequence[Event]) -> Collection[str]:
+        """Put events on the bus in order, as many to a call as it takes; only refused ones again.
 
-        :raises BackendError: some were refused each time.
+        :returns: ids of events that the bus did not take.
         """
         if not self.bus:
-            return
-        for begin in range(0, len(events), BATCH):
-            self._put([self._entry(event) for event in events[begin : begin + BATCH]])
+            return ()
+        entries = [(event.id, self._entry(event)) for event in events if self._goes(event.type)]
+        return [refused for group in _grouped(entries) for refused in self._put(group)]
 
-    def _put(self, entries: list[Any]) -> None:
+    def _goes(self, kind: str) -> bool:
+        wanted = [pattern for pattern in self.types if not pattern.startswith("!")]
+        barred = [pattern[1:] for pattern in self.types if pattern.startswith("!")]
+        is_wanted = not wanted or any(fnmatchcase(kind, pattern) for pattern in wanted)
+        return is_wanted and not any(fnmatchcase(kind, pattern) for pattern in barred)
+
+    def _put(self, group: list[tuple[str, Any]]) -> list[str]:
         for _ in range(TRIES):
-            with translated("PutEvents"):
-                results = self.client().put_events(Entries=entries)["Entries"]
-            entries = [
-                entry
-                for entry, result in zip(entries, results, strict=True)
-                if result.get("ErrorCode")
+            try:
+                with translated("PutEvents"):
+                    entries = [entry for _, entry in group]
+                    results = self.client().put_events(Entries=entries)["Entries"]
+            except BackendError:
+                continue
+            group = [
+                each for each, result in zip(group, results, strict=True) if result.get("ErrorCode")
             ]
-            if not entries:
-                return
-        raise BackendError(f"The event bus refused {len(entries)} events.")
+            if not group:
+                break
+        return [event_id for event_id, _ in group]
 
     def _entry(self, event: Event) -> dict[str, Any]:
+        short = bounded(event, MAX_REQUEST_BYTES - MARGIN)
         return {
             "EventBusName": self.bus,
             "Source": SOURCE,
             "DetailType": event.type,
             "Time": datetime.fromtimestamp(event.time / 1000, UTC),
             "Resources": [event.subject],
-            "Detail": f'{{"id":"{event.id}","type":"{event.type}","data":{event.data}}}',
+            "Detail": str(render_event(short)),
         }
+
+
+def entry_bytes(entry: dict[str, Any]) -> int:
+    """The size of an entry by EventBridge's rules: time, source, type, detail, resources."""
+    texts = (entry["Source"], entry["DetailType"], entry["Detail"], *entry["Resources"])
+    return TIME_BYTES + sum(len(text.encode()) for text in texts)
+
+
+def _grouped(entries: Sequence[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
+    group: list[tuple[str, Any]] = []
+    size = 0
+    for event_id, entry in entries:
+        length = entry_bytes(entry)
+        if group and (len(group) == BATCH or size + length > MAX_REQUEST_BYTES):
+            yield group
+            group, size = [], 0
+        group.append((event_id, entry))
+        size += length
+    if group:
+        yield group

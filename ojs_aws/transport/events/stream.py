@@ -1,18 +1,27 @@
 """The table's stream: committed changes become lifecycle events, and ended jobs lose their rest.
 
-Records of one job come in their order. A batch is read as a whole, so that its events cost few
-calls. A record that cannot be read is logged and left behind: it must not hold up the shard.
+Records of one item come in their order, and a record is repeated until it is done. Each of its
+events goes to the log, then to the bus, then to the hooks. A record whose events cannot be told
+does not hold up the others: it is tried a bounded number of times and then set aside in the
+table, counted by a metric with an alarm (docs/events.md).
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Event
-from ojs_aws.services.events import events_of
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import SetAside
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.transport.events.memory import Memory
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -20,86 +29,262 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
 
 Image = Mapping[str, Any]
-ReadImage = Callable[[Image], JobRecord | None]
-"""Reads the job that an item of the table holds; None for an item that is no job."""
+ReadImage = Callable[[Image], object | None]
+"""Reads what an item of the table stands for; None for one whose changes are no events."""
+
+Hooks = Callable[[Event], None]
+"""Called with each event, at least once, in order for each subject; raises to have it repeated."""
+
+Count = Callable[[str, int], None]
+"""Adds to a metric."""
 
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
+
+MAX_TRIES: Final = 5
+"""Tries of a record that fails while others do not; then it is set aside."""
+
+OUTAGE: Final = 3
+"""Items whose events cannot be logged before the others of the batch are not even tried."""
+
+UNKNOWN: Final = "unknown"
+HOOK: Final = "A hook failed: "
+
+SET_ASIDE: Final = "EventsSetAside"
+"""The metric of records that were set aside."""
 
 _DONE: Final = "batchItemFailures"
 _TTL: Final = "dynamodb.amazonaws.com"
 """Who removes items whose time to live has ended."""
 
 
-def build_stream(backend: Backend, read: ReadImage, logger: Logger | None = None) -> Handler:
+def build_stream(
+    backend: Backend,
+    read: ReadImage,
+    logger: Logger | None = None,
+    *,
+    hooks: Hooks | None = None,
+    count: Count | None = None,
+) -> Handler:
     """The handler of stream records.
 
     :param read: the adapter's codec.
+    :param hooks: is called with each event after the log and the bus have it. What it raises is
+        logged, and the event comes again, up to MAX_TRIES times; later events of the same subject
+        wait for it, those of others do not.
+    :param count: where metrics go; by default to the function's log, in CloudWatch's format.
     """
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
 
         logger = function_logger()
-    consumer = _Consumer(backend, read, logger)
-    return consumer.handle
+    return StreamConsumer(backend, read, logger, hooks, count or count_in_log).handle
 
 
-class _Consumer:
-    """Publishes the events of stream records."""
+def count_in_log(name: str, value: int) -> None:
+    """Write a metric to the function's log."""
+    from aws_lambda_powertools.metrics import MetricUnit, single_metric  # noqa: PLC0415
 
-    def __init__(self, backend: Backend, read: ReadImage, logger: Logger) -> None:
+    with single_metric(name=name, unit=MetricUnit.Count, value=value, namespace="OJS"):
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A record that was read.
+
+    :ivar number: its sequence number.
+    :ivar subject: the key of its item: order is kept within it.
+    :ivar expired: a job that DynamoDB removed.
+    """
+
+    number: str
+    subject: str
+    events: tuple[Event, ...]
+    record: Mapping[str, Any]
+    expired: JobRecord | None = None
+
+
+class StreamConsumer:
+    """Tells the events of stream records; remembers, within the process, what is done."""
+
+    def __init__(
+        self, backend: Backend, read: ReadImage, logger: Logger, hooks: Hooks | None, count: Count
+    ) -> None:
+        """See :func:`build_stream`."""
         self._backend = backend
         self._read = read
         self._logger = logger
+        self._hooks = hooks
+        self._count = count
+        self._memory = Memory()
+        self._announce = backend.ports.announce()
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
-        """Publish a batch; answers from where it must be repeated, if at all.
-
-        If the batch cannot be published at once, its records are published one by one, so that
-        those before the failing one are done.
-        """
+        """Tell the events of a batch; answers from where it must be repeated, if at all."""
         del context
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
-        changes = [(record, self._events(record)) for record in records]
-        try:
-            self._backend.events.publish([made for _, events in changes for made in events])
-            for record, _ in changes:
-                self._forget(record)
-        except OjsError:
-            self._logger.warning("Could not publish a batch at once", exc_info=True)
-            return self._one_by_one(changes)
-        return {_DONE: []}
+        failed: dict[str, str] = {}
+        changes = [change for record in records if (change := self._change(record, failed))]
+        self._log(changes, failed)
+        self._tell_bus([each for each in changes if each.number not in failed], failed)
+        self._call_hooks([each for each in changes if each.number not in failed], failed)
+        self._forget(changes, failed)
+        self._give_up(changes, failed)
+        first = next((each for each in map(number_of, records) if each in failed), None)
+        return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
-    def _one_by_one(self, changes: Sequence[tuple[Mapping[str, Any], Sequence[Event]]]) -> Failures:
-        for record, events in changes:
-            try:
-                self._backend.events.publish(events)
-                self._forget(record)
-            except OjsError:
-                number = record["dynamodb"]["SequenceNumber"]
-                self._logger.exception("Could not publish", extra={"sequence_number": number})
-                return {_DONE: [{"itemIdentifier": number}]}
-        return {_DONE: []}
+    # ------------------------------------------------------------------------------- reading
 
-    def _events(self, record: Mapping[str, Any]) -> list[Event]:
-        """The events of one record; none when it cannot be read, which is logged."""
+    def _change(self, record: Mapping[str, Any], failed: dict[str, str]) -> _Change | None:
+        """The change that a record tells of; an unreadable one is set aside."""
+        if number_of(record) in self._memory.given_up:
+            return None
         try:
             change = record["dynamodb"]
             before, after = (self._image(change, name) for name in ("OldImage", "NewImage"))
-            return events_of(before, after)
-        except Exception:  # whatever is wrong with it, the shard must go on
-            number = (record.get("dynamodb") or {}).get("SequenceNumber", "")
-            self._logger.exception("Unreadable record", extra={"sequence_number": number})
-            return []
+            commit = commit_of(record)
+            events = tuple(events_of(before, after, commit))
+            expired = before if commit.is_expiry and isinstance(before, JobRecord) else None
+            subject = json.dumps(change.get("Keys") or [each.subject for each in events[:1]])
+            return _Change(commit.number, subject, events, record, expired)
+        except Exception as problem:  # whatever is wrong with it, the shard must go on
+            self._logger.exception("Unreadable record", extra={"record": number_of(record)})
+            try:
+                self._set_aside(record, repr(problem))
+            except OjsError as trouble:
+                failed[number_of(record)] = repr(trouble)
+            else:
+                self._memory.given_up.update({number_of(record)} - {UNKNOWN})
+            return None
 
-    def _forget(self, record: Mapping[str, Any]) -> None:
-        """Remove the documents of a job whose retention ended; DynamoDB removed its item alone."""
-        if (record.get("userIdentity") or {}).get("principalId") != _TTL:
-            return
-        job = self._image(record["dynamodb"], "OldImage")
-        if job is not None:
-            self._backend.ports.store.forget_documents(job)
-
-    def _image(self, change: Mapping[str, Any], name: str) -> JobRecord | None:
+    def _image(self, change: Mapping[str, Any], name: str) -> object | None:
         image = change.get(name)
-        return None if image is None else self._read(image)
+        return self._read(image) if image else None
+
+    # ------------------------------------------------------------------------------- telling
+
+    def _log(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+        """Append to the log what is not there: all at once, else each change by itself."""
+        logged = self._memory.logged
+        pending = [each for each in changes if any(e.id not in logged for e in each.events)]
+        if not pending:
+            return
+        try:
+            self._append([event for change in pending for event in change.events])
+        except Exception:  # a single event may be the reason
+            self._logger.warning("Could not log a batch at once", exc_info=True)
+            self._log_one_by_one(pending, failed)
+
+    def _log_one_by_one(self, pending: Sequence[_Change], failed: dict[str, str]) -> None:
+        held: set[str] = set()
+        for change in pending:
+            if change.subject in held or len(held) >= OUTAGE:
+                failed[change.number] = ""
+                continue
+            try:
+                self._append(change.events)
+            except Exception as problem:
+                self._logger.exception("Could not log", extra={"record": change.number})
+                failed[change.number] = repr(problem)
+                held.add(change.subject)
+
+    def _append(self, events: Sequence[Event]) -> None:
+        missing = [event for event in events if event.id not in self._memory.logged]
+        self._backend.events.append(missing, self._backend.clock.now())
+        self._memory.logged.update(event.id for event in missing)
+
+    def _tell_bus(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+        announced = self._memory.announced
+        events = [e for change in changes for e in change.events if e.id not in announced]
+        if not events:
+            return
+        refused = set(self._announce(events))
+        announced.update(event.id for event in events if event.id not in refused)
+        for change in changes:
+            if any(event.id in refused for event in change.events):
+                failed[change.number] = "the bus refused it"
+        if refused:
+            self._logger.warning("The bus refused events", extra={"count": len(refused)})
+
+    def _call_hooks(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+        if self._hooks is None:
+            return
+        held: set[str] = set()
+        for change in changes:
+            if change.subject in held:
+                failed[change.number] = ""
+                continue
+            try:
+                for event in change.events:
+                    if event.id not in self._memory.hooked:
+                        self._hooks(event)
+                        self._memory.hooked.update([event.id])
+            except Exception as problem:  # a user's code may raise anything
+                self._logger.exception("A hook failed", extra={"record": change.number})
+                failed[change.number] = f"{HOOK}{problem!r}"
+                held.add(change.subject)
+
+    def _forget(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+        """Remove the documents of jobs that DynamoDB removed; it removes their items alone."""
+        for change in changes:
+            if change.expired is not None:
+                try:
+                    self._backend.ports.store.forget_documents(change.expired)
+                except OjsError as problem:
+                    self._logger.warning("Could not remove documents", exc_info=True)
+                    failed[change.number] = repr(problem)
+
+    # ---------------------------------------------------------------------------- giving up
+
+    def _give_up(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+        """Set aside what failed too often, unless everything fails: that is an outage.
+
+        A change that only waits for an earlier one of its subject has no reason of its own.
+        """
+        is_outage = all(each.number in failed for each in changes)
+        for change in changes:
+            reason = failed.get(change.number)
+            if not reason:
+                continue
+            if is_outage and not reason.startswith(HOOK):
+                continue
+            if self._memory.tried(change.number) < MAX_TRIES:
+                continue
+            try:
+                self._set_aside(change.record, reason)
+            except OjsError:
+                continue
+            self._memory.given_up.update([change.number])
+            del failed[change.number]
+
+    def _set_aside(self, record: Mapping[str, Any], reason: str) -> None:
+        text = json.dumps(record, default=_as_text)
+        aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
+        self._backend.events.set_aside(aside, self._backend.clock.now())
+        self._logger.error("Set a record aside", extra={"record": aside.number, "reason": reason})
+        self._count(SET_ASIDE, 1)
+
+
+def number_of(record: Mapping[str, Any]) -> str:
+    """The sequence number of a record."""
+    return str((record.get("dynamodb") or {}).get("SequenceNumber") or UNKNOWN)
+
+
+def commit_of(record: Mapping[str, Any]) -> Commit:
+    """What a record says about its write."""
+    who = (record.get("userIdentity") or {}).get("principalId")
+    return Commit(_created(record["dynamodb"]), number_of(record), who == _TTL)
+
+
+def _created(change: Mapping[str, Any]) -> Instant:
+    """When a record was made: seconds in Lambda's events, a datetime in botocore's."""
+    created = change.get("ApproximateCreationDateTime", 0)
+    if isinstance(created, str):
+        created = datetime.fromisoformat(created)
+    seconds = created.timestamp() if isinstance(created, datetime) else float(created)
+    return Instant(round(seconds * 1000))
+
+
+def _as_text(value: object) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

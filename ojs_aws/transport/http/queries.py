@@ -42,11 +42,16 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "event_limit": Parameter("limit", "Events of a page.", MAX_EVENT_LIMIT, DEFAULT_EVENT_LIMIT, 1),
     "offset": Parameter("offset", "Items to skip; a cursor costs less.", MAX_OFFSET, 0),
     "cursor": Parameter("cursor", "The next_cursor of the page before.", MAX_CURSOR),
-    "after": Parameter("after", "The same as cursor.", MAX_CURSOR),
+    "after": Parameter("after", "A cursor, or the id of the last event seen.", MAX_CURSOR),
+    "since": Parameter("since", "Only events from this instant (RFC 3339) on.", 64),
     "queue": Parameter("queue", "Only this queue.", 128),
-    "types": Parameter("types", "Only these event types, separated by commas.", MAX_CURSOR),
+    "types": Parameter(
+        "types", "Only these event types, separated by commas; job.* means all of jobs.", MAX_CURSOR
+    ),
     "queues": Parameter("queues", "Only these queues, separated by commas.", MAX_CURSOR),
     "job_types": Parameter("job_types", "Only these job types, separated by commas.", MAX_CURSOR),
+    "job_type": Parameter("job_type", "Only this job type.", 255),
+    "job_id": Parameter("job_id", "Only events of this job.", 64),
 }
 """By the names that the route table uses."""
 

@@ -13,7 +13,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.services.backend import Ports
-from ojs_aws.services.events import events_of
+from ojs_aws.services.events import Commit, events_of
 from tests.api import Api, Reply
 from tests.simulation.world import World
 
@@ -510,9 +510,9 @@ def test_bad_query_parameters_are_refused(api: Api, path: str, query: dict[str, 
 def test_events_are_filtered_and_wrapped(api: Api, world: World) -> None:
     """ojs-events, sections 2 and 6.4; `events` of the cases."""
     for job_type, queue in (("a.b", "q1"), ("a.c", "q1"), ("a.b", "q2")):
-        before = None
         after = world.store.jobs[pushed(api, type=job_type, queue=queue)]
-        world.events.publish(events_of(before, after))
+        now = world.clock.now()
+        world.events.append(events_of(None, after, Commit(now)), now)
     query = {"types": "job.enqueued,job.started", "queues": "q1", "job_types": "a.b", "limit": "10"}
     page = api.get("/events", query=query).json
     (event,) = page["events"]

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.codec import to_item
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Event
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.transport.events.stream import Handler, build_stream
+from ojs_aws.transport.events.stream import (
+    MAX_TRIES,
+    SET_ASIDE,
+    Handler,
+    Hooks,
+    build_stream,
+)
 from tests.api import Api
+from tests.simulation.faults import ProcessDiedError
 from tests.simulation.world import World
 
 
@@ -112,6 +122,8 @@ def test_a_record_that_cannot_be_read_is_left_behind(
     first, *rest = batch(life)
     assert handler({"Records": [first, poison, *rest]}, None) == {"batchItemFailures": []}
     assert len(world.events.events) == 3
+    expected = 0 if poison == {"dynamodb": {}} else 1
+    assert len(world.events.aside) == expected
 
 
 def test_items_that_are_no_jobs_make_no_events(world: World, handler: Handler) -> None:
@@ -133,23 +145,234 @@ def test_a_deleted_job_makes_no_event(
     assert world.events.events == {}
 
 
-def test_a_batch_that_cannot_be_published_is_repeated_from_the_failing_record(
+def refusing(world: World, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """A log that never takes events of a type."""
+    append = world.events.append
+
+    def failing(events: Sequence[Event], now: Instant) -> None:
+        if any(event.type == kind for event in events):
+            raise BackendError("refused")
+        append(events, now)
+
+    monkeypatch.setattr(world.events, "append", failing)
+
+
+def another(world: World) -> JobRecord:
+    """One more job."""
+    reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": []})
+    return world.store.jobs[reply.json["id"]]
+
+
+def told(world: World) -> list[tuple[str, str]]:
+    """What the log holds: subject and type."""
+    return [(event.subject, event.type) for event in world.events.log]
+
+
+def test_a_change_that_cannot_be_logged_does_not_hold_up_other_jobs(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came before it is done; what comes after it waits, in order."""
-    publish = world.events.publish
+    """Later changes of the same job wait for it, in order; it comes again."""
+    refusing(world, monkeypatch, "job.started")
+    other = another(world)
+    records = [*batch(life), record_of(7, None, other)]
+    assert handler({"Records": records}, None) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    job = life[0].id
+    assert told(world) == [(job, "job.enqueued"), (other.id, "job.enqueued")]
 
-    def failing(events: Iterable[Event]) -> None:
-        wanted = list(events)
-        if any(event.type == "job.started" for event in wanted):
+
+def test_a_change_that_is_repeated_is_told_from_where_it_failed(
+    world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Order per job holds, and what was told is not told again by the same process."""
+    with monkeypatch.context() as patch:
+        refusing(world, patch, "job.started")
+        records = batch(life)
+        handler({"Records": records}, None)
+    assert handler({"Records": records[1:]}, None) == {"batchItemFailures": []}
+    types = [kind for _, kind in told(world)]
+    assert types == ["job.enqueued", "job.started", "job.completed"]
+
+
+def test_a_poison_change_is_set_aside_after_some_tries_and_counted(
+    world: World, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job's later events follow then; the record itself is kept whole."""
+    counted: list[str] = []
+    handler = build_stream(world.backend, read_image, count=lambda name, _: counted.append(name))
+    refusing(world, monkeypatch, "job.started")
+    records = [*batch(life), record_of(7, None, another(world))]
+    answers = [handler({"Records": records}, None) for _ in range(MAX_TRIES + 1)]
+    failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    assert answers[: MAX_TRIES - 1] == [failed] * (MAX_TRIES - 1)
+    assert answers[-1] == {"batchItemFailures": []}
+    (aside,) = world.events.aside
+    assert json.loads(aside.record)["dynamodb"]["SequenceNumber"] == "1"
+    assert counted == [SET_ASIDE]
+    job = life[0].id
+    assert [kind for subject, kind in told(world) if subject == job] == [
+        "job.enqueued",
+        "job.completed",
+    ]
+
+
+def test_an_outage_sets_nothing_aside(
+    world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While nothing at all can be logged, the batch is repeated from its beginning."""
+
+    def down(events: object, now: object) -> None:
+        raise BackendError("throttled")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.events, "append", down)
+        for _ in range(3 * MAX_TRIES):
+            answer = handler({"Records": batch(life)}, None)
+            assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
+    assert world.events.aside == []
+    assert handler({"Records": batch(life)}, None) == {"batchItemFailures": []}
+    assert len(told(world)) == 3
+
+
+def test_an_unreadable_record_that_cannot_be_set_aside_comes_again(
+    world: World, handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is dropped without a trace."""
+
+    def down(change: object, now: object) -> None:
+        raise BackendError("throttled")
+
+    monkeypatch.setattr(world.events, "set_aside", down)
+    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}}
+    assert handler({"Records": [poison]}, None) == {"batchItemFailures": [{"itemIdentifier": "9"}]}
+
+
+class Bus:
+    """A bus that refuses some events."""
+
+    def __init__(self) -> None:
+        self.taken: list[Event] = []
+        self.refused: set[str] = set()
+
+    def __call__(self, events: Sequence[Event]) -> list[str]:
+        self.taken += [event for event in events if event.type not in self.refused]
+        return [event.id for event in events if event.type in self.refused]
+
+
+@pytest.fixture
+def bus() -> Bus:
+    """A bus."""
+    return Bus()
+
+
+def with_bus(world: World, bus: Bus, hooks: Hooks | None = None) -> Handler:
+    """A consumer with a bus."""
+    ports = replace(world.backend.ports, announce=lambda: bus)
+    return build_stream(Backend(world.settings, ports), read_image, hooks=hooks)
+
+
+def test_what_the_bus_refuses_is_repeated_and_nothing_else(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """The log has it already, and keeps it once."""
+    handler = with_bus(world, bus)
+    bus.refused = {"job.started"}
+    failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    assert handler({"Records": batch(life)}, None) == failed
+    bus.refused = set()
+    assert handler({"Records": batch(life)[1:]}, None) == {"batchItemFailures": []}
+    assert sorted(event.type for event in bus.taken) == [
+        "job.completed",
+        "job.enqueued",
+        "job.started",
+    ]
+    assert len(told(world)) == 3
+
+
+def test_hooks_are_called_with_each_event_in_order(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """After the log and the bus, with the same ids."""
+    seen: list[Event] = []
+    handler = with_bus(world, bus, seen.append)
+    handler({"Records": batch(life)}, None)
+    assert seen == world.events.log == bus.taken
+
+
+def test_a_failing_hook_is_called_again_and_blocks_no_other_job(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """Later events of its job wait, so that a hook sees them in order, too."""
+    seen: list[str] = []
+    troubles = [RuntimeError("down")] * 2
+
+    def hook(event: Event) -> None:
+        if event.type == "job.started" and troubles:
+            raise troubles.pop()
+        seen.append(event.type)
+
+    handler = with_bus(world, bus, hook)
+    records = [*batch(life), record_of(7, None, another(world))]
+    failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    assert handler({"Records": records}, None) == failed
+    assert seen == ["job.enqueued", "job.enqueued"]
+    assert handler({"Records": records[1:]}, None) == failed
+    assert handler({"Records": records[1:]}, None) == {"batchItemFailures": []}
+    assert seen == ["job.enqueued", "job.enqueued", "job.started", "job.completed"]
+    assert len(told(world)) == len(bus.taken) == 4
+
+
+def test_a_hook_that_always_fails_is_given_up(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """After a bounded number of calls, even when it fails for everything; it is told and kept."""
+    calls: list[str] = []
+
+    def hook(event: Event) -> None:
+        calls.append(event.type)
+        raise RuntimeError("never")
+
+    handler = with_bus(world, bus, hook)
+    first = {"Records": batch(life)[:1]}
+    answers = [handler(first, None)["batchItemFailures"] for _ in range(MAX_TRIES)]
+    assert [bool(answer) for answer in answers] == [True] * (MAX_TRIES - 1) + [False]
+    assert calls == ["job.enqueued"] * MAX_TRIES
+    assert "never" in world.events.aside[0].reason
+
+
+def test_a_process_that_dies_after_the_log_repeats_with_the_same_ids(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """The next process knows nothing of it: consumers drop repeats by id."""
+
+    def dies(events: Sequence[Event]) -> list[str]:
+        raise ProcessDiedError
+
+    dying = with_bus(world, cast("Bus", dies))
+    with pytest.raises(ProcessDiedError):
+        dying({"Records": batch(life)}, None)
+    with_bus(world, bus)({"Records": batch(life)}, None)
+    assert len(world.events.log) == 6
+    assert {e.id for e in world.events.log} == {e.id for e in bus.taken}
+    assert len(bus.taken) == 3
+
+
+def test_an_expired_job_is_forgotten_again_when_that_failed(
+    world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its documents do not stay for ever."""
+    record = record_of(5, life[-1], None)
+    record["userIdentity"] = {"principalId": "dynamodb.amazonaws.com"}
+    forgotten: list[str] = []
+
+    def forget(job: JobRecord) -> None:
+        forgotten.append(job.id)
+        if len(forgotten) == 1:
             raise BackendError("throttled")
-        publish(wanted)
 
-    monkeypatch.setattr(world.events, "publish", failing)
-    assert handler({"Records": batch(life)}, None) == {
-        "batchItemFailures": [{"itemIdentifier": "1"}]
-    }
-    assert [event.type for event in world.events.events.values()] == ["job.enqueued"]
+    monkeypatch.setattr(world.store, "forget_documents", forget)
+    assert handler({"Records": [record]}, None)["batchItemFailures"]
+    assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    assert forgotten == [life[-1].id] * 2
 
 
 def test_an_empty_batch_is_done(handler: Handler) -> None:

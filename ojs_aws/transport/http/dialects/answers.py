@@ -18,7 +18,7 @@ from ojs_aws.services.render import render_job
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.ports import Event, QueueInfo
+    from ojs_aws.ports import QueueInfo
     from ojs_aws.services.heartbeat import Beat
     from ojs_aws.services.push import Pushed
 
@@ -28,7 +28,6 @@ FLAT_LIMIT: Final = 1_000_000
 """Bytes of a job above which it is answered in the wrapper only: a Lambda function cannot
 answer more than 6 MB."""
 
-EVENT_SOURCE: Final = "ojs://ojs-aws/backend"
 
 _INSTANTS: Final = (
     "created_at",
@@ -188,19 +187,3 @@ def queue_item(info: QueueInfo) -> RawJson:
     if info.paused_at is not None:
         members["paused_at"] = format_instant(info.paused_at)
     return encode(members)
-
-
-def event_item(event: Event) -> RawJson:
-    """One lifecycle event in the envelope of ojs-events, section 2."""
-    return assemble(
-        {
-            "specversion": encode("1.0"),
-            "id": encode(event.id),
-            "type": encode(event.type),
-            "source": encode(EVENT_SOURCE),
-            "time": encode(format_instant(event.time)),
-            "subject": encode(event.subject),
-            "datacontenttype": encode("application/json"),
-            "data": event.data,
-        }
-    )

@@ -7,18 +7,18 @@ import binascii
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.json_text import assemble, assemble_array, decode, encode
-from ojs_aws.ports import Event, EventQuery
+from ojs_aws.domain.events import render_event
+from ojs_aws.domain.json_text import assemble, assemble_array, encode
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     changed_job,
-    event_item,
     job_answer,
     page_answer,
     queue_item,
 )
-from ojs_aws.transport.http.queries import names_of, number_of, text_of
+from ojs_aws.transport.http.event_queries import event_query
+from ojs_aws.transport.http.queries import number_of, text_of
 
 _MARK: Final = "q:"
 
@@ -96,27 +96,13 @@ def delete_dead_letter(call: Call) -> Answer:
 
 
 def list_events(call: Call) -> Answer:
-    """Lifecycle events, oldest first (ojs-events, section 6.4)."""
-    query = call.request.query
-    wanted = EventQuery(
-        types=names_of(query, "types"),
-        queues=names_of(query, "queues"),
-        limit=number_of(query, "event_limit"),
-        cursor=text_of(query, "cursor") or text_of(query, "after"),
-    )
-    page = call.backend.events.read(wanted, call.backend.clock.now())
-    job_types = names_of(query, "job_types")
-    events = [event for event in page.events if not job_types or _job_type(event) in job_types]
+    """Lifecycle events in the order of the log (ojs-events, section 6.4)."""
+    page = call.backend.events.read(event_query(call.request.query))
     body = assemble(
         {
-            "events": assemble_array(event_item(event) for event in events),
+            "events": assemble_array(render_event(event) for event in page.events),
             "cursor": encode(page.cursor),
             "has_more": encode(page.has_more),
         }
     )
     return Answer(body)
-
-
-def _job_type(event: Event) -> str:
-    data = decode(event.data, max_depth=1000)
-    return str(data.get("job_type")) if isinstance(data, dict) else ""

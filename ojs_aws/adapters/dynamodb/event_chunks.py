@@ -1,0 +1,83 @@
+"""Events packed into the items of the log: a chunk holds what one append brought."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.domain.events import Event, bounded
+from ojs_aws.domain.timestamps import Instant
+
+PARTITION: Final = "events"
+HEAD: Final = "events#head"
+START: Final = "from"
+AT: Final = "at_ms"
+TOKEN: Final = n.TOKEN
+MAX_CHUNK_BYTES: Final = 200_000
+"""Before deflating; DynamoDB takes 400 KB."""
+MAX_EVENT_BYTES: Final = 100_000
+
+_COLUMNS: Final = ("id", "type", "time", "queue", "subject", "job_type", "sequence", "data")
+
+
+def chunk_key(position: int) -> str:
+    """Sort key of the chunk with this number."""
+    return f"{max(position, 0):015d}"
+
+
+def position_of(item: Item) -> int:
+    """The number of a chunk."""
+    return int(read_string(item, n.SK))
+
+
+def in_chunks(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """Events in groups that each fit an item, in order."""
+    group: list[Event] = []
+    size = 0
+    for each in events:
+        event = bounded(each, MAX_EVENT_BYTES)
+        length = len(event.data.encode()) + 300
+        if group and size + length > MAX_CHUNK_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(event)
+        size += length
+    if group:
+        yield group
+
+
+def chunk_item(
+    position: int, events: Sequence[Event], now: Instant, retention_s: int, token: str
+) -> Item:
+    """The item of a chunk. Data is kept as the text it is: numbers of clients stay exact."""
+    rows = [[getattr(event, name) for name in _COLUMNS] for event in events]
+    return {
+        n.PK: string(PARTITION),
+        n.SK: string(chunk_key(position)),
+        AT: number(now),
+        TOKEN: string(token),
+        n.DOCUMENT: packed(json.dumps(rows, separators=(",", ":"))),
+        n.TTL: number(now // 1000 + retention_s),
+    }
+
+
+def chunk_events(item: Item) -> list[Event]:
+    """The events of a chunk."""
+    rows = json.loads(unpacked(item[n.DOCUMENT]))
+    return [Event(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+
+
+def chunk_time(item: Item) -> int:
+    """When a chunk was appended, by the clock of who did."""
+    return read_number(item, AT) or 0

@@ -1,0 +1,142 @@
+"""Lifecycle events: their catalogue, their ids, and the envelope they travel in (ojs-events)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
+from ojs_aws.domain.timestamps import Instant, format_instant
+
+SOURCE: Final = "ojs://ojs-aws/backend"
+"""Who tells the events (ojs-events, section 2.4); an id is unique under it."""
+
+SPECVERSION: Final = "1.0"
+
+REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
+    "job.enqueued": ("job_type", "queue"),
+    "job.started": ("job_type", "queue", "worker_id", "attempt"),
+    "job.completed": ("job_type", "queue", "duration_ms", "attempt"),
+    "job.failed": ("job_type", "queue", "attempt", "error"),
+    "job.discarded": ("job_type", "queue", "total_attempts", "last_error"),
+    "job.retrying": ("job_type", "queue", "attempt", "max_attempts", "next_retry_at", "error"),
+    "job.cancelled": ("job_type", "queue"),
+    "job.heartbeat": ("job_type", "queue", "worker_id", "attempt", "visible_until"),
+    "job.scheduled": ("job_type", "queue", "scheduled_at"),
+    "job.expired": ("job_type", "queue", "created_at", "expired_at", "ttl_ms"),
+    "job.progress": ("job_type", "queue", "worker_id", "attempt", "progress_percent"),
+    "queue.paused": ("queue",),
+    "queue.resumed": ("queue",),
+    "worker.started": ("worker_id", "queues", "concurrency"),
+    "worker.stopped": ("worker_id", "reason"),
+    "worker.quiet": ("worker_id", "active_jobs"),
+    "worker.heartbeat": ("worker_id", "active_jobs", "queues"),
+    "workflow.started": ("workflow_id", "workflow_name", "total_steps"),
+    "workflow.step_completed": (
+        "workflow_id",
+        "workflow_name",
+        "step_id",
+        "step_type",
+        "duration_ms",
+        "steps_remaining",
+    ),
+    "workflow.completed": ("workflow_id", "workflow_name", "total_steps", "duration_ms"),
+    "workflow.failed": (
+        "workflow_id",
+        "workflow_name",
+        "failed_step_id",
+        "failed_step_type",
+        "error",
+    ),
+    "cron.triggered": ("cron_name", "cron_expr", "job_type", "job_id", "scheduled_at"),
+    "cron.skipped": ("cron_name", "cron_expr", "job_type", "reason"),
+}
+"""Every event type, and the data it must carry (ojs-events, sections 3 and 4)."""
+
+_SHORT_TEXT: Final = 500
+_ERROR_PARTS: Final = ("type", "code", "message", "retryable", "attempt", "occurred_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A lifecycle event.
+
+    :ivar id: the same for the same transition, however often it is published.
+    :ivar time: when it happened; a transition that time decided may be written later.
+    :ivar queue: the queue it concerns, or empty.
+    :ivar subject: id of the job or worker, name of the queue or cron entry.
+    :ivar data: JSON object.
+    :ivar job_type: type of the job it concerns, or empty.
+    :ivar sequence: sorts the events of one subject, as text, where something delivers them out of
+        order; empty for subjects that count no writes.
+    """
+
+    id: str
+    type: str
+    time: Instant
+    queue: str
+    subject: str
+    data: RawJson
+    job_type: str = ""
+    sequence: str = ""
+
+
+def event_id(time: Instant, *seed: str | int) -> str:
+    """An id in the form of a UUIDv7 that the same transition always gets (section 2.3).
+
+    Its time is the event's, so that ids sort by it; where a UUIDv7 has chance, this one has a
+    hash of ``seed``.
+
+    :param seed: what tells this event from every other: the item, its version, the place among
+        the events of that write.
+    """
+    digest = hashlib.sha256("\0".join(map(str, seed)).encode()).hexdigest()
+    variant = "89ab"[int(digest[3], 16) % 4]
+    stamp = f"{max(time, 0) & 0xFFFF_FFFF_FFFF:012x}"
+    parts = (stamp[:8], stamp[8:], f"7{digest[:3]}", variant + digest[4:7], digest[7:19])
+    return "evt_" + "-".join(parts)
+
+
+def render_event(event: Event) -> RawJson:
+    """The event in its envelope (section 2), which is also CloudEvents' in structured form."""
+    members = {
+        "specversion": encode(SPECVERSION),
+        "id": encode(event.id),
+        "type": encode(event.type),
+        "source": encode(SOURCE),
+        "time": encode(format_instant(event.time)),
+        "subject": encode(event.subject),
+        "datacontenttype": encode("application/json"),
+    }
+    if event.sequence:  # an extension of CloudEvents
+        members["sequence"] = encode(event.sequence)
+    return assemble(members | {"data": event.data})
+
+
+def bounded(event: Event, max_bytes: int) -> Event:
+    """The event with data of at most so many bytes.
+
+    What makes data large goes first: a result, then the details of errors, then long texts. What
+    section 4 requires stays. Data that was shortened says ``"truncated": true``.
+    """
+    if len(event.data.encode()) <= max_bytes:
+        return event
+    data = decode(event.data, max_depth=1000)
+    short: dict[str, JsonValue] = dict(data) if isinstance(data, dict) else {}
+    short.pop("result", None)
+    for name in ("error", "last_error"):
+        error = short.get(name)
+        if isinstance(error, dict):
+            short[name] = {part: _cut(error[part]) for part in _ERROR_PARTS if part in error}
+    short["truncated"] = True
+    made = encode(short)
+    if len(made.encode()) > max_bytes:
+        made = encode({name: _cut(value) for name, value in short.items()})
+    return replace(event, data=made)
+
+
+def _cut(value: JsonValue) -> JsonValue:
+    return value[:_SHORT_TEXT] if isinstance(value, str) else value

@@ -1,0 +1,66 @@
+"""From committed changes to lifecycle events (ojs-events, section 3).
+
+A change is an item of the table before and after one write, read into what it stands for: a job,
+a worker, a queue. Which kinds there are, and what tells their events, is said in ``MAPPINGS``.
+
+To give another kind of item its events (a cron entry, say):
+
+1. write ``<kind>_events(before, after, commit) -> list[Made]`` in a module here, pure, and add it
+   to ``MAPPINGS`` under the class of the item;
+2. add the reader of the item to ``READERS`` in ``adapters/dynamodb/images.py``, under the item's
+   partition key;
+3. add the partition key to ``STREAMED_PARTITIONS`` in ``topology.py``, so that the deployed
+   stream invokes the function for it.
+
+Ids and envelopes follow by themselves; the types must be in ``domain.events.REQUIRED_DATA``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ojs_aws.domain.events import Event, event_id
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.ports import QueueInfo, WorkerInfo
+from ojs_aws.services.events.jobs import job_events
+from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.queues import queue_events
+from ojs_aws.services.events.workers import worker_events
+
+__all__ = ["Commit", "Made", "events_of"]
+
+MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
+    JobRecord: job_events,
+    WorkerInfo: worker_events,
+    QueueInfo: queue_events,
+}
+"""What tells the events of an item, by the class that it is read into."""
+
+
+def events_of(before: object | None, after: object | None, commit: Commit) -> list[Event]:
+    """The events of one committed write, in lifecycle order.
+
+    A repeated stream record repeats the ids: they are made of the event's time, its subject, the
+    write (a job's version, else the record's number) and the place among the write's events.
+
+    :raises KeyError: the item is of a kind that has no events.
+    """
+    item = after if after is not None else before
+    if item is None:
+        return []
+    version = item.version if isinstance(item, JobRecord) else None
+    write = commit.number if version is None else version
+    return [
+        Event(
+            id=event_id(made.time, made.subject, write, place, made.kind),
+            type=made.kind,
+            time=made.time,
+            queue=made.queue,
+            subject=made.subject,
+            data=made.data,
+            job_type=made.job_type,
+            sequence="" if version is None else f"{version:08d}.{place}",
+        )
+        for place, made in enumerate(MAPPINGS[type(item)](before, after, commit))
+    ]

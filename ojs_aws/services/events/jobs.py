@@ -1,0 +1,208 @@
+"""The events of jobs (ojs-events, section 4.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.failures import DEFAULT_TYPE, render_failure
+from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.events.made import Commit, Made
+
+Data = dict[str, RawJson]
+Told = list[tuple[str, Instant, Data]]
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
+
+
+def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit) -> list[Made]:
+    """One event for each transition of the table of states, and one for each heartbeat.
+
+    A failed attempt tells ``job.failed`` first, then what became of the job. A job that is
+    removed tells nothing: that is no transition.
+    """
+    if after is None:
+        return []
+    told: Told = []
+    if before is None or before.state is not after.state:
+        told = _TELLERS[after.state](before, after)
+    elif _is_heartbeat(before, after):
+        told = [_heartbeat(after, commit)]
+    common: Data = {
+        "job_id": encode(after.id),
+        "job_type": encode(after.type),
+        "queue": encode(after.queue),
+    }
+    if told and (trace := _trace_id(after)):
+        common["trace_id"] = encode(trace)
+    return [
+        Made(
+            kind=kind,
+            time=time,
+            subject=after.id,
+            queue=after.queue,
+            job_type=after.type,
+            data=assemble(common | data),
+        )
+        for kind, time, data in told
+    ]
+
+
+def _trace_id(job: JobRecord) -> str:
+    """The trace that the job's meta names (section 8.2); empty when it names none."""
+    document = job.document
+    if not isinstance(document, str) or '"trace' not in document:
+        return ""
+    try:
+        members = decode(document, max_depth=1000)
+    except OjsError:
+        return ""
+    meta = members.get("meta") if isinstance(members, dict) else None
+    if not isinstance(meta, dict):
+        return ""
+    trace = meta.get("trace_id")
+    if isinstance(trace, str) and trace:
+        return trace[:128]
+    parent = meta.get("traceparent")
+    found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
+    return found[1] if found else ""
+
+
+def _is_heartbeat(before: JobRecord, after: JobRecord) -> bool:
+    held, was = after.reservation, before.reservation
+    return (
+        after.state is JobState.ACTIVE
+        and held is not None
+        and (was is None or held.expires_at != was.expires_at)
+    )
+
+
+def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
+    held = job.reservation
+    data: Data = {
+        "attempt": encode(job.attempt),
+        "worker_id": encode(held.worker_id if held else ""),
+        "visible_until": _instant(held.expires_at if held else job.created_at),
+    }
+    return "job.heartbeat", Instant(max(commit.at, job.started_at or job.created_at)), data
+
+
+def _enqueued(before: JobRecord | None, after: JobRecord) -> Told:
+    told = _failed(before, after) if _was_active(before) else []
+    data: Data = {"attempt": encode(after.attempt), "priority": encode(after.priority)}
+    if after.scheduled_at is not None:
+        data["scheduled_at"] = _instant(after.scheduled_at)
+    return [*told, ("job.enqueued", after.enqueued_at or after.created_at, data)]
+
+
+def _scheduled(_: JobRecord | None, after: JobRecord) -> Told:
+    due = _instant(after.scheduled_at or after.created_at)
+    return [("job.scheduled", after.created_at, {"scheduled_at": due})]
+
+
+def _pending(_: JobRecord | None, __: JobRecord) -> Told:
+    return []
+
+
+def _started(_: JobRecord | None, after: JobRecord) -> Told:
+    worker = after.reservation.worker_id if after.reservation else ""
+    data: Data = {"attempt": encode(after.attempt), "worker_id": encode(worker)}
+    return [("job.started", after.started_at or after.created_at, data)]
+
+
+def _completed(_: JobRecord | None, after: JobRecord) -> Told:
+    ended = after.completed_at or after.created_at
+    data: Data = {
+        "attempt": encode(after.attempt),
+        "duration_ms": encode(max(0, ended - (after.started_at or ended))),
+    }
+    if after.result is None or isinstance(after.result, str):  # else it is too large for an event
+        data["result"] = after.result or RawJson("null")
+    return [("job.completed", ended, data)]
+
+
+def _failed(before: JobRecord | None, after: JobRecord) -> Told:
+    """The failed attempt; a lost reservation is one with the code ``reservation_expired``."""
+    failure = after.failures[-1] if after.failures else None
+    if failure is None:
+        return []
+    data: Data = {"attempt": encode(failure.attempt), "error": _error(after, failure)}
+    started = before.started_at if before else None
+    if started is not None:
+        data["duration_ms"] = encode(max(0, failure.occurred_at - started))
+    return [("job.failed", failure.occurred_at, data)]
+
+
+def _error(job: JobRecord, failure: Failure) -> RawJson:
+    """The error object; ``retryable`` is the worker's word, else what the policy says."""
+    rendered = render_failure(failure.without_backtrace())
+    if failure.retryable is not None:
+        return rendered
+    names = filter(None, (failure.type, failure.code, failure.error_class))
+    is_retryable = encode(not job.retry.forbids(*names))
+    return RawJson(f'{rendered[:-1]},"retryable":{is_retryable}}}')
+
+
+def _retrying(before: JobRecord | None, after: JobRecord) -> Told:
+    told = _failed(before, after)
+    failed_at = told[-1][1] if told else after.created_at
+    data: Data = {
+        "attempt": encode(after.attempt),
+        "max_attempts": encode(after.retry.max_attempts),
+        "next_retry_at": _instant(after.next_attempt_at or failed_at),
+        "error": told[-1][2]["error"] if told else _UNKNOWN,
+    }
+    return [*told, ("job.retrying", failed_at, data)]
+
+
+def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
+    ended = after.discarded_at or after.created_at
+    if not _was_active(before):
+        data: Data = {
+            "created_at": _instant(after.created_at),
+            "expired_at": _instant(ended),
+            "ttl_ms": encode(max(0, (after.expires_at or ended) - after.created_at)),
+        }
+        return [("job.expired", ended, data)]
+    told = _failed(before, after)
+    data = {
+        "total_attempts": encode(after.attempt),
+        "last_error": told[-1][2]["error"] if told else _UNKNOWN,
+        "dead_letter": encode(after.is_dead_letter),
+    }
+    return [*told, ("job.discarded", ended, data)]
+
+
+def _cancelled(before: JobRecord | None, after: JobRecord) -> Told:
+    data: Data = {"cancelled_by": encode("api")}
+    if before is not None:
+        data["previous_state"] = encode(str(before.state))
+    return [("job.cancelled", after.cancelled_at or after.created_at, data)]
+
+
+def _was_active(before: JobRecord | None) -> bool:
+    return before is not None and before.state is JobState.ACTIVE
+
+
+def _instant(instant: Instant) -> RawJson:
+    return encode(format_instant(instant))
+
+
+_UNKNOWN: Final = assemble(
+    {"code": encode(DEFAULT_TYPE), "message": encode("unknown"), "retryable": encode(True)}
+)
+
+_TELLERS: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], Told]]] = {
+    JobState.AVAILABLE: _enqueued,
+    JobState.SCHEDULED: _scheduled,
+    JobState.PENDING: _pending,
+    JobState.ACTIVE: _started,
+    JobState.COMPLETED: _completed,
+    JobState.RETRYABLE: _retrying,
+    JobState.DISCARDED: _discarded,
+    JobState.CANCELLED: _cancelled,
+}

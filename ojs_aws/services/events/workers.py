@@ -1,0 +1,70 @@
+"""The events of workers (ojs-events, section 4.3)."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.json_text import assemble, decode, encode
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import WorkerInfo
+from ojs_aws.services.events.made import Commit, Made
+
+
+def worker_events(
+    before: WorkerInfo | None, after: WorkerInfo | None, commit: Commit
+) -> list[Made]:
+    """What a worker's item says of its life, from its first heartbeat to its last.
+
+    One that ended well said so: it stopped by ``shutdown``. One that is removed without that was
+    not heard of any more: it stopped by ``error``.
+    """
+    if after is None:
+        if before is None or _has_ended(before):
+            return []
+        at = Instant(max(commit.at, before.last_seen))
+        return [_made("worker.stopped", before, at, reason="error")]
+    at = after.last_seen
+    if before is None or (_has_ended(before) and not _has_ended(after)):
+        told = _about(after)
+        queues, concurrency = _queues(told), told.get("concurrency")
+        is_count = isinstance(concurrency, int)
+        concurrency = concurrency if is_count else 0
+        return [_made("worker.started", after, at, queues=queues, concurrency=concurrency)]
+    if after.last_seen == before.last_seen:
+        return []  # a directive: the worker will tell when it follows
+    if _has_ended(after):
+        return [] if _has_ended(before) else [_made("worker.stopped", after, at, reason="shutdown")]
+    made: list[Made] = []
+    if after.state == "quiet" and before.state != "quiet":
+        made.append(_made("worker.quiet", after, at, active_jobs=after.active_jobs))
+    told = _about(after)
+    usage = {name: told[name] for name in ("memory_mb", "cpu_percent") if name in told}
+    data: dict[str, JsonValue] = {"active_jobs": after.active_jobs, "queues": _queues(told)}
+    made.append(_made("worker.heartbeat", after, at, **data, **usage))
+    return made
+
+
+def _has_ended(worker: WorkerInfo) -> bool:
+    return worker.state == "terminate" and not worker.active_jobs
+
+
+def _about(worker: WorkerInfo) -> dict[str, JsonValue]:
+    try:
+        told = decode(worker.about, max_depth=1000) if worker.about else {}
+    except OjsError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _queues(told: dict[str, JsonValue]) -> JsonValue:
+    queues = told.get("queues")
+    return queues if isinstance(queues, list) else []
+
+
+def _made(kind: str, worker: WorkerInfo, at: Instant, **more: JsonValue) -> Made:
+    data: dict[str, JsonValue] = {"worker_id": worker.id, **more, "state": worker.state}
+    return Made(
+        kind=kind,
+        time=at,
+        subject=worker.id,
+        data=assemble({name: encode(value) for name, value in data.items()}),
+    )

@@ -1,0 +1,46 @@
+"""What a consumer remembers while its process lives; losing it costs repeats, never events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+MAX_REMEMBERED: Final = 20_000
+
+
+class Recent:
+    """A set that forgets its oldest members beyond a number of them."""
+
+    def __init__(self, size: int = MAX_REMEMBERED) -> None:
+        """Begin empty."""
+        self._members: dict[str, None] = {}
+        self._size = size
+
+    def __contains__(self, member: str) -> bool:
+        """Whether it is remembered."""
+        return member in self._members
+
+    def update(self, members: Iterable[str]) -> None:
+        """Remember."""
+        self._members |= dict.fromkeys(members)
+        while len(self._members) > self._size:
+            del self._members[next(iter(self._members))]
+
+
+class Memory:
+    """How far events have got, by their ids, and how often records were tried."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.logged = Recent()
+        self.announced = Recent()
+        self.hooked = Recent()
+        self.given_up = Recent()
+        self._tries: dict[str, int] = {}
+
+    def tried(self, number: str) -> int:
+        """Count a try of a record that failed; how many there were."""
+        if len(self._tries) > MAX_REMEMBERED:
+            self._tries.clear()
+        self._tries[number] = self._tries.get(number, 0) + 1
+        return self._tries[number]

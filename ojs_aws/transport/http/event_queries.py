@@ -1,0 +1,64 @@
+"""The query of GET events: filters and the place to begin (ojs-events, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.timestamps import parse_timestamp
+from ojs_aws.domain.validation import check_job_id, check_queue, check_type
+from ojs_aws.ports import EventQuery
+from ojs_aws.transport.http.queries import names_of, number_of, text_of
+
+_EVENT_ID_PREFIX: Final = "evt_"
+
+
+def event_query(query: Mapping[str, str]) -> EventQuery:
+    """Read the parameters.
+
+    A place is named by ``cursor``, or by ``after``, which takes a cursor or an event's id.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    """
+    cursor, after = text_of(query, "cursor"), text_of(query, "after")
+    since = text_of(query, "since")
+    is_id = after.startswith(_EVENT_ID_PREFIX) and not cursor
+    return EventQuery(
+        types=frozenset(map(_checked_type, names_of(query, "types"))),
+        queues=_names(query, check_queue, "queues", "queue"),
+        job_types=_names(query, check_type, "job_types", "job_type"),
+        job_ids=_names(query, check_job_id, "job_id"),
+        since=parse_timestamp(since, "since") if since else None,
+        limit=number_of(query, "event_limit"),
+        cursor=cursor or ("" if is_id else after),
+        after_id=after if is_id else "",
+    )
+
+
+def _names(
+    query: Mapping[str, str], check: Callable[[JsonValue], str], *parameters: str
+) -> frozenset[str]:
+    found: set[str] = set()
+    for parameter in parameters:
+        for name in names_of(query, parameter):
+            try:
+                found.add(check(name))
+            except InvalidRequestError as problem:
+                details = problem.details | {"field": parameter}
+                message = f"The '{parameter}' parameter cannot be {name[:60]!r}."
+                raise InvalidRequestError(message, details=details) from problem
+    return frozenset(found)
+
+
+def _checked_type(name: str) -> str:
+    known: Iterable[str] = REQUIRED_DATA
+    stem = name[:-1] if name.endswith("*") else None
+    if name in known or (stem is not None and any(each.startswith(stem) for each in known)):
+        return name
+    raise InvalidRequestError(
+        f"There is no event type {name[:60]!r}.",
+        details={"field": "types", "received": name[:60], "allowed": list(known)},
+        hint="Name types of ojs-events, section 3, or a beginning of them and '*', as in job.*",
+    )

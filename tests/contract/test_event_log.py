@@ -1,0 +1,438 @@
+"""The event log in the table: nothing is missed, whoever appends and whenever it is read."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.event_chunks import MAX_CHUNK_BYTES
+from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
+from ojs_aws.adapters.dynamodb.event_reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.events import Event, event_id
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import EventQuery, SetAside
+from tests.aws import EmbeddedAws, embedded
+
+NOW = Instant(1_760_000_000_000)
+HOUR = 3_600_000
+RETENTION_S = 86_400
+TOKENS = map(str, itertools.count())
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+def log_of(aws: EmbeddedAws) -> DynamoEventLog:
+    """The log as one process has it."""
+    return DynamoEventLog(
+        aws.clients.dynamodb, aws.settings.table, RETENTION_S, lambda: next(TOKENS)
+    )
+
+
+@pytest.fixture
+def log(aws: EmbeddedAws) -> DynamoEventLog:
+    """The log."""
+    return log_of(aws)
+
+
+def event(
+    number: int, at: int = NOW, kind: str = "job.enqueued", queue: str = "default", **more: Any
+) -> Event:
+    """An event."""
+    return Event(
+        id=event_id(Instant(at), number),
+        type=kind,
+        time=Instant(at),
+        queue=queue,
+        subject=more.pop("subject", "job"),
+        data=RawJson(more.pop("data", f'{{"n":{number},"x":1.50}}')),
+        **more,
+    )
+
+
+def all_of(log: DynamoEventLog, query: EventQuery) -> list[Event]:
+    """Every event from a query's place on, page by page."""
+    found: list[Event] = []
+    while True:
+        page = log.read(query)
+        found += page.events
+        if not page.has_more:
+            return found
+        query = replace(query, cursor=page.cursor)
+
+
+def test_events_are_read_in_the_order_in_which_they_were_appended(log: DynamoEventLog) -> None:
+    """Whatever their times; and exactly as they were, numbers of clients included."""
+    events = [event(n, NOW - n * HOUR) for n in range(7)]
+    log.append(events[:3], NOW)
+    log.append(events[3:], NOW)
+    assert log.read(EventQuery()).events == tuple(events)
+    assert log.read(EventQuery(limit=2)).events == tuple(events[-2:])
+
+
+def test_a_backdated_event_is_not_missed_by_a_reader_that_was_there_before(
+    log: DynamoEventLog,
+) -> None:
+    """A transition that is settled late happened long before what was already read."""
+    log.append([event(1, NOW)], NOW)
+    cursor = log.read(EventQuery()).cursor
+    late = event(2, NOW - HOUR)
+    log.append([late], Instant(NOW + 1))
+    assert log.read(EventQuery(cursor=cursor)).events == (late,)
+
+
+def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: DynamoEventLog) -> None:
+    """Who comes first misses nothing."""
+    page = log.read(EventQuery())
+    assert page.events == ()
+    assert not page.has_more
+    log.append([event(1)], NOW)
+    assert log.read(EventQuery(cursor=page.cursor)).events == (event(1),)
+
+
+def test_writers_whose_clocks_disagree_lose_nothing_for_a_reader_between_them(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """The order is that of the appends; a consumer whose clock is a minute slow comes last."""
+    slow = log_of(aws)
+    log.append([event(1)], NOW)
+    slow.append([event(2)], Instant(NOW - 60_000))
+    cursor = log.read(EventQuery()).cursor
+    log.append([event(3)], Instant(NOW + 1))
+    slow.append([event(4)], Instant(NOW - 59_000))
+    log.append([event(5)], Instant(NOW + 2))
+    assert log.read(EventQuery(cursor=cursor)).events == (event(3), event(4), event(5))
+
+
+def test_a_chunk_is_never_seen_before_those_that_come_before_it(aws: EmbeddedAws) -> None:
+    """A query is no snapshot: what it skipped is asked for again before the reader goes on."""
+    log = log_of(aws)
+    for number in range(4):
+        log.append([event(number)], NOW)
+    cursor = log.read(EventQuery(limit=1)).cursor
+    for number in range(4, 8):
+        log.append([event(number)], NOW)
+    real = aws.clients.dynamodb.query
+    holes = [1]
+
+    def torn(**request: Any) -> Any:
+        answer = real(**request)
+        if holes and len(answer["Items"]) > 2:
+            del answer["Items"][holes.pop()]
+        return answer
+
+    reader = replace(log, client=instead(aws.clients.dynamodb, query=torn))
+    assert all_of(reader, EventQuery(cursor=cursor)) == [event(n) for n in range(4, 8)]
+    assert not holes
+
+
+def instead(client: Any, **calls: Any) -> Any:
+    """A client of which some calls are replaced."""
+    return _Instead(client, calls)
+
+
+class _Instead:
+    def __init__(self, client: Any, calls: dict[str, Any]) -> None:
+        self._client = client
+        self.__dict__ |= calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def test_what_has_expired_in_the_middle_does_not_stop_a_reader(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """DynamoDB removes expired chunks in any order."""
+    page = log.read(EventQuery())
+    for number in range(6):
+        log.append([event(number)], NOW)
+    keys = [item["sk"]["S"] for item in _chunks(aws)]
+    for gone in (keys[0], keys[2], keys[3]):
+        _remove(aws, gone)
+    assert all_of(log, EventQuery(cursor=page.cursor)) == [event(1), event(4), event(5)]
+
+
+def test_a_log_whose_chunks_have_all_expired_goes_on_behind_them(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """A reader that waited for a month gets what comes then, from a new process or an old one."""
+    cursor = ""
+    for writer, later in (
+        (log, NOW),
+        (log_of(aws), NOW + 31 * 24 * HOUR),
+        (log, NOW + 70 * 24 * HOUR),
+    ):
+        writer.append([event(n, later) for n in range(3)], Instant(later))
+        writer.append([event(3, later)], Instant(later + 1))
+        cursor = log.read(EventQuery()).cursor
+        for item in _chunks(aws):
+            _remove(aws, item["sk"]["S"])
+    log.append([event(9)], Instant(NOW + 100 * 24 * HOUR))
+    assert log.read(EventQuery(cursor=cursor)).events == (event(9),)
+
+
+def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
+    answer = aws.clients.dynamodb.query(
+        TableName=aws.settings.table,
+        KeyConditionExpression="pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "events"}},
+    )
+    return [dict(item) for item in answer["Items"]]
+
+
+def _remove(aws: EmbeddedAws, sort_key: str) -> None:
+    key = {"pk": {"S": "events"}, "sk": {"S": sort_key}}
+    aws.clients.dynamodb.delete_item(TableName=aws.settings.table, Key=key)
+
+
+def test_many_writers_at_once_keep_their_own_order_and_lose_nothing(aws: EmbeddedAws) -> None:
+    """Several shards are consumed at the same time."""
+    lock = threading.Lock()
+
+    def locked(call: Any) -> Any:
+        def one_at_a_time(**request: Any) -> Any:
+            with lock:  # moto itself is not safe under threads
+                return call(**request)
+
+        return one_at_a_time
+
+    names = ("query", "put_item", "get_item", "transact_write_items")
+    client = aws.clients.dynamodb
+    safe = instead(client, **{name: locked(getattr(client, name)) for name in names})
+
+    def write(writer: int) -> None:
+        log = replace(log_of(aws), client=safe)
+        for step in range(8):
+            log.append([event(0, subject=f"w{writer}", data=f"{step}")], NOW)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found: dict[str, list[str]] = {}
+    for item in _chunks(aws):
+        for one in _events(item):
+            found.setdefault(one.subject, []).append(one.data)
+    assert found == {f"w{n}": [str(step) for step in range(8)] for n in range(4)}
+
+
+def _events(item: dict[str, Any]) -> list[Event]:
+    from ojs_aws.adapters.dynamodb.event_chunks import chunk_events
+
+    return chunk_events(item)
+
+
+def test_an_append_whose_answer_was_lost_is_there_once(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """The put comes again with the same token, and finds itself."""
+    log.append([event(1)], NOW)
+    put = aws.clients.dynamodb.put_item
+
+    def twice(**request: Any) -> Any:
+        put(**request)
+        return put(**request)
+
+    replace(log, client=instead(aws.clients.dynamodb, put_item=twice)).append([event(2)], NOW)
+    assert log.read(EventQuery()).events == (event(1), event(2))
+
+
+def test_an_event_that_was_appended_twice_is_shown_once_on_a_page(log: DynamoEventLog) -> None:
+    """Repeats are for consumers to drop, and within a page we do it for them."""
+    log.append([event(1), event(2)], NOW)
+    log.append([event(1)], NOW)
+    assert [found.id for found in log.read(EventQuery()).events] == [event(2).id, event(1).id]
+
+
+def test_a_cursor_goes_on_where_the_last_page_ended(log: DynamoEventLog) -> None:
+    """Nothing is missed or repeated, also in the middle of a chunk and while events come in."""
+    cursor = log.read(EventQuery()).cursor
+    events = [event(n) for n in range(90)]
+    log.append(events[:40], NOW)
+    seen: list[Event] = []
+    for _ in range(7):
+        page = log.read(EventQuery(limit=15, cursor=cursor))
+        seen += page.events
+        cursor = page.cursor
+        if len(seen) == 15:
+            log.append(events[40:], NOW)
+    assert seen == events
+    assert not log.read(EventQuery(cursor=cursor)).has_more
+
+
+def test_events_are_chosen_by_every_filter_at_once(log: DynamoEventLog) -> None:
+    """ojs-events, section 6.1: AND between filters, OR within one."""
+    job = "0199cafe-0000-7000-8000-000000000001"
+    wanted = event(5, kind="job.started", queue="email", job_type="a.b", subject=job)
+    log.append(
+        [
+            wanted,
+            replace(wanted, id="evt_1", type="worker.started"),
+            replace(wanted, id="evt_2", queue="other"),
+            replace(wanted, id="evt_3", job_type="a.c"),
+            replace(wanted, id="evt_4", subject="another"),
+            replace(wanted, id="evt_5", time=Instant(NOW - 1)),
+        ],
+        NOW,
+    )
+    query = EventQuery(
+        types=frozenset({"job.*", "queue.paused"}),
+        queues=frozenset({"email", "more"}),
+        job_types=frozenset({"a.b"}),
+        job_ids=frozenset({job}),
+        since=NOW,
+    )
+    assert log.read(query).events == (wanted,)
+    assert len(log.read(replace(query, types=frozenset({"*"}))).events) == 2
+
+
+def test_a_filter_that_matches_nothing_costs_a_bounded_number_of_queries(
+    aws: EmbeddedAws, log: DynamoEventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is empty, and its cursor goes on behind what was looked through."""
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.event_reader.CHUNKS", 5)
+    begin = log.read(EventQuery())
+    wanted = event(99, queue="rare")
+    for number in range(MAX_QUERIES * 5 + 3):
+        log.append([event(number)], NOW)
+    log.append([wanted], NOW)
+    query = EventQuery(queues=frozenset({"rare"}), cursor=begin.cursor)
+    with aws.calls.counted() as calls:
+        page = log.read(query)
+    assert page.events == ()
+    assert page.has_more
+    assert calls == {"Query": MAX_QUERIES}
+    assert log.read(replace(query, cursor=page.cursor)).events == (wanted,)
+    with aws.calls.counted() as calls:
+        log.read(EventQuery(queues=frozenset({"none"})))
+    assert calls == {"Query": MAX_QUERIES}
+
+
+def test_a_page_is_bounded_in_bytes(log: DynamoEventLog) -> None:
+    """Lambda answers at most six megabytes."""
+    cursor = log.read(EventQuery()).cursor
+    large = '"' + "x" * 50_000 + '"'
+    for number in range(30):
+        log.append([event(number, data=large)], NOW)
+    page = log.read(EventQuery(cursor=cursor, limit=1000))
+    assert sum(len(each.data) for each in page.events) < MAX_PAGE_BYTES + 60_000
+    assert page.has_more
+    assert len(all_of(log, EventQuery(cursor=cursor, limit=1000))) == 30
+
+
+def test_an_append_too_large_for_one_item_keeps_its_order(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """Several chunks; an event that alone is too large loses what section 4 does not require."""
+    noise = "".join(chr(33 + (n * n * 7 + n) % 90) for n in range(60_000)).replace("\\", "/")
+    noise = noise.replace('"', "'")
+    events = [event(n, data=f'{{"n":{n},"result":"{noise}"}}') for n in range(5)]
+    huge = event(9, data=f'{{"job_type":"a","result":"{"y" * MAX_CHUNK_BYTES}"}}')
+    log.append([*events, huge], NOW)
+    assert len(_chunks(aws)) > 1
+    *same, cut = all_of(log, EventQuery())
+    assert same == events
+    assert cut.data == '{"job_type":"a","truncated":true}'
+
+
+def test_an_append_costs_one_call_and_few_units(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+    """A hundred events cost one write, not a hundred."""
+    from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+
+    log.append([event(0)], NOW)
+    data = '{"job_id":"%s","job_type":"demo.echo","queue":"default","attempt":1}'
+    events = [event(n, data=data % f"0199-{n:012x}") for n in range(100)]
+    with aws.calls.counted() as calls:
+        log.append(events, NOW)
+    assert calls == {"PutItem": 1}
+    assert write_units(item_bytes(_chunks(aws)[-1])) <= 10
+
+
+def test_the_first_append_of_a_process_looks_for_the_end(aws: EmbeddedAws) -> None:
+    """One query; the very first append of a table also begins the log."""
+    with aws.calls.counted() as calls:
+        log_of(aws).append([event(1)], NOW)
+    assert calls == {"Query": 1, "GetItem": 1, "TransactWriteItems": 1}
+    with aws.calls.counted() as calls:
+        log_of(aws).append([event(2)], NOW)
+    assert calls == {"Query": 1, "PutItem": 1}
+
+
+def test_nothing_to_append_costs_nothing(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+    """Most records of a batch may make no events."""
+    with aws.calls.counted() as calls:
+        log.append([], NOW)
+    assert calls == {}
+
+
+def test_since_begins_where_its_instant_was_logged(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+    """By some small queries, not by reading all that came before."""
+    for number in range(64):
+        at = NOW + number * HOUR
+        log.append([event(number, at)], Instant(at))
+    with aws.calls.counted() as calls:
+        page = log.read(EventQuery(since=Instant(NOW + 60 * HOUR)))
+    assert page.events == tuple(event(n, NOW + n * HOUR) for n in range(60, 64))
+    assert calls["Query"] <= 12
+    assert log.read(EventQuery(since=Instant(NOW + 500 * HOUR))).events == ()
+
+
+def test_an_event_id_serves_as_the_place_to_go_on_from(log: DynamoEventLog) -> None:
+    """ojs-events, section 6.4: ``after`` takes an event's id."""
+    events = [event(n, NOW + n) for n in range(10)]
+    log.append(events[:6], NOW)
+    log.append(events[6:], NOW)
+    assert log.read(EventQuery(after_id=events[3].id)).events == tuple(events[4:])
+    assert log.read(EventQuery(after_id=events[9].id)).events == ()
+
+
+@pytest.mark.parametrize("after_id", ["evt_1", event_id(NOW, "unknown"), "evt_" + "x" * 3000])
+def test_an_event_id_that_the_log_does_not_hold_is_refused(
+    log: DynamoEventLog, after_id: str
+) -> None:
+    """Silently beginning elsewhere would lose events."""
+    log.append([event(1)], NOW)
+    with pytest.raises(InvalidRequestError) as caught:
+        log.read(EventQuery(after_id=after_id))
+    assert caught.value.details["field"] == "after"
+
+
+@pytest.mark.parametrize("cursor", ["x", "W10", "WyJhIiwiYiJd", "WyIxIiwiLTEiXQ"])
+def test_a_foreign_cursor_is_refused(log: DynamoEventLog, cursor: str) -> None:
+    """With the name of the parameter."""
+    with pytest.raises(InvalidRequestError) as caught:
+        log.read(EventQuery(cursor=cursor))
+    assert caught.value.details["field"] == "cursor"
+
+
+def test_what_was_set_aside_can_be_looked_at(log: DynamoEventLog) -> None:
+    """The whole record; once, however often it was set aside."""
+    change = SetAside(number="49", reason="broken", record='{"dynamodb":{}}')
+    log.set_aside(change, NOW)
+    log.set_aside(change, NOW)
+    assert list(log.aside()) == [change]
+    assert log.read(EventQuery()).events == ()
+
+
+def test_chunks_expire_with_the_retention(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+    """DynamoDB removes them by itself."""
+    log.append([event(1)], NOW)
+    assert _chunks(aws)[0]["ttl"]["N"] == str(NOW // 1000 + RETENTION_S)
+
+
+def test_the_page_that_a_query_reads_is_bounded() -> None:
+    """Five queries of at most a hundred chunks, and of a megabyte each."""
+    assert CHUNKS * MAX_QUERIES <= 500
