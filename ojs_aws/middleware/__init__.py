@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.queue_routing import QueueRoutingMiddleware
     from ojs_aws.middleware.rate_limit import RateLimitMiddleware
     from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
+    from ojs_aws.middleware.retry_logging import RetryLoggingMiddleware
     from ojs_aws.middleware.timeout import TimeoutMiddleware
     from ojs_aws.middleware.timing import Timings
     from ojs_aws.middleware.trace_context import TraceContextMiddleware
@@ -111,6 +112,7 @@ __all__ = [
     "OpenTelemetrySink",
     "QueueRoutingMiddleware",
     "RateLimitMiddleware",
+    "RetryLoggingMiddleware",
     "SchemaRegistry",
     "SeenStore",
     "SuppressedErrorWarning",
@@ -150,6 +152,7 @@ _HOMES: Final = {
     "queue_routing": ("QueueRoutingMiddleware",),
     "rate_limit": ("RateLimitMiddleware",),
     "results": ("EnqueueResult", "EnqueueStatus"),
+    "retry_logging": ("RetryLoggingMiddleware",),
     "timeout": ("TimeoutMiddleware",),
     "timing": ("Timings",),
     "trace_context": ("TraceContextMiddleware",),

@@ -13,8 +13,10 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
+from ojs_aws.middleware.redaction import Redaction
 
 _log = logging.getLogger(__name__)
+_errors = logging.getLogger("ojs_aws.errors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,27 @@ Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]
 """Takes a report to where it belongs; a synchronous one must not block."""
 
 
+def log_report(report: ErrorReport) -> None:
+    """The reporter without configuration: a structured record of the logger ``ojs_aws.errors``.
+
+    It has the error's type, message and backtrace, and what the job was, but never its arguments.
+    """
+    _errors.error(
+        "Job %s failed: %s",
+        report.job_id,
+        report.type,
+        extra={
+            "job_id": report.job_id,
+            "job_type": report.job_type,
+            "queue": report.queue,
+            "attempt": report.attempt,
+            "error_type": report.type,
+            "error_message": report.message,
+            "backtrace": [*report.backtrace],
+        },
+    )
+
+
 class ErrorReportingMiddleware:
     """Reports what is raised further in, and raises it again, always.
 
@@ -72,11 +95,11 @@ class ErrorReportingMiddleware:
 
     def __init__(
         self,
-        report: Reporter,
+        report: Reporter = log_report,
         *,
-        redact: Callable[[list[JsonValue]], Sequence[JsonValue]] | None = None,
+        redact: Redaction | None = None,
     ) -> None:
-        """Report with ``report``.
+        """Report with ``report``, by default as a log record (:func:`log_report`).
 
         :param redact: what of the arguments may leave the process, from a copy of the list; all of
             them by default.

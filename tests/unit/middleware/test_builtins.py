@@ -72,7 +72,7 @@ async def test_a_failed_enqueue_is_logged_and_raised() -> None:
     with pytest.raises(KeyError):
         await EnqueueChain([LoggingMiddleware(logger), aborts]).run(job(), store)
     assert logger.records[0][0] == logging.ERROR
-    assert logger.records[0][2]["error"] == "'schema'"
+    assert logger.records[0][2]["error"] == "KeyError: 'schema'"
 
 
 async def test_start_and_end_of_an_execution_are_logged() -> None:
