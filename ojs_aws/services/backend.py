@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.push import Push
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Each, Sweep
+    from ojs_aws.services.workers import Workers
 
 
 def _nobody(_: object) -> tuple[()]:
@@ -181,6 +182,13 @@ class Backend:
         from ojs_aws.services.dead_letter import DeadLetters
 
         return DeadLetters(self.ports.store, self.ports.queues, self.changing, self.waking)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The workers, for operators."""
+        from ojs_aws.services.workers import Workers
+
+        return Workers(self.ports.workers(), self.changing)
 
     @cached_property
     def queues(self) -> Queues:

@@ -40,6 +40,7 @@ class Lifecycle:
         self._monotonic = monotonic
         self._entered_at = monotonic()
         self._changed = asyncio.Event()
+        self._is_quiet_by_server = False
 
     @property
     def is_running(self) -> bool:
@@ -57,11 +58,13 @@ class Lifecycle:
         return self._monotonic() - self._entered_at
 
     def quiet(self, reason: str) -> None:
-        """Stop fetching, go on executing (SIGTSTP, or the server's directive)."""
+        """Stop fetching, go on executing (SIGTSTP); only :meth:`resume` ends it."""
+        self._is_quiet_by_server = False
         self._move(WorkerState.QUIET, reason)
 
     def resume(self, reason: str) -> None:
         """Fetch again after ``quiet`` (SIGCONT); ignored once the worker terminates."""
+        self._is_quiet_by_server = False
         self._move(WorkerState.RUNNING, reason)
 
     def terminate(self, reason: str) -> None:
@@ -80,10 +83,14 @@ class Lifecycle:
     def obey(self, directive: str) -> None:
         """Follow the directive of a heartbeat's answer.
 
-        ``running`` never wakes a quiet worker: only SIGCONT does (worker protocol, section 2.3).
+        ``running`` wakes a worker that the server quieted: the operator has taken that back. It
+        never wakes one that a signal quieted; only SIGCONT does (worker protocol, section 2.3).
         """
-        if directive == WorkerState.QUIET:
-            self.quiet("the server says so")
+        if directive == WorkerState.QUIET and self.is_running:
+            self._is_quiet_by_server = True
+            self._move(WorkerState.QUIET, "the server says so")
+        elif directive == WorkerState.RUNNING and self._is_quiet_by_server:
+            self.resume("the server says so")
         elif directive == WorkerState.TERMINATE and not self.is_ending:
             self.terminate("the server says so")
 

@@ -148,6 +148,16 @@ class HeartbeatBody(WorkerBody):
     state: str | None = None
 
 
+# ----------------------------------------------------------------------------- operators' bodies
+class SelectionBody(Body):
+    """Which workers a directive is for; one of ``queue``, ``label`` and ``all`` must be said."""
+
+    queue: QueueName | None = None
+    label: ShortText | None = None
+    all: bool | None = None
+    cursor: str | None = None
+
+
 # ------------------------------------------------------------------------------- job envelopes
 class RetryPolicyBody(Body):
     """A retry policy (ojs-retry); intervals as ISO 8601 durations, or in milliseconds."""

@@ -88,6 +88,24 @@ _PAGINATION: Final = _object(
     offset=_INTEGER,
     has_more=_BOOLEAN,
     next_cursor=_STRING,
+    total_is_exact=_BOOLEAN,
+    page=_INTEGER,
+    per_page=_INTEGER,
+)
+_WORKER: Final = _object(
+    ("id", "state", "directive", "last_heartbeat_at"),
+    id=_STRING,
+    state={"type": "string", "enum": ["running", "quiet", "terminate", "stale"]},
+    directive={"type": "string", "enum": ["running", "quiet", "terminate"]},
+    hostname=_STRING,
+    queues=_array(_STRING),
+    concurrency=_INTEGER,
+    labels=_array(_STRING),
+    active_jobs=_INTEGER,
+    active_job_ids=_array(_JOB_ID),
+    last_heartbeat_at=_INSTANT,
+    expected_until=_INSTANT,
+    heartbeat_interval_ms=_INTEGER,
 )
 
 ANSWERS: Final[Mapping[str, Schema]] = {
@@ -138,6 +156,23 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         jobs_cancelled=_array(_JOB_ID),
         jobs_lost=_array(_JOB_ID),
         server_time=_INSTANT,
+    ),
+    "Worker": _WORKER,
+    "WorkerAnswer": _object(("worker", "id"), worker=_ref("Worker"), id=_STRING),
+    "WorkersAnswer": _object(
+        ("items", "summary", "pagination"),
+        items=_array(_ref("Worker")),
+        summary=_object(("total",), total=_INTEGER, running=_INTEGER, stale=_INTEGER),
+        pagination=_ref("Pagination"),
+    ),
+    "DirectedAnswer": _object(
+        ("directive", "updated", "workers"),
+        directive=_STRING,
+        updated=_INTEGER,
+        workers=_array(_STRING),
+        refused=_array(_STRING),
+        has_more=_BOOLEAN,
+        next_cursor=_STRING,
     ),
     "DeletedAnswer": _object(("deleted", "job_id"), deleted=_BOOLEAN, job_id=_JOB_ID),
     "QueuesAnswer": _object(
@@ -233,7 +268,8 @@ def _operation(route: Route, position: int) -> Schema:
 
 
 def _path_parameter(name: str) -> Schema:
-    return {"name": name, "in": "path", "required": True, "schema": _JOB_ID}
+    schema = _JOB_ID if name == "job_id" else _STRING
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def _query_parameter(parameter: Parameter) -> Schema:

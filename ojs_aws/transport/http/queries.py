@@ -17,6 +17,7 @@ MAX_OFFSET: Final = 1000
 MAX_CURSOR: Final = 2048
 MAX_NAMES: Final = 100
 
+_CAPPED: Final = frozenset({"limit", "per_page"})
 _DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -44,6 +45,8 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "cursor": Parameter("cursor", "The next_cursor of the page before.", MAX_CURSOR),
     "after": Parameter("after", "A cursor, or the id of the last event seen.", MAX_CURSOR),
     "since": Parameter("since", "Only events from this instant (RFC 3339) on.", 64),
+    "page": Parameter("page", "Number of the page; a cursor costs less.", MAX_OFFSET, 1, 1),
+    "per_page": Parameter("per_page", "The same as limit.", MAX_LIMIT, DEFAULT_LIMIT, 1),
     "queue": Parameter("queue", "Only this queue.", 128),
     "types": Parameter(
         "types", "Only these event types, separated by commas; job.* means all of jobs.", MAX_CURSOR
@@ -69,7 +72,7 @@ def number_of(query: Mapping[str, str], key: str) -> int:
     if not _DIGITS.fullmatch(given):
         raise _invalid(parameter, given)
     value = int(given)
-    if value < parameter.least or (parameter.name != "limit" and value > parameter.most):
+    if value < parameter.least or (parameter.name not in _CAPPED and value > parameter.most):
         raise _invalid(parameter, given)
     return min(value, parameter.most)
 

@@ -79,6 +79,7 @@ class FakeSource:
     beats: list[tuple[str, list[str]]] = field(default_factory=list)
     pulses: list[Pulse | Exception] = field(default_factory=list)
     problems: list[Exception] = field(default_factory=list)
+    directive: str = "running"
     is_down: bool = False
     is_closed: bool = False
     held: set[str] = field(default_factory=set)
@@ -112,9 +113,10 @@ class FakeSource:
 
     async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
         self.beats.append((str(state), list(job_ids)))
-        pulse = self.pulses.pop(0) if self.pulses else Pulse()
+        pulse = self.pulses.pop(0) if self.pulses else Pulse(self.directive)
         if isinstance(pulse, Exception):
             raise pulse
+        self.directive = pulse.directive  # a directive stays until another is given
         return pulse
 
     async def close(self) -> None:

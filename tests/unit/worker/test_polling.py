@@ -176,6 +176,32 @@ async def test_quiet_stops_fetching_and_lets_jobs_finish() -> None:
         assert bench.source.beats[-1] == ("quiet", [])
 
 
+async def test_an_operator_may_take_quiet_back() -> None:
+    """A worker that the server quieted fetches again when the server says running."""
+    bench = Bench()
+    async with bench.running():
+        bench.source.pulses = [Pulse("quiet")]
+        await bench.timer.advance(60)
+        fetched = len(bench.source.fetches)
+        assert not bench.lifecycle.is_running
+        bench.source.directive = "running"
+        await bench.timer.advance(15)
+        assert bench.lifecycle.state is WorkerState.RUNNING
+        assert len(bench.source.fetches) > fetched
+
+
+async def test_a_worker_that_a_signal_quieted_is_not_woken_by_the_server() -> None:
+    """Worker protocol, section 2.3: only SIGCONT wakes it; also after the server said quiet too."""
+    bench = Bench()
+    async with bench.running():
+        bench.lifecycle.quiet("SIGTSTP")
+        bench.source.pulses = [Pulse("running"), Pulse("quiet"), Pulse("running")]
+        await bench.timer.advance(60)
+        assert not bench.lifecycle.is_running
+        bench.lifecycle.resume("SIGCONT")
+        assert bench.lifecycle.state is WorkerState.RUNNING
+
+
 async def test_terminate_waits_for_jobs_and_ends_when_they_are_done() -> None:
     """WRK-011, WRK-013: the directive ends the worker as soon as its last job has ended."""
     bench, first = Bench(), job(1)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.json_text import assemble, assemble_array, encode
 from ojs_aws.services.render import render_job
@@ -17,8 +14,37 @@ from ojs_aws.transport.http.dialects.answers import (
     page_answer,
     queue_item,
 )
+from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 from ojs_aws.transport.http.event_queries import event_query
+from ojs_aws.transport.http.handlers.workers import (
+    deregister_worker,
+    get_worker,
+    list_workers,
+    quiet_worker,
+    quiet_workers,
+    resume_worker,
+    resume_workers,
+    terminate_worker,
+    terminate_workers,
+)
 from ojs_aws.transport.http.queries import number_of, text_of
+
+__all__ = [
+    "delete_dead_letter",
+    "deregister_worker",
+    "get_worker",
+    "list_dead_letters",
+    "list_events",
+    "list_queues",
+    "list_workers",
+    "quiet_worker",
+    "quiet_workers",
+    "resume_worker",
+    "resume_workers",
+    "retry_dead_letter",
+    "terminate_worker",
+    "terminate_workers",
+]
 
 _MARK: Final = "q:"
 
@@ -27,7 +53,7 @@ def list_queues(call: Call) -> Answer:
     """The queues by name; the cursor names the last one shown."""
     query = call.request.query
     limit, offset = number_of(query, "limit"), number_of(query, "offset")
-    after = _read_cursor(text_of(query, "cursor"))
+    after = read_mark(_MARK, text_of(query, "cursor"))
     queues = call.backend.queues.list()
     rest = [info for info in queues if info.name > after][offset:]
     shown = rest[:limit]
@@ -37,29 +63,9 @@ def list_queues(call: Call) -> Answer:
         total=len(queues),
         limit=limit,
         offset=offset,
-        cursor=_cursor(shown[-1].name) if len(rest) > limit else "",
+        cursor=write_mark(_MARK, shown[-1].name) if len(rest) > limit else "",
     )
     return Answer(body)
-
-
-def _cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(f"{_MARK}{name}".encode()).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> str:
-    """The queue that a cursor names; empty for no cursor."""
-    if not cursor:
-        return ""
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError):
-        text = ""
-    if not text.startswith(_MARK):
-        raise InvalidRequestError(
-            "The 'cursor' parameter is not one that this server gave out.",
-            details={"field": "cursor"},
-        )
-    return text.removeprefix(_MARK)
 
 
 def list_dead_letters(call: Call) -> Answer:

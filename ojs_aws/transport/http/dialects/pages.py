@@ -1,0 +1,91 @@
+"""Pages of lists: what may be asked for, and how a page describes itself (HTTP binding, 17).
+
+The admin API counts pages and calls their length ``per_page``; the others skip by ``offset``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPage:
+    """A page that was asked for, by its cursor, its offset or its number."""
+
+    limit: int
+    offset: int
+    cursor: str
+
+    def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> dict[str, JsonValue]:
+        """What the answer says of itself.
+
+        :param cursor: of the next page; empty on the last one.
+        :param is_exact: False when there are at least so many, and nobody counted the rest.
+        """
+        described: dict[str, JsonValue] = {
+            "total": total,
+            "total_is_exact": is_exact,
+            "limit": self.limit,
+            "offset": self.offset,
+            "page": self.offset // self.limit + 1,
+            "per_page": self.limit,
+            "has_more": bool(cursor),
+        }
+        if cursor:
+            described["next_cursor"] = cursor
+        return described
+
+
+def requested_page(query: Mapping[str, str]) -> RequestedPage:
+    """The page that a query asks for.
+
+    :raises InvalidRequestError: a number that is none, out of range, or a page that is too far in.
+    """
+    limit = number_of(query, "per_page" if query.get("per_page", "").strip() else "limit")
+    offset = number_of(query, "offset")
+    page = number_of(query, "page")
+    if page > 1:
+        offset = (page - 1) * limit
+    if offset > MAX_OFFSET:
+        raise InvalidRequestError(
+            f"The 'page' parameter leads beyond the {MAX_OFFSET} items that can be skipped.",
+            details={"field": "page", "received": page},
+            hint="Go on with 'cursor' instead.",
+        )
+    return RequestedPage(limit, offset, text_of(query, "cursor"))
+
+
+def write_mark(kind: str, text: str) -> str:
+    """A cursor that names the last item shown; empty for no text.
+
+    :param kind: what tells the cursors of different lists apart.
+    """
+    if not text:
+        return ""
+    return base64.urlsafe_b64encode(f"{kind}{text}".encode()).decode().rstrip("=")
+
+
+def read_mark(kind: str, cursor: str) -> str:
+    """Undo :func:`write_mark`.
+
+    :raises InvalidRequestError: no cursor of this list.
+    """
+    if not cursor:
+        return ""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    if not text.startswith(kind):
+        raise InvalidRequestError(
+            "The 'cursor' parameter is not one that this server gave out.",
+            details={"field": "cursor"},
+            hint="Pass next_cursor of the page before as it is, or start without a cursor.",
+        )
+    return text.removeprefix(kind)

@@ -1,0 +1,202 @@
+"""The operators' view of workers over HTTP (ojs-admin-api, section 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api import Api
+from tests.simulation.world import World
+
+ABOUT = {"hostname": "h1", "pid": 7, "queues": ["email"], "concurrency": 3, "labels": ["v1"]}
+
+
+@pytest.fixture
+def world() -> World:
+    """A fresh backend over the model."""
+    return World()
+
+
+@pytest.fixture
+def api(world: World) -> Api:
+    """The functions over it."""
+    return Api(world.backend)
+
+
+def beat(api: Api, worker_id: str = "w1", **more: Any) -> Any:
+    """A heartbeat's answer."""
+    reply = api.post("/workers/heartbeat", {"worker_id": worker_id} | more)
+    assert reply.status == 200, reply.text
+    return reply.json
+
+
+def test_wrk_005_workers_are_listed_with_what_they_said(api: Api, world: World) -> None:
+    """The shape of the admin API: items, summary, pagination."""
+    beat(api, "a", **ABOUT, heartbeat_interval_ms=5000)
+    world.clock.advance(s=14)
+    beat(api, "b", state="quiet", active_jobs=2)
+    world.clock.advance(s=1)
+    listed = api.get("/admin/workers").json
+    first, second = listed["items"]
+    assert {name: first[name] for name in ABOUT} == ABOUT
+    assert (first["id"], first["state"], second["state"]) == ("a", "stale", "quiet")
+    assert first["last_heartbeat_at"] < second["last_heartbeat_at"]
+    assert second["active_jobs"] == 2
+    assert listed["summary"] == {
+        "total": 2,
+        "running": 0,
+        "quiet": 1,
+        "terminate": 0,
+        "stale": 1,
+        "is_exact": True,
+    }
+    assert listed["pagination"]["total"] == listed["total"] == 2
+    assert (listed["pagination"]["page"], listed["pagination"]["per_page"]) == (1, 50)
+
+
+@pytest.mark.parametrize("limit", ["limit", "per_page"])
+def test_workers_are_listed_page_by_page(api: Api, limit: str) -> None:
+    """By cursor, by offset and by number: none twice, none left out."""
+    names = [f"w{n}" for n in range(5)]
+    for name in names:
+        beat(api, name)
+    seen, cursor = [], ""
+    while True:
+        page = api.get(
+            "/admin/workers", query={limit: "2"} | ({"cursor": cursor} if cursor else {})
+        )
+        seen += [item["id"] for item in page.json["items"]]
+        cursor = page.json["pagination"].get("next_cursor", "")
+        assert page.json["pagination"]["has_more"] is bool(cursor)
+        if not cursor:
+            break
+    assert seen == names
+    second = api.get("/admin/workers", query={limit: "2", "page": "2"}).json
+    assert [item["id"] for item in second["items"]] == names[2:4]
+    assert second["pagination"]["page"] == 2
+
+
+@pytest.mark.parametrize(
+    "query", [{"cursor": "x"}, {"page": "0"}, {"page": "1000"}, {"per_page": "-1"}, {"limit": "a"}]
+)
+def test_bad_pages_are_refused(api: Api, query: dict[str, str]) -> None:
+    """With the parameter's name."""
+    reply = api.get("/admin/workers", query=query)
+    assert (reply.status, reply.error["details"]["field"]) == (400, next(iter(query)))
+
+
+def test_wrk_006_wrk_013_a_directive_is_delivered_by_the_next_heartbeat(api: Api) -> None:
+    """Quiet, back again, and terminate, which is final."""
+    beat(api)
+    answer = api.post("/admin/workers/w1/quiet")
+    assert (answer.status, answer.json["directive"]) == (200, "quiet")
+    assert answer.json["worker"]["id"] == "w1"
+    assert beat(api)["state"] == "quiet"
+    assert api.post("/admin/workers/w1/resume").json["previous_directive"] == "quiet"
+    assert beat(api)["state"] == "running"
+    api.post("/admin/workers/w1/terminate")
+    assert beat(api)["state"] == beat(api)["state"] == "terminate"
+    refused = api.post("/admin/workers/w1/quiet")
+    assert (refused.status, refused.error["details"]["current_state"]) == (409, "terminate")
+    assert beat(api)["state"] == "terminate"
+
+
+def test_a_quiet_worker_is_given_nothing(api: Api) -> None:
+    """ojs-graceful-shutdown, section 5.1: from the heartbeat on that told it."""
+    api.post("/jobs", {"type": "a", "args": []})
+    beat(api)
+    api.post("/admin/workers/w1/quiet")
+    beat(api)
+    fetch = {"queues": ["default"], "worker_id": "w1"}
+    assert api.post("/workers/fetch", fetch).json["jobs"] == []
+    api.post("/admin/workers/w1/resume")
+    beat(api)
+    assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"queue": "email"}, ["a", "b"]),
+        ({"label": "v2"}, ["b", "c"]),
+        ({"all": True}, ["a", "b", "c"]),
+        ({"queue": "email", "label": "v2"}, ["b"]),
+    ],
+)
+def test_workers_are_directed_together(api: Api, body: dict[str, Any], told: list[str]) -> None:
+    """By queue, by label, or all: those that are there now, and no later ones."""
+    beat(api, "a", queues=["email"], labels=["v1"])
+    beat(api, "b", queues=["email", "x"], labels=["v2"])
+    beat(api, "c", queues=["x"], labels=["v2"])
+    answer = api.post("/admin/workers/quiet", body).json
+    assert (answer["workers"], answer["updated"], answer["has_more"]) == (told, len(told), False)
+    assert [name for name in "abc" if beat(api, name)["state"] == "quiet"] == told
+    assert beat(api, "d", queues=["email"], labels=["v2"])["state"] == "running"
+
+
+def test_directing_all_tells_of_those_that_terminate_already(api: Api) -> None:
+    """They are not told anything else."""
+    for name in ("a", "b"):
+        beat(api, name)
+    api.post("/admin/workers/a/terminate")
+    answer = api.post("/admin/workers/resume", {"all": True}).json
+    assert (answer["workers"], answer["refused"]) == (["b"], ["a"])
+    assert beat(api, "a")["state"] == "terminate"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        None,
+        {"all": False},
+        {"all": "yes"},
+        {"queue": "NO"},
+        {"label": 5},
+        {"all": True, "cursor": "x"},
+    ],
+)
+def test_directing_several_needs_to_know_which(api: Api, body: Any) -> None:
+    """400, and nobody is directed."""
+    beat(api)
+    reply = api.post("/admin/workers/terminate", body)
+    assert reply.status == 400
+    assert reply.error["details"]["field"] in {"all", "queue", "label", "cursor"}
+    assert beat(api)["state"] == "running"
+
+
+@pytest.mark.parametrize("verb", ["quiet", "terminate", "resume"])
+def test_an_unknown_worker_cannot_be_directed(api: Api, world: World, verb: str) -> None:
+    """404; one that ended, or was silent for an hour, is unknown too. Nothing is stored."""
+    assert api.post(f"/admin/workers/nobody/{verb}").status == 404
+    beat(api, "gone", state="terminate")
+    assert api.post(f"/admin/workers/gone/{verb}").status == 404
+    beat(api, "silent")
+    world.clock.advance(s=3600)
+    assert api.post(f"/admin/workers/silent/{verb}").status == 404
+    assert world.workers.directives == {}
+
+
+def test_a_worker_is_read_with_its_jobs(api: Api) -> None:
+    """Section 9.2."""
+    job_id = api.post("/jobs", {"type": "a", "args": []}).json["id"]
+    api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w1"})
+    beat(api, active_jobs=[job_id])
+    answer = api.get("/admin/workers/w1").json
+    assert answer["worker"]["active_job_ids"] == answer["active_job_ids"] == [job_id]
+    assert api.get("/admin/workers/w2").status == 404
+
+
+def test_a_stale_worker_is_removed_and_its_jobs_are_free(api: Api, world: World) -> None:
+    """Section 9.4: one that beats is not."""
+    job_id = api.post("/jobs", {"type": "a", "args": []}).json["id"]
+    api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w1"})
+    beat(api, active_jobs=[job_id])
+    alive = api.delete("/admin/workers/w1")
+    assert (alive.status, alive.error["code"]) == (409, "conflict")
+    world.clock.advance(s=45)
+    assert api.delete("/admin/workers/w1").json["jobs_requeued"] == [job_id]
+    assert api.get("/admin/workers").json["items"] == []
+    assert world.store.jobs[job_id].failures[-1].type == "worker_death"
+    assert api.delete("/admin/workers/w1").status == 404
