@@ -25,6 +25,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend, Ports
+from ojs_aws.topology import cron_queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from ojs_aws.middleware.enqueuing import Enqueuing
-    from ojs_aws.ports import Announce, Clock, EventLog, IdGenerator, WorkerRegistry
+    from ojs_aws.ports import (
+        Announce,
+        Clock,
+        CronAlarms,
+        CronEntries,
+        EventLog,
+        IdGenerator,
+        WorkerRegistry,
+    )
     from ojs_aws.services.fetch import Both
 
 A = TypeVar("A")
@@ -218,6 +227,17 @@ def build_backend(
 
         return EventBus(aws.events, settings.event_bus, settings.event_bus_types)
 
+    def cron() -> CronEntries:
+        from ojs_aws.adapters.dynamodb.cron_entries import DynamoCronEntries  # noqa: PLC0415
+
+        return DynamoCronEntries(aws.dynamodb, settings.table, _token)
+
+    def alarms() -> CronAlarms:
+        from ojs_aws.adapters.sqs.alarms import SqsCronAlarms  # noqa: PLC0415
+
+        url = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
+        return SqsCronAlarms(aws.sqs, url)
+
     return Backend(
         settings,
         Ports(
@@ -235,6 +255,8 @@ def build_backend(
             workers=workers,
             events=events,
             announce=announce,
+            cron=cron,
+            alarms=alarms,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

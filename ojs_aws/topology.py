@@ -60,6 +60,9 @@ LAG_METRIC: Final = "SweepLag"
 LEFT_METRIC: Final = "SweepLeft"
 """Queues that a sweep could not do, or had no time for."""
 
+ALARM_RETENTION_S: Final = 3600
+"""How long SQS keeps the alarm of a cron job; the tick has done its work long before (seconds)."""
+
 DEFAULT_QUEUE: Final = "default"
 """The OJS queue that works on every deployment without configuration (core, section 5.1)."""
 
@@ -89,3 +92,11 @@ def dead_letter_queue_name(prefix: str) -> str:
     The capital letters keep it apart from every OJS queue's.
     """
     return f"{prefix}-UNREADABLE"
+
+
+def cron_queue_name(prefix: str) -> str:
+    """Name of the SQS queue whose messages wake the tick when a cron job is due.
+
+    The capital letters keep it apart from every OJS queue's.
+    """
+    return f"{prefix}-CRON"

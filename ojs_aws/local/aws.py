@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.topology import (
+    ALARM_RETENTION_S,
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
     TABLE,
+    cron_queue_name,
     dead_letter_queue_name,
     sqs_queue_name,
 )
@@ -114,6 +116,10 @@ def create_queues(sqs: SQSClient, settings: Settings) -> str:
         QueueName=dead_letter_queue_name(settings.queue_prefix),
         Attributes={"MessageRetentionPeriod": str(MESSAGE_RETENTION_S)},
     )["QueueUrl"]
+    sqs.create_queue(
+        QueueName=cron_queue_name(settings.queue_prefix),
+        Attributes={"MessageRetentionPeriod": str(ALARM_RETENTION_S)},
+    )
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]
     redrive = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": MAX_RECEIVE_COUNT}
     for queue in settings.queues:

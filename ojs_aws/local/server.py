@@ -23,7 +23,7 @@ from ojs_aws.local.lambdas import (
 )
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
-from ojs_aws.topology import sqs_queue_name
+from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -212,12 +212,18 @@ class LocalServer:
         stream = StreamTrigger(self._stream_of(settings.table), handlers["stream"])
         self._run(Loop("stream", stream.step, STREAM_IDLE_S))
         self._run(Loop("timer", Timer(handlers["tick"]).step, 1.0))
+        alarms = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
+        self._trigger(alarms, handlers["tick"], "cron")
         for worker in self._workers:
             for queue in worker.queues:
                 url = settings.queue_url_prefix + sqs_queue_name(settings.queue_prefix, queue)
-                trigger = SqsTrigger(self._sqs, url, worker.lambda_handler, queue)
-                self._stack.callback(trigger.close)
-                self._run(Loop(f"sqs-{queue}", trigger.step, IDLE_S))
+                self._trigger(url, worker.lambda_handler, queue)
+
+    def _trigger(self, queue_url: str, handler: Handler, name: str) -> None:
+        """Let the messages of a queue invoke a function."""
+        trigger = SqsTrigger(self._sqs, queue_url, handler, name)
+        self._stack.callback(trigger.close)
+        self._run(Loop(f"sqs-{name}", trigger.step, IDLE_S))
 
     def _stream_of(self, table: str) -> ReadStream:
         if self.options.endpoint_url is None:

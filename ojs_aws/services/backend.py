@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ojs_aws.ports import (
         Announce,
         Clock,
+        CronAlarms,
+        CronEntries,
         EventLog,
         IdGenerator,
         JobStore,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.cancel import Cancel
+    from ojs_aws.services.cron import Cron
+    from ojs_aws.services.cron_firing import CronFiring
     from ojs_aws.services.dead_letter import DeadLetters
     from ojs_aws.services.fail import Fail
     from ojs_aws.services.fetch import Both, Fetch
@@ -58,6 +62,8 @@ class Ports:
     queues: QueueRegistry
     workers: Callable[[], WorkerRegistry]
     events: Callable[[], EventLog]
+    cron: Callable[[], CronEntries]
+    alarms: Callable[[], CronAlarms]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
@@ -206,6 +212,31 @@ class Backend:
         ports = self.ports
         queue = QueueSweep(ports.store, ports.messages, ports.queues, self.changing, self.waking)
         return Sweep(queue, ports.queues, ports.clock, ports.each or one_by_one)
+
+    @cached_property
+    def cron(self) -> Cron:
+        """The cron jobs."""
+        from ojs_aws.services.cron import Cron
+
+        firing = self.cron_firing
+        return Cron(entries=firing.entries, firing=firing, push=self.push, clock=self.clock)
+
+    @cached_property
+    def cron_firing(self) -> CronFiring:
+        """What fires the cron jobs."""
+        from ojs_aws.services.cron_firing import CronFiring
+
+        return CronFiring(
+            entries=self.ports.cron(),
+            alarms=self.ports.alarms(),
+            store=self.ports.store,
+            push=self.push,
+            changing=self.changing,
+            cancel=self.cancel,
+            activate=self.activate,
+            clock=self.clock,
+            ids=self.ids,
+        )
 
     @cached_property
     def events(self) -> EventLog:

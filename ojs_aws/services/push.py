@@ -105,6 +105,13 @@ class Push:
             [result] = await self.enqueuing.many([job], through)
         return pushed[0] if pushed else _dropped(result)
 
+    def check(self, job: Job) -> JobRecord:
+        """What PUSH would make of an envelope, before any middleware; nothing is stored.
+
+        :raises OjsError: PUSH would refuse it.
+        """
+        return self._record(job, self.clock.now())
+
     def _store(self, record: JobRecord) -> Pushed:
         """One conditional put, one message."""
         try:

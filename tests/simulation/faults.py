@@ -34,6 +34,7 @@ OBSERVED = frozenset(
         "remember_sweep",
         "remember_tick",
         "last_tick",
+        "set",
     }
 )
 

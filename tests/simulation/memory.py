@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
@@ -28,6 +29,7 @@ from ojs_aws.ports import (
     QueueInfo,
     ReceivedMessage,
     SetAside,
+    StaleCronError,
     StaleJobError,
     WorkerInfo,
     WorkerReport,
@@ -398,6 +400,63 @@ class MemoryWorkers:
         del self.workers[worker_id]
         self.directives.pop(worker_id, None)
         return True
+
+
+@dataclass
+class MemoryCron:
+    """Cron jobs in a dict; ``lagging`` names those that the index does not show."""
+
+    entries: dict[str, CronEntry] = field(default_factory=dict)
+    lagging: set[str] = field(default_factory=set)
+
+    def load(self, name: str) -> CronEntry | None:
+        """Read an entry."""
+        return self.entries.get(name)
+
+    def all(self) -> list[CronEntry]:
+        """Every entry."""
+        return [self.entries[name] for name in sorted(self.entries)]
+
+    def save(self, before: CronEntry | None, after: CronEntry) -> None:
+        """Replace one version by the next."""
+        self._check(after.name, before)
+        self.entries[after.name] = after
+
+    def delete(self, entry: CronEntry) -> None:
+        """Remove an entry; one that is gone is no error."""
+        if entry.name in self.entries:
+            self._check(entry.name, entry)
+            del self.entries[entry.name]
+
+    def _check(self, name: str, before: CronEntry | None) -> None:
+        current = self.entries.get(name)
+        if (current and current.version) != (before and before.version):
+            raise StaleCronError(current)
+
+    def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
+        """Entries that need attention."""
+        moments = [(entry.attention_at, name) for name, entry in self.entries.items()]
+        due = sorted((at, name) for at, name in moments if at is not None and at <= until)
+        return [(name, at) for at, name in due if name not in self.lagging][:limit]
+
+
+@dataclass
+class MemoryAlarms:
+    """Alarms in a list, with the instants they ring at."""
+
+    clock: FakeClock
+    alarms: list[tuple[int, str]] = field(default_factory=list)
+
+    def set(self, name: str, delay_s: int) -> None:
+        """Note an alarm."""
+        assert 0 <= delay_s <= 900
+        self.alarms.append((self.clock.at + delay_s * 1000, name))
+
+    def ringing(self) -> list[str]:
+        """The alarms whose time has come; each rings once."""
+        now = [name for at, name in self.alarms if at <= self.clock.at]
+        self.alarms = [alarm for alarm in self.alarms if alarm[0] > self.clock.at]
+        return now
 
 
 @dataclass

@@ -8,13 +8,22 @@ from typing import cast
 from ojs_aws.config import Settings
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
-from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
+from ojs_aws.ports import (
+    CronAlarms,
+    CronEntries,
+    JobStore,
+    MessageQueue,
+    QueueRegistry,
+    WorkerRegistry,
+)
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
     CountingIds,
     FakeClock,
+    MemoryAlarms,
+    MemoryCron,
     MemoryEvents,
     MemoryQueue,
     MemoryRegistry,
@@ -31,6 +40,7 @@ class World:
     store: MemoryStore = field(default_factory=MemoryStore)
     registry: MemoryRegistry = field(default_factory=MemoryRegistry)
     workers: MemoryWorkers = field(default_factory=MemoryWorkers)
+    cron: MemoryCron = field(default_factory=MemoryCron)
     events: MemoryEvents = field(default_factory=MemoryEvents)
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
@@ -38,6 +48,7 @@ class World:
     def __post_init__(self) -> None:
         """Put the services together."""
         self.messages = MemoryQueue(self.clock)
+        self.alarms = MemoryAlarms(self.clock)
         self.backend = Backend(
             self.settings,
             Ports(
@@ -46,6 +57,8 @@ class World:
                 queues=cast("QueueRegistry", Observed(self.registry, self.faults)),
                 workers=lambda: cast("WorkerRegistry", Observed(self.workers, self.faults)),
                 events=lambda: self.events,
+                cron=lambda: cast("CronEntries", Observed(self.cron, self.faults)),
+                alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -1,4 +1,4 @@
-"""The timer's event: sweep every queue (once a minute)."""
+"""The timer's event: sweep every queue and fire cron jobs (once a minute); and their alarms."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
+
+from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -21,16 +23,22 @@ Handler = Callable[[Mapping[str, Any], object], dict[str, int]]
 
 
 def build_tick(backend: Backend, logger: Logger | None = None) -> Handler:
-    """The handler of the timer's events. An event says nothing but that it is time."""
+    """The handler of the timer's events and of the alarms of cron jobs.
+
+    A timer's event says nothing but that it is time. Alarms come from SQS, each with the name of
+    the cron job that is due.
+    """
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
 
         logger = function_logger()
 
     def handle(event: Mapping[str, Any], context: object) -> dict[str, int]:
-        """Sweep, and tell what was done."""
-        del event
-        report = asdict(backend.sweep.tick(_ends_at(backend, context)))
+        """Do what is due, and tell what was done."""
+        if "Records" in event:
+            return _alarms(backend, event, logger)
+        report = _cron(backend, logger)
+        report |= asdict(backend.sweep.tick(_ends_at(backend, context)))
         logger.info("Swept", extra=report)
         if name := getattr(context, "function_name", ""):
             measure(report, name)
@@ -58,3 +66,27 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
     metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, report["failed"] + report["skipped"])
     metrics.flush_metrics()
+
+
+def _cron(backend: Backend, logger: Logger) -> dict[str, int]:
+    """Fire the cron jobs; that this failed is no failure of the sweep."""
+    try:
+        return asdict(backend.cron_firing.tick())
+    except OjsError:
+        logger.exception("Could not list the due cron jobs")
+        return {"cron_failed": 1}
+
+
+def _alarms(backend: Backend, event: Mapping[str, Any], logger: Logger) -> dict[str, int]:
+    """Fire the cron jobs whose alarms came. What fails is left to the next tick."""
+    names = dict.fromkeys(str(record.get("body", "")) for record in event["Records"])
+    fired = failed = 0
+    for name in names:
+        try:
+            fired += len(backend.cron_firing.fire(name))
+        except OjsError:
+            logger.exception("Cron job could not be fired", extra={"cron_name": name})
+            failed += 1
+    report = {"cron_due": len(names), "cron_fired": fired, "cron_failed": failed}
+    logger.info("Alarms", extra=report)
+    return report

@@ -1,0 +1,31 @@
+"""The port CronAlarms: a delayed message for the function that ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.sqs.messages import MISSING
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class SqsCronAlarms:
+    """Messages in a queue of their own; each says the name of a cron job and nothing else."""
+
+    client: SQSClient
+    url: str
+
+    def set(self, name: str, delay_s: int) -> None:
+        """One call; where the queue is not deployed, the tick has to do."""
+        with translated("SendMessage"):
+            try:
+                self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)
+            except ClientError as problem:
+                if error_code(problem) not in MISSING:
+                    raise
