@@ -43,7 +43,6 @@ MANY_QUEUED: Final = 2
 NAME_MEMBER: Final = "cron_name"
 SEQUENTIAL_MEMBER: Final = "cron_sequential"
 
-_FAULT: Final = 500
 _ANY_DEPTH: Final = 1000
 """For texts whose depth was checked when they came."""
 
@@ -201,7 +200,7 @@ class CronFiring:
         try:
             pushed = self.push(_job(entry))
         except OjsError as problem:
-            if problem.status >= _FAULT:
+            if problem.retryable:
                 raise
             if self.store.load(claimed.job_id) is not None:
                 return cron.settle(entry, claimed.job_id)  # pushed before, by another middleware

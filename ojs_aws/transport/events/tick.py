@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
-
-from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -72,8 +71,8 @@ def _cron(backend: Backend, logger: Logger) -> dict[str, int]:
     """Fire the cron jobs; that this failed is no failure of the sweep."""
     try:
         return asdict(backend.cron_firing.tick())
-    except OjsError:
-        logger.exception("Could not list the due cron jobs")
+    except Exception:  # whatever it was, the sweep must go on
+        logger.exception("Could not fire the cron jobs")
         return {"cron_failed": 1}
 
 

@@ -19,10 +19,13 @@ from ojs_aws.domain.errors import (
     JsonValue,
     NotFoundError,
     PayloadTooLargeError,
+    RateLimitedError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
+from ojs_aws.middleware import EnqueueChain
+from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron import Registration
 from ojs_aws.services.fetch import FetchRequest
@@ -392,33 +395,51 @@ def test_a_trigger_by_hand_obeys_the_overlap_policy(world: World) -> None:
 
 def test_a_job_that_a_middleware_drops_is_a_skipped_occurrence(world: World) -> None:
     """The entry is not stuck, and its count says how many jobs there were."""
+
+    def sieve(_: Job, __: object) -> None:
+        return None
+
+    around_push(world, sieve)
     register(world)
-    object.__setattr__(world.backend.push, "chain", _Dropping())
     pass_minutes(world)
     entry = world.cron.entries[NAME]
-    assert (latest(world).outcome, latest(world).reason) == (Outcome.SKIPPED, "dropped_by:Filter")
+    assert (latest(world).outcome, latest(world).reason) == (Outcome.SKIPPED, "dropped_by:sieve")
     assert (entry.run_count, entry.runs) == (0, ())
 
 
 def test_a_job_that_a_middleware_refuses_is_a_skipped_occurrence(world: World) -> None:
     """It would be refused at each repetition."""
+
+    def refuse(_: Job, __: object) -> None:
+        raise RuntimeError("no")
+
+    around_push(world, refuse)
     register(world)
-    object.__setattr__(world.backend.push, "chain", _Refusing())
     pass_minutes(world)
     assert (latest(world).outcome, latest(world).reason) == (Outcome.SKIPPED, "x_enqueue_rejected")
 
 
-class _Dropping:
-    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
-        """Drop."""
-        del job, store
-        return None, "Filter"
+def test_a_job_that_a_middleware_puts_off_is_enqueued_later(world: World) -> None:
+    """A limit of rate is no refusal: the claim stays open until the job is stored."""
+    limits = [RateLimitedError("slow")]
+
+    def limit(job: Job, call_next: Callable[[Job], object]) -> object:
+        if limits:
+            raise limits.pop()
+        return call_next(job)
+
+    around_push(world, limit)
+    register(world)
+    pass_minutes(world)
+    assert (jobs(world), world.cron.entries[NAME].is_claimed) == ([], True)
+    pass_minutes(world)
+    assert len(jobs(world)) == 2
 
 
-class _Refusing:
-    def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
-        """Refuse."""
-        raise RuntimeError("no")
+def around_push(world: World, middleware: Callable[..., object]) -> None:
+    """Put a middleware around the backend's PUSH."""
+    enqueuing = Enqueuing(EnqueueChain([middleware]))
+    world.backend.push = replace(world.backend.push, enqueuing=enqueuing)
 
 
 # ------------------------------------------------------------------------------- bad input
