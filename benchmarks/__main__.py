@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import costs, startup
+from benchmarks import costs, middleware, startup
 
 if __name__ == "__main__":
     sys.argv = sys.argv[:1]
     costs.main()
-    raise SystemExit(startup.main())
+    raise SystemExit(middleware.main() + startup.main())

@@ -2,16 +2,19 @@
 
 Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queues`` (separated by
 commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such
-as 3.13) and ``removal`` (retain or destroy).
+as 3.13) and ``removal`` (retain or destroy). Middleware and hooks of your own: ``extensions`` (the
+folder of their code) with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, cast, get_args
 
 from aws_cdk import App, RemovalPolicy
 
 from infra.bundling import Machine, Target
+from infra.constructs.backend_extensions import BackendExtensions
 from infra.stack import OjsStack, OjsStackProps
 
 _TRUE: Final = {"true", "1", "yes", "on"}
@@ -41,7 +44,15 @@ def make_app(app: App | None = None) -> App:
     removal = said("removal", "retain")
     if removal not in _REMOVALS:
         raise ContextError(f"removal is {removal!r}: use retain or destroy.")
+    extensions = None
+    if code_dir := said("extensions", ""):
+        extensions = BackendExtensions(
+            code_dir=Path(code_dir),
+            enqueue_middleware=said("enqueue_middleware", ""),
+            hooks=said("hooks", ""),
+        )
     props = OjsStackProps(
+        extensions=extensions,
         prefix=said("prefix", "ojs"),
         queues=[name.strip() for name in said("queues", "default").split(",") if name.strip()],
         allow_undeclared_queues=said("allow_undeclared_queues", "true").lower() in _TRUE,

@@ -10,6 +10,7 @@ from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from constructs import Construct
 
 from infra.bundling import Target
+from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.job_backend import JobBackend, JobBackendProps
 from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunction,
@@ -28,6 +29,7 @@ class OjsStackProps:
     :ivar queues: the OJS queues that exist from the beginning.
     :ivar allow_undeclared_queues: make others at their first use.
     :ivar has_demo: add the queue ``demo`` and its worker, for the README's first job.
+    :ivar extensions: enqueue middleware and hooks of your own.
     :ivar target: architecture and Python version of the functions.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
@@ -36,6 +38,7 @@ class OjsStackProps:
     queues: Sequence[str] = (DEFAULT_QUEUE,)
     allow_undeclared_queues: bool = True
     has_demo: bool = True
+    extensions: BackendExtensions | None = None
     target: Target = field(default_factory=Target)
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
@@ -58,6 +61,7 @@ class OjsStack(Stack):
                 queue_prefix=props.prefix,
                 queues=list(dict.fromkeys([*props.queues, *demo_queues])),
                 allow_undeclared_queues=props.allow_undeclared_queues,
+                extensions=props.extensions,
                 target=props.target,
                 removal_policy=props.removal_policy,
             ),

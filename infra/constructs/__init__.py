@@ -13,6 +13,7 @@
 """
 
 from infra.bundling import Target
+from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_backend import JobBackend, JobBackendProps
@@ -26,6 +27,7 @@ from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 
 __all__ = [
+    "BackendExtensions",
     "ChangeStream",
     "ChangeStreamProps",
     "JobBackend",

@@ -15,6 +15,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import Target, backend_bundle
+from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
@@ -45,6 +46,7 @@ class JobBackendProps:
     :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
         may touch the declared queues only.
     :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
+    :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
     :ivar target: architecture and Python version of the functions.
     :ivar authorizer: decides who may call the API; None leaves it open to all who know its URL.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
@@ -60,6 +62,7 @@ class JobBackendProps:
     queues: Sequence[str] = (DEFAULT_QUEUE,)
     allow_undeclared_queues: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
+    extensions: BackendExtensions | None = None
     target: Target = field(default_factory=Target)
     authorizer: gateway.IHttpRouteAuthorizer | None = None
     rate_limit_per_s: int | None = None
@@ -163,15 +166,19 @@ class JobBackend(Construct):
         self, name: str, permissions: Permissions, description: str, timeout_s: int = 25
     ) -> OjsFunction:
         """One of the backend's own functions: ``functions/<name>/handler.py``."""
+        bundle, environment = backend_bundle(self.props.target), self.environment
+        if self.props.extensions is not None:
+            bundle = self.props.extensions.bundled_with(bundle, name)
+            environment = {**environment, **self.props.extensions.environment(name)}
         function = OjsFunction(
             self,
             "".join(part.capitalize() for part in name.split("_")),
             OjsFunctionProps(
                 handler=f"functions.{name}.handler.handler",
-                bundle=backend_bundle(self.props.target),
+                bundle=bundle,
                 description=f"Open Job Spec: {description}",
                 service=f"ojs-{name.replace('_', '-')}",
-                environment=self.environment,
+                environment=environment,
                 memory_mb=self.props.memory_mb,
                 timeout_s=timeout_s,
                 log_retention=self.props.log_retention,

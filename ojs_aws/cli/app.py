@@ -76,3 +76,23 @@ def settings(
     for row in describe_settings():
         table.add_row(*row)
     Console().print(table)
+
+
+@app.command()
+def middleware(
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="What to show, as module:attribute: a chain, hooks, extensions, a client or a "
+            "worker. Without it, the backend's, as OJS_ENQUEUE_MIDDLEWARE and OJS_HOOKS say."
+        ),
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,  # noqa: FBT002
+) -> None:
+    """Show middleware chains and hooks in their order, and what looks wrong about them.
+
+    Example: ojs-aws middleware jobs:worker
+    """
+    from ojs_aws.cli.middleware import show_middleware  # noqa: PLC0415
+
+    show_middleware(path, as_json=as_json)

@@ -240,7 +240,9 @@ class Job:
 
     # ------------------------------------------------------------------ the specification's own
     def _string(self, name: str, default: str = "") -> str:
-        value = self.get(name)
+        value = self._values.get(name)
+        if value is None:
+            value = self.get(name)
         return value if isinstance(value, str) else default
 
     def _number(self, name: str, default: int = 0) -> int:

@@ -185,6 +185,10 @@ class Members:
         raise UnknownMiddlewareError(f"{shown} is not in the chain: {self!r}.")
 
     # ------------------------------------------------------------------ looking
+    def members(self) -> tuple[Member, ...]:
+        """What was added, with names and interfaces, outermost first."""
+        return self._members
+
     def names(self) -> list[str]:
         """The names, outermost first."""
         return [member.name for member in self._members]

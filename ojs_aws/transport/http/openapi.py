@@ -121,6 +121,12 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         attempt=_INTEGER,
         occurred_at=_INSTANT,
     ),
+    "Middleware": _object(
+        ("enqueue", "hooks"), enqueue=_array(_ref("Member")), hooks=_array(_ref("Member"))
+    ),
+    "Member": _object(
+        ("name", "kind", "implements"), name=_STRING, kind=_STRING, implements=_array(_STRING)
+    ),
     "Pagination": _PAGINATION,
     "JobAnswer": _object(
         ("job", "id"),

@@ -94,6 +94,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         method="GET",
+        path=f"{BASE}/admin/middleware",
+        operation="show_middleware",
+        group=_PRODUCER,  # the function that has loaded them
+        summary="Show the enqueue middleware and the hooks of the backend, in their order",
+        response="Middleware",
+    ),
+    Route(
+        method="GET",
         path=f"{BASE}/jobs/<job_id>",
         operation="info",
         group=_PRODUCER,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.changing import Change
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.calls import Answer, Call
@@ -45,6 +46,16 @@ def push_batch(call: Call) -> Answer:
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
     is_new = any(pushed.is_new for pushed in results)
     return Answer(body, CREATED if is_new else OK)
+
+
+def show_middleware(call: Call) -> Answer:
+    """What stands around PUSH in this backend."""
+    enqueuing = call.backend.push.enqueuing
+    shown: dict[str, RawJson] = {
+        name: encode([each.as_dict() for each in describe(members)])
+        for name, members in (("enqueue", enqueuing.chain), ("hooks", enqueuing.hooks))
+    }
+    return Answer(assemble(shown))
 
 
 def info(call: Call) -> Answer:
