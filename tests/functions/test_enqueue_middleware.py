@@ -165,3 +165,16 @@ def test_the_queue_and_metadata_that_the_chain_gives_are_stored(chained: Chained
     job_id = api.post("/jobs", {"type": "email.send", "args": ["x"]}).json["job"]["id"]
     job = api.get(f"/jobs/{job_id}").json["job"]
     assert (job["queue"], job["meta"]) == ("mail", {"source": "api"})
+
+
+def test_the_jobs_of_a_batch_that_fails_are_forgotten(aws: EmbeddedAws, chained: Chained) -> None:
+    """Their chains end with the batch's error: nobody was enqueued, so nobody is a duplicate."""
+    api = chained(EnqueueChain([DeduplicationMiddleware(on_duplicate="raise")]))
+    taken = {"type": "a.b", "args": ["taken"], "id": "01900000-0000-7000-8000-000000000001"}
+    assert api.post("/jobs", taken).status == 201
+    stored = len(items(aws))
+    clash = taken | {"args": ["other"]}
+    reply = api.post("/jobs/batch", {"jobs": [{"type": "a.b", "args": [1]}, clash]})
+    assert reply.status == 409
+    assert len(items(aws)) == stored
+    assert api.post("/jobs", {"type": "a.b", "args": [1]}).status == 201
