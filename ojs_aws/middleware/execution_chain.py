@@ -51,11 +51,20 @@ class ExecutionChain(Members):
 
     @classmethod
     def default(cls) -> ExecutionChain:
-        """The recommended chain, as far as it exists: logging, then the timeout (section 8.2)."""
+        """The recommended chain: logging, metrics, error reporting, timeout (section 8.2)."""
+        from ojs_aws.middleware.error_reporting import ErrorReportingMiddleware  # noqa: PLC0415
         from ojs_aws.middleware.logging import LoggingMiddleware  # noqa: PLC0415
+        from ojs_aws.middleware.metrics import MetricsMiddleware  # noqa: PLC0415
         from ojs_aws.middleware.timeout import TimeoutMiddleware  # noqa: PLC0415
 
-        return cls([LoggingMiddleware(), TimeoutMiddleware()])
+        return cls(
+            [
+                LoggingMiddleware(),
+                MetricsMiddleware(),
+                ErrorReportingMiddleware(),
+                TimeoutMiddleware(),
+            ]
+        )
 
     def measure(
         self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter

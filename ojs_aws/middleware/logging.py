@@ -44,8 +44,8 @@ class LoggingMiddleware:
     The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``duration_ms``, ``status``
     (``completed``, ``failed`` or ``timeout``) and ``error``; what is not known is left out. Three
     more come when there is something to say: ``trace_id``, of the execution's span where
-    TraceContextMiddleware is further out, else of the job's ``traceparent``; ``origin``, the name
-    of the middleware that raised the error, where it was not the handler; and ``job_args``, if
+    TraceContextMiddleware is further out, else of the job's ``traceparent``; ``origin``, the
+    middleware or hook that raised the error, where it was not the handler; and ``job_args``, if
     asked for. Arguments and results are never logged by default.
     """
 

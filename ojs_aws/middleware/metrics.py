@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.hooks import Metric
 from ojs_aws.middleware.outcomes import COMPLETED as SUCCESS
 from ojs_aws.middleware.outcomes import FAILED, GIVEN_UP, TIMEOUT, outcome_of
 
@@ -83,6 +84,7 @@ class MetricsMiddleware:
         self._clock = clock
         self._lock = threading.Lock()
         self._series: set[tuple[str, str]] = set()
+        self._listeners: tuple[Callable[[Metric], None], ...] = ()
         self._running = 0
         self._has_complained = False
 
@@ -135,12 +137,25 @@ class MetricsMiddleware:
 
         :param unit: ``{job}`` for counters, ``ms`` or ``s`` for histograms.
         """
-        if self._sink is None:
-            return
-        try:
-            self._sink.emit(name, value, unit, attributes)
-        except Exception:  # noqa: BLE001 - a job does not fail because it could not be counted
-            self._complain()
+        if self._sink is not None:
+            try:
+                self._sink.emit(name, value, unit, attributes)
+            except Exception:  # noqa: BLE001 - a job does not fail because it was not counted
+                self._complain()
+        for listener in self._listeners:
+            try:
+                listener(Metric(name, value, unit, dict(attributes)))
+            except Exception:  # noqa: BLE001 - likewise
+                _log.exception("A metric_emit hook failed on %s", name)
+
+    def listen(self, listener: Callable[[Metric], None]) -> None:
+        """Tell ``listener`` each metric too; a worker connects its ``metric_emit`` hooks so.
+
+        Listening twice is listening once.
+        """
+        with self._lock:
+            if listener not in self._listeners:
+                self._listeners = (*self._listeners, listener)
 
     @contextmanager
     def invocation(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.metrics import MetricsMiddleware
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry
@@ -35,8 +36,8 @@ class BaseWorker:
         """Describe the worker.
 
         :param hooks: called before and after each execution, and with each metric.
-        :param middleware: the chain, or its middleware; the default chain logs and enforces the
-            job's timeout. An empty list switches middleware off.
+        :param middleware: the chain, or its middleware; the default chain logs, counts, reports
+            errors and enforces the job's timeout. An empty list switches middleware off.
         :raises ValueError: no queue, or a name that no queue can have.
         """
         if isinstance(queues, str) or not queues:
@@ -66,6 +67,10 @@ class BaseWorker:
         self.registry.freeze()
         self.middleware.freeze("the worker started")
         self.hooks.freeze("the worker started")
+        if self.hooks.table("metric_emit"):
+            for member in self.middleware:
+                if isinstance(member, MetricsMiddleware):
+                    member.listen(self.hooks.metric_emit)
         return Executor(self.registry, self.middleware, self.hooks)
 
 

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ojs_aws import Client, Job, JobContext, LambdaWorker, SyncClient
 from ojs_aws.bootstrap import build_backend
@@ -17,7 +21,7 @@ from ojs_aws.domain.errors import ConflictError, DuplicateError, NotFoundError
 from ojs_aws.local.aws import embedded_aws
 from ojs_aws.local.lambdas import LambdaContext
 from ojs_aws.local.triggers import SqsTrigger
-from ojs_aws.middleware import EmfSink, MetricsMiddleware, TimeoutMiddleware
+from ojs_aws.middleware import EmfSink, MetricsMiddleware, TraceContextMiddleware
 from tests.aws import embedded
 
 
@@ -161,7 +165,7 @@ async def test_the_metrics_of_one_invocation_are_one_document(deployed: Deployme
     """MW-BUILTIN-008: EMF for each type and queue of a batch, not for each job."""
     lines: list[str] = []
     metrics = MetricsMiddleware(EmfSink(hold_s=0, write=lines.append))
-    deployed.worker.middleware.insert_before(TimeoutMiddleware, metrics)
+    deployed.worker.middleware.insert_after("metrics", metrics).remove("metrics")
 
     @deployed.worker.handler("email.send")
     async def send(ctx: JobContext, number: int) -> None:
@@ -173,3 +177,29 @@ async def test_the_metrics_of_one_invocation_are_one_document(deployed: Deployme
     (document,) = [json.loads(line) for line in lines]
     assert document["ojs.jobs.completed"] == [5]
     assert len(document["ojs.jobs.duration_ms"]) == 5
+
+
+async def test_the_trace_of_the_producer_reaches_the_handler(deployed: Deployment) -> None:
+    """RIVER-022: from client to worker, through DynamoDB; the log has the trace's id."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracing = TraceContextMiddleware(tracer_provider=provider)
+    deployed.client.middleware.prepend(tracing)
+    deployed.worker.middleware.prepend(tracing)
+    seen: list[int] = []
+
+    @deployed.worker.handler("email.send")
+    def send(ctx: JobContext) -> None:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+
+    with provider.get_tracer("test").start_as_current_span("POST /signup"):
+        await deployed.client.enqueue("email.send")
+    assert deployed.deliver() == set()
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    enqueued, executed = spans["default enqueue"], spans["ojs.job.execute"]
+    assert executed.links[0].context == executed.parent
+    assert enqueued.context is not None
+    assert executed.parent is not None
+    assert executed.parent.span_id == enqueued.context.span_id
+    assert seen == [enqueued.context.trace_id]

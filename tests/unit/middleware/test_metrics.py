@@ -16,11 +16,13 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from ojs_aws import LambdaWorker
 from ojs_aws.middleware import (
     EmfSink,
     EnqueueChain,
     ExecutionChain,
     JobTimeoutError,
+    Metric,
     MetricsMiddleware,
     OpenTelemetrySink,
     TimeoutMiddleware,
@@ -188,6 +190,32 @@ async def test_every_metric_passes_one_method() -> None:
 
     await execute(Watched(), lambda *_: None)
     assert seen == ["ojs.jobs.duration_ms", "ojs.jobs.completed"]
+
+
+async def test_metric_emit_hooks_of_a_worker_get_each_metric(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """RIVER's metric_emit: once each, however often the worker begins; a broken one is logged."""
+    seen: list[Metric] = []
+
+    class Watching:
+        def metric_emit(self, metric: Metric) -> None:
+            seen.append(metric)
+
+    class Broken:
+        def metric_emit(self, metric: Metric) -> None:
+            raise OSError("down")
+
+    worker = LambdaWorker(middleware=[MetricsMiddleware(Sink())], hooks=[Watching(), Broken()])
+    worker.freeze()
+    worker.freeze()
+    executed = job(queue="email")
+    await worker.middleware.run(executed, context(executed), lambda *_: None)
+    assert [(metric.name, metric.attributes) for metric in seen] == [
+        ("ojs.jobs.duration_ms", TAGS),
+        ("ojs.jobs.completed", TAGS),
+    ]
+    assert "A metric_emit hook failed on ojs.jobs.completed" in caplog.text
 
 
 # ------------------------------------------------------------------------------- OpenTelemetry

@@ -155,15 +155,16 @@ def test_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
 
 
 def test_the_default_chains() -> None:
-    """MW-BUILTIN-016, MW-BUILTIN-018, MW-CHAIN-019: as far as they are built."""
+    """MW-BUILTIN-016..018, MW-CHAIN-019, MW-CHAIN-020: in the recommended order."""
     assert EnqueueChain.default().names() == ["logging"]
-    assert ExecutionChain.default().names() == ["logging", "timeout"]
+    names = ExecutionChain.default().names()
+    assert names == ["logging", "metrics", "error_reporting", "timeout"]
 
 
 def test_two_default_chains_are_two() -> None:
     """MW-BUILTIN-019: editing one leaves the other alone."""
     ExecutionChain.default().remove(TimeoutMiddleware)
-    assert len(ExecutionChain.default()) == 2
+    assert len(ExecutionChain.default()) == 4
 
 
 @pytest.mark.parametrize("nothing", [object(), 3, None])
