@@ -18,6 +18,7 @@ from ojs_aws.domain.errors import (
     OjsError,
     PayloadTooLargeError,
     RateLimitedError,
+    SchemaValidationError,
 )
 from tests.unit.client.doubles import JOB_ID, FakeServer, FakeTimer, answer, error
 
@@ -143,6 +144,8 @@ async def test_what_must_not_happen_twice_is_not_sent_twice() -> None:
     [
         (400, "invalid_request", InvalidRequestError),
         (422, "invalid_request", InvalidPolicyError),
+        (422, "schema_validation", SchemaValidationError),
+        (400, "schema_validation", SchemaValidationError),
         (404, "not_found", NotFoundError),
         (409, "conflict", ConflictError),
         (409, "duplicate", DuplicateError),

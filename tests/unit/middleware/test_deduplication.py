@@ -12,7 +12,15 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, InvalidRequestError
 from ojs_aws.domain.uniqueness import UniquePolicy
-from ojs_aws.middleware import DeduplicationMiddleware, EnqueueChain, MemorySeenStore, SeenStore
+from ojs_aws.middleware import (
+    LOCALE,
+    TIMEZONE,
+    DeduplicationMiddleware,
+    EnqueueChain,
+    LocaleMiddleware,
+    MemorySeenStore,
+    SeenStore,
+)
 from ojs_aws.middleware.protocols import EnqueueSide
 from tests.unit.middleware.doubles import store
 
@@ -162,6 +170,34 @@ async def test_only_jobs_with_a_unique_policy_are_compared_if_so_wanted() -> Non
         assert await deduplicating.run(numbered(number, "x"), store) is not None
     assert await deduplicating.run(numbered(3, "x", unique=UNIQUE), store) is not None
     assert await deduplicating.run(numbered(4, "x", unique=UNIQUE), store) is None
+
+
+async def test_the_flow_of_section_10_1() -> None:
+    """Trace context, locale and deduplication: no unique policy, so the job goes through."""
+    traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    async def traces(job: Job, call_next: Any) -> Job | None:
+        job.meta["traceparent"] = traceparent
+        kept: Job | None = await call_next(job)
+        return kept
+
+    LOCALE.set("en-US")
+    TIMEZONE.set("America/New_York")
+    enqueueing = EnqueueChain(
+        [traces, LocaleMiddleware(), DeduplicationMiddleware(only_unique=True)]
+    )
+    for number in (1, 2):
+        job = numbered(number, "user@example.com", "welcome", type="email.send")
+        kept = await enqueueing.run(job, store)
+        assert kept is not None
+        assert kept.meta == {
+            "traceparent": traceparent,
+            "locale": "en-US",
+            "timezone": "America/New_York",
+        }
+    unique = [numbered(n, "x", unique={"keys": ["args"]}) for n in (3, 4)]
+    passed = [await enqueueing.run(job, store) is not None for job in unique]
+    assert passed == [True, False]
 
 
 async def test_other_keys_can_be_compared() -> None:

@@ -279,7 +279,7 @@ def test_a_text_too_long_for_its_pattern_is_refused_without_matching() -> None:
     schema = {"items": {"pattern": "^a*a*a*b$"}}
     begun = time.perf_counter()
     found = validated(schema, "a" * (MAX_MATCHED_CHARACTERS + 1))
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < 10  # and not for ever
     assert f"at most {MAX_MATCHED_CHARACTERS} characters" in found[0]["message"]
     assert validated({"items": {"pattern": "^x"}}, "x", "y")[0]["pointer"] == "/args/1"
     by_key = {"items": {"patternProperties": {"^x": {"type": "null"}}}}
