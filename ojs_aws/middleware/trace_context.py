@@ -17,12 +17,15 @@ from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.extras import missing_extra
 from ojs_aws.middleware.outcomes import GIVEN_UP, TIMEOUT, outcome_of
+from ojs_aws.middleware.protocols import BatchNext
+from ojs_aws.middleware.results import EnqueueResult
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext, TracerProvider
 
 EXECUTE_SPAN: Final = "ojs.job.execute"
+SEVERAL_QUEUES: Final = "several"
 XRAY_VARIABLE: Final = "_X_AMZN_TRACE_ID"
 
 _FIELDS: Final = ("traceparent", "tracestate", "baggage")
@@ -33,9 +36,10 @@ _log = logging.getLogger(__name__)
 class TraceContextMiddleware:
     """Carries W3C trace context in ``meta.traceparent`` and ``meta.tracestate``.
 
-    Enqueueing is a PRODUCER span ``<queue> enqueue`` whose context goes into ``meta``. Nothing is
-    injected where there is no trace: no active span, and no SDK that starts one. A job that has a
-    valid traceparent already keeps it, so that a backend passes on what the client sent.
+    Enqueueing is a PRODUCER span ``<queue> enqueue`` whose context goes into ``meta``; the spans of
+    a batch have one parent, ``<queue> enqueue_batch``. Nothing is injected where there is no trace:
+    no active span, and no SDK that starts one. A job that has a valid traceparent already keeps it,
+    and gets no span, so that a backend passes on what the client sent.
 
     An execution whose job has a traceparent is a CONSUMER span ``ojs.job.execute``, current while
     the handler runs; any other job runs without a span. Its relation to the enqueue span is a
@@ -115,6 +119,32 @@ class TraceContextMiddleware:
                 span.set_attributes(_attributes(stored, stored.queue, "publish"))
             span.set_status(self._trace.StatusCode.OK)
             return stored
+
+    async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+        """Enqueue a batch inside a span, the parent of those of its jobs."""
+        if len(jobs) == 1 or all(self._remote(job) is not None for job in jobs):
+            return await call_next(jobs)
+        queues = {job.queue for job in jobs}
+        queue = queues.pop() if len(queues) == 1 else SEVERAL_QUEUES
+        span = self._tracer.start_span(
+            f"{queue} enqueue_batch",
+            self._here(),
+            self._trace.SpanKind.PRODUCER,
+            {
+                "messaging.system": "ojs",
+                "messaging.operation.type": "publish",
+                "messaging.destination.name": queue,
+                "messaging.batch.message_count": len(jobs),
+            },
+        )
+        with self._inside(span):
+            try:
+                results = await call_next(jobs)
+            except Exception as problem:
+                self._fail(span, problem)
+                raise
+            span.set_status(self._trace.StatusCode.OK)
+            return results
 
     def _inject(self, job: Job) -> None:
         """Write the current context into ``meta``; one that is no object is left to be refused."""

@@ -23,7 +23,7 @@ from ojs_aws.middleware import (
     TraceContextMiddleware,
 )
 from ojs_aws.middleware.protocols import EnqueueSide, ExecutionSide
-from tests.unit.middleware.doubles import JOB_ID, context, job, store
+from tests.unit.middleware.doubles import JOB_ID, FakeTransport, client_with, context, job, store
 
 _enqueues: EnqueueSide = TraceContextMiddleware()
 _executes: ExecutionSide = TraceContextMiddleware()
@@ -192,6 +192,47 @@ def test_enqueueing_needs_no_event_loop(telemetry: Telemetry) -> None:
     stored, _ = chain.run_sync(job(), lambda kept: kept)
     assert stored is not None
     assert "traceparent" in stored.meta
+
+
+@pytest.mark.parametrize(
+    ("queues", "name"), [("aaa", "a enqueue_batch"), ("aba", "several enqueue_batch")]
+)
+async def test_the_jobs_of_a_batch_have_one_parent(
+    telemetry: Telemetry, queues: str, name: str
+) -> None:
+    """RIVER-008: one span around the whole insertion, and one for each job."""
+    client = client_with(FakeTransport(), middleware=[telemetry.middleware()])
+    results = await client.enqueue_many([Job("a.b", queue=queue) for queue in queues])
+    batch = telemetry.span(name)
+    assert (batch.attributes or {})["messaging.batch.message_count"] == 3
+    assert batch.status.status_code == StatusCode.OK
+    assert batch.parent is None
+    each = [span for span in telemetry.exporter.get_finished_spans() if span is not batch]
+    assert [span.parent for span in each] == [batch.context] * 3
+    assert {carried(result.job) for result in results} == {ids(span) for span in each}
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+async def test_a_batch_that_has_its_traces_is_passed_on(telemetry: Telemetry) -> None:
+    """As a backend does it."""
+    client = client_with(FakeTransport(), middleware=[telemetry.middleware()])
+    meta: dict[str, Any] = {"traceparent": TRACEPARENT}
+    results = await client.enqueue_many([Job("a.b", meta=meta), Job("a.b", meta=meta)])
+    assert [result.job.meta for result in results] == [meta, meta]
+    assert telemetry.exporter.get_finished_spans() == ()
+
+
+async def test_a_batch_that_fails_is_an_error_span(telemetry: Telemetry) -> None:
+    """As a single job is."""
+
+    class Refusing(FakeTransport):
+        async def push_all(self, jobs: Any) -> Any:
+            raise ConnectionError("refused")
+
+    client = client_with(Refusing(), middleware=[telemetry.middleware()])
+    with pytest.raises(ConnectionError):
+        await client.enqueue_many([Job("a.b", queue="a"), Job("a.b", queue="a")])
+    assert telemetry.span("a enqueue_batch").status.status_code == StatusCode.ERROR
 
 
 # --------------------------------------------------------------------------------- execution
