@@ -86,7 +86,7 @@ STREAM: Final = Permissions(
 retention ended. Its trigger reads the stream."""
 
 LAMBDA_WORKER: Final = Permissions(
-    table=(*READ, *WRITE),
+    table=("dynamodb:BatchGetItem", *READ, *WRITE),
     has_index=True,
     queues=(
         "sqs:ChangeMessageVisibility",

@@ -7,15 +7,16 @@ hand, whatever job that message names; the number of messages and of runnable jo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head, JobStore, Message, ReceivedMessage, StaleJobError
-from ojs_aws.services.changing import Changing
+from ojs_aws.services.changing import Changing, found
 from ojs_aws.services.waking import Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -24,6 +25,8 @@ MAX_CLAIMED_BYTES: Final = 3_000_000
 
 SPARE_TRIES: Final = 8
 """Claims that may be lost to other fetchers before the round gives up."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,12 @@ class Candidate:
 
 @dataclass(slots=True)
 class Round:
-    """The working state of one round; it lives for one request and one queue."""
+    """The working state of one round; it lives for one request and one queue.
+
+    :ivar hands: messages in hand that no job was claimed with yet.
+    :ivar under: the claimed jobs by the handles of their messages.
+    :ivar seen: what the jobs that were looked at were found to be.
+    """
 
     store: JobStore
     changing: Changing
@@ -66,17 +74,27 @@ class Round:
     now: Instant
     hands: list[ReceivedMessage]
     claimed: list[JobRecord] = field(default_factory=list)
+    under: dict[str, JobRecord] = field(default_factory=dict)
     seen: dict[str, JobRecord | None] = field(default_factory=dict)
     tries_left: int = SPARE_TRIES
 
     def run(self, head: Head, need: int) -> list[JobRecord]:
-        """Claim up to ``need`` jobs: the head of the queue first, then what time made due."""
+        """Claim up to ``need`` jobs: the head of the queue first, then what time made due.
+
+        An error that comes after the first claim ends the round, and nothing else: the jobs that
+        were claimed must reach the worker.
+        """
         self.tries_left += need
-        self._claim_all(self._in_line(head), need)
-        if len(self.claimed) < need:
-            self._claim_all(self._swapped(), need)
-        if not self.claimed:
-            self._claim_all(self._overdue(need), need)
+        try:
+            self._claim_all(self._in_line(head), need)
+            if len(self.claimed) < need:
+                self._claim_all(self._swapped(), need)
+            if not self.claimed:
+                self._claim_all(self._overdue(need), need)
+        except OjsError:
+            if not self.claimed:
+                raise
+            _log.warning("A fetch ended after %d claims", len(self.claimed), exc_info=True)
         return self.claimed
 
     # ------------------------------------------------------------------ who is in line
@@ -86,34 +104,38 @@ class Round:
             row.id: Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
             for row in head.jobs
         }
+        waited: list[str] = []
         for received in self.hands:
             message = received.message
             if message.job_id in line:
                 continue
-            candidate = self._named_by(received)
-            if candidate is not None:
-                line[candidate.id] = candidate
+            if message.sort_key and received.receive_count == 1:
+                line[message.job_id] = _named_by(message)
+            else:
+                waited.append(message.job_id)
+        line |= {candidate.id: candidate for candidate in self._settled(waited)}
         return sorted(line.values(), key=lambda candidate: candidate.sort_key)
 
-    def _named_by(self, received: ReceivedMessage) -> Candidate | None:
-        """The job of a message. One that had to wait, or came back, is settled first."""
-        message: Message = received.message
-        if message.sort_key and received.receive_count == 1:
-            return Candidate(
-                message.job_id,
-                message.sort_key,
-                message.timeout_ms,
-                message.visibility_timeout_ms,
-            )
-        return self._settled(message.job_id)
+    def _settled(self, job_ids: Sequence[str]) -> Iterator[Candidate]:
+        """Those of the jobs that are available once time had its due; read in one call.
 
-    def _settled(self, job_id: str) -> Candidate | None:
-        try:
-            job = self.changing.load(job_id, self.now)
-        except NotFoundError:
-            self.seen[job_id] = None
-            return None
-        return self._noted(job)
+        For jobs that had to wait, or whose message came back.
+        """
+        for job_id, job in self._loaded(job_ids).items():
+            try:
+                settled = self.changing.settled(found(job, job_id), self.now)
+            except NotFoundError:
+                self.seen[job_id] = None
+                continue
+            candidate = self._noted(settled)
+            if candidate is not None:
+                yield candidate
+
+    def _loaded(self, job_ids: Sequence[str]) -> dict[str, JobRecord | None]:
+        if len(job_ids) == 1:
+            return {job_ids[0]: self.store.load(job_ids[0])}
+        jobs = self.store.load_many(job_ids) if job_ids else {}
+        return {job_id: jobs.get(job_id) for job_id in job_ids}
 
     def _noted(self, job: JobRecord) -> Candidate | None:
         """Remember what a job was found to be; a candidate if it can be claimed."""
@@ -131,18 +153,12 @@ class Round:
             job = self.seen.get(received.message.job_id)
             held = job.reservation if job else None
             if held and held.message_job_id not in {"", received.message.job_id, *self.seen}:
-                candidate = self._settled(held.message_job_id)
-                if candidate is not None:
-                    yield candidate
+                yield from self._settled([held.message_job_id])
 
     def _overdue(self, need: int) -> Iterable[Candidate]:
         """Jobs that time has made available and nobody has touched since."""
         page = self.store.due(self.terms.queue, Instant(0), self.now, need)
-        for row in page.jobs:
-            if row.id not in self.seen:
-                candidate = self._settled(row.id)
-                if candidate is not None:
-                    yield candidate
+        yield from self._settled([row.id for row in page.jobs if row.id not in self.seen])
 
     # ------------------------------------------------------------------ claiming
     def _claim_all(self, candidates: Iterable[Candidate], need: int) -> None:
@@ -167,6 +183,7 @@ class Round:
         self.claimed.append(job)
         if hand is not None:
             self.hands.remove(hand)
+            self.under[hand.handle] = job
             self._align(hand, reservation)
 
     def _hand_for(self, job_id: str) -> ReceivedMessage | None:
@@ -206,10 +223,10 @@ class Round:
             self.waking.hide(self.terms.queue, [(hand.handle, seconds)])
 
     # ------------------------------------------------------------------ messages left over
-    def release(self) -> bool:
+    def release(self) -> frozenset[str]:
         """Give back the messages that found nothing to run.
 
-        :returns: whether a message was kept (made visible later) rather than deleted.
+        :returns: handles of those that were kept (made visible later) rather than deleted.
         """
         stray: list[str] = []
         later: list[tuple[str, int]] = []
@@ -222,7 +239,7 @@ class Round:
         self.hands = []
         self.waking.discard(self.terms.queue, stray)
         self.waking.hide(self.terms.queue, later)
-        return bool(later)
+        return frozenset(handle for handle, _ in later)
 
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
         """After how many seconds a message is wanted again; None when it is not."""
@@ -239,3 +256,10 @@ class Round:
         if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
             return None  # the sweep arms it
         return max(seconds, 1)
+
+
+def _named_by(message: Message) -> Candidate:
+    """The job of a message that says where it stands in line."""
+    return Candidate(
+        message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
+    )

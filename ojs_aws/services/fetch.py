@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -65,7 +65,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What a message led to: a claimed job, or none; and whether the message must stay."""
+    """What a message led to: a claimed job, or none; and whether the message must stay then."""
 
     record: JobRecord | None
     keep_message: bool = False
@@ -97,25 +97,55 @@ class Fetch:
         claimed = self._once(request, wait_s=0)
         if not claimed and self.wait_ms > 0:
             claimed = self._once(request, wait_s=max(1, self.wait_ms // 1000))
-        return [self.store.fill(job) for job in claimed]
+        return self._filled(claimed)
 
-    def claim_message(
+    def claim_messages(
         self,
         queue: str,
-        received: ReceivedMessage,
+        received: Sequence[ReceivedMessage],
         worker_id: str,
         visibility_timeout_ms: int | None = None,
-    ) -> Claimed:
-        """Claim the job that a delivered message permits: its own, or one before it in line.
+    ) -> list[Claimed]:
+        """Claim the jobs that delivered messages permit: their own, or those before them in line.
+
+        The head of the queue is looked at once for all of them.
 
         :param visibility_timeout_ms: reservation length for a job that has none of its own.
+        :returns: what each of the messages led to.
         """
-        request = FetchRequest((queue,), 1, worker_id, visibility_timeout_ms)
-        head = self.store.head(queue, 1 + HEAD_SPARE)
-        turn = self._round(queue, request, [received])
-        claimed = [] if head.is_paused else turn.run(head, 1)
-        keep = turn.release() if turn.hands else False
-        return Claimed(self.store.fill(claimed[0]) if claimed else None, keep)
+        request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
+        head = self.store.head(queue, len(received) + HEAD_SPARE)
+        turn = self._round(queue, request, list(received))
+        if not head.is_paused:
+            turn.run(head, len(received))
+        kept = turn.release() if turn.hands else frozenset()
+        whole = {job.id: job for job in self._filled(turn.claimed)}
+
+        def outcome(handle: str) -> Claimed:
+            job = turn.under.pop(handle, None)  # a message may be in the batch twice
+            if job is None:
+                return Claimed(None, handle in kept)
+            return Claimed(whole.get(job.id), keep_message=True)
+
+        return [outcome(each.handle) for each in received]
+
+    def _filled(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
+        """The claimed jobs with their documents.
+
+        One whose documents cannot be read does not keep the others from the worker; it comes back
+        when its reservation ends.
+
+        :raises OjsError: none of them can.
+        """
+        whole: list[JobRecord] = []
+        for job in jobs:
+            try:
+                whole.append(self.store.fill(job))
+            except OjsError:
+                if job is jobs[-1] and not whole:
+                    raise
+                _log.warning("Could not read the documents of job %s", job.id, exc_info=True)
+        return whole
 
     def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
         claimed: list[JobRecord] = []

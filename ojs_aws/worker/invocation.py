@@ -15,6 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS
+from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import Claimed
 from ojs_aws.services.render import render_job
@@ -32,7 +33,31 @@ AFTERLIFE_S: Final = 5.0
 
 BEATS_PER_RESERVATION: Final = 3
 
+CLAIMED_TOGETHER: Final = 10
+"""Messages of a queue for which jobs are claimed before the first of these jobs is executed."""
+
 _log = logging.getLogger(__name__)
+
+
+def _new_future() -> asyncio.Future[Claimed]:
+    return asyncio.get_running_loop().create_future()
+
+
+@dataclass(slots=True)
+class Turn:
+    """One message of the batch, and what it will have led to."""
+
+    record: Record
+    claim: asyncio.Future[Claimed] = field(default_factory=_new_future)
+
+    def settle(self, outcome: Claimed | Exception) -> None:
+        """Tell who waits for the claim; nobody does when the invocation's time is over."""
+        if self.claim.done():
+            return
+        if isinstance(outcome, Exception):
+            self.claim.set_exception(outcome)
+        else:
+            self.claim.set_result(outcome)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +80,6 @@ class Invocation:
     timer: Timer
     _active: list[ActiveJob] = field(default_factory=list)
     _is_over: bool = False
-    _claiming: asyncio.Lock = field(default_factory=asyncio.Lock)
     _deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,21 +91,25 @@ class Invocation:
 
         :returns: ids of the messages that must come back.
         """
-        works = [asyncio.ensure_future(self._safely(record)) for record in records]
+        turns = [Turn(record) for raw in records if (record := self._read(raw)) is not None]
+        claiming = self._claim_all(turns)
+        works = [asyncio.ensure_future(self._safely(turn)) for turn in turns]
         await self._wait(works, self.seconds - self.margin_s)
         self._is_over = True
         for active in self._active:
             if active.give_up("the invocation's time is over"):
                 _log.warning("Job %s is given up: no time left; it comes back", active.job.id)
         await self._wait(works, self.margin_s / 2)
-        kept = [
-            str(record.get("messageId", ""))
-            for record, work in zip(records, works, strict=True)
-            if not work.done() or work.result()
-        ]
-        for work in works:
-            work.cancel()
-        return kept
+        done = {
+            turn.record.id
+            for turn, work in zip(turns, works, strict=True)
+            if work.done() and not work.result()
+        }
+        tasks: list[asyncio.Future[Any]] = [*works, *claiming]
+        for task in tasks:
+            task.cancel()
+        ids = [str(record.get("messageId", "")) for record in records]
+        return [message_id for message_id in ids if message_id not in done]
 
     async def _wait(self, works: Sequence[asyncio.Task[bool]], seconds: float) -> None:
         """Wait for all the works, but not longer than so many seconds."""
@@ -97,21 +125,28 @@ class Invocation:
             everything.cancel()
 
     # ------------------------------------------------------------------ one message
-    async def _safely(self, raw: Mapping[str, Any]) -> bool:
-        """Work on a message; whether it must come back."""
+    def _read(self, raw: Mapping[str, Any]) -> Record | None:
+        """One record; None for one that nobody can read, which comes back."""
         try:
-            return await self._work_on(read_record(raw, self.queues))
+            return read_record(raw, self.queues)
         except (StrayRecordError, UnreadableMessageError) as problem:
             _log.error("Message %s cannot be read: %s", raw.get("messageId"), problem)
-        except OjsError as problem:
-            _log.warning("Message %s comes back: %s", raw.get("messageId"), problem)
-        except Exception:  # noqa: BLE001 - a bug must not lose the other messages of the batch
+        except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
             _log.exception("Message %s comes back", raw.get("messageId"))
+        return None
+
+    async def _safely(self, turn: Turn) -> bool:
+        """Work on a message; whether it must come back."""
+        try:
+            return await self._work_on(turn.record, await turn.claim)
+        except OjsError as problem:
+            _log.warning("Message %s comes back: %s", turn.record.id, problem)
+        except Exception:  # noqa: BLE001 - a bug must not lose the other messages of the batch
+            _log.exception("Message %s comes back", turn.record.id)
         return True
 
-    async def _work_on(self, record: Record) -> bool:
-        """Claim, execute, report; whether the message must come back."""
-        claimed = await self._claim(record)
+    async def _work_on(self, record: Record, claimed: Claimed) -> bool:
+        """Execute and report; whether the message must come back."""
         if claimed.record is None:
             return claimed.keep_message
         if self._is_over:
@@ -130,22 +165,42 @@ class Invocation:
         reported = await Reporter(self.timer).report(held, active.job, outcome)
         return reported is not Reported.ACCEPTED
 
-    async def _claim(self, record: Record) -> Claimed:
-        """Claim a job, one message after the other.
+    def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
+        """Begin to claim jobs: for the messages of a queue together, some at a time.
 
-        All messages permit the first job in line: claims side by side would only take it from
-        each other.
+        All of them permit the first job in line: claims side by side would only take it from each
+        other, and each would look at the head of the queue again.
         """
-        async with self._claiming:
-            if self._is_over:
-                return Claimed(None, keep_message=True)
-            return await asyncio.to_thread(
-                self.backend.fetch.claim_message,
-                record.queue,
-                record.received,
-                self.worker_id,
-                self._reservation_ms(),
-            )
+        by_queue: dict[str, list[Turn]] = {}
+        for turn in turns:
+            by_queue.setdefault(turn.record.queue, []).append(turn)
+        return [
+            asyncio.ensure_future(self._claim_queue(queue, each))
+            for queue, each in by_queue.items()
+        ]
+
+    async def _claim_queue(self, queue: str, turns: Sequence[Turn]) -> None:
+        for begin in range(0, len(turns), CLAIMED_TOGETHER):
+            some = turns[begin : begin + CLAIMED_TOGETHER]
+            try:
+                outcomes = await self._claim(queue, [turn.record.received for turn in some])
+            except Exception as problem:  # noqa: BLE001 - told to those who wait for it
+                for turn in some:
+                    turn.settle(problem)
+            else:
+                for turn, claimed in zip(some, outcomes, strict=True):
+                    turn.settle(claimed)
+
+    async def _claim(self, queue: str, received: Sequence[ReceivedMessage]) -> list[Claimed]:
+        if self._is_over:
+            return [Claimed(None, keep_message=True) for _ in received]
+        return await asyncio.to_thread(
+            self.backend.fetch.claim_messages,
+            queue,
+            received,
+            self.worker_id,
+            self._reservation_ms(),
+        )
 
     def _activate(self, record: JobRecord, held: DirectReservations) -> ActiveJob:
         async def extend(job_id: str) -> bool:

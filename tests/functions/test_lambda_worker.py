@@ -30,6 +30,7 @@ class Deployment:
 
     def __init__(self, aws: Any) -> None:
         self.sqs = aws.clients.sqs
+        self.calls = aws.calls
         self.backend = build_backend(aws.settings, aws.clients)
         self.client = Client.direct(backend=self.backend)
         self.worker = LambdaWorker(queues=["default"], backend=self.backend)
@@ -126,6 +127,27 @@ async def test_ten_jobs_of_one_batch_run_at_the_same_time(deployed: Deployment) 
     assert deployed.deliver() == set()
     states = [(await deployed.client.get(one.id)).state for one in results]
     assert states == ["completed"] * 10
+
+
+async def test_a_batch_of_ten_looks_at_the_queue_once(deployed: Deployment) -> None:
+    """A claim and an acknowledgement for each job, and one query for all of them."""
+    deployed.worker.handler("a.b")(lambda ctx: None)
+    await deployed.client.enqueue_many([Job("a.b") for _ in range(10)])
+    with deployed.calls.counted() as calls:
+        assert deployed.deliver() == set()
+    assert (calls["Query"], calls["UpdateItem"]) == (1, 20)
+    assert set(calls) <= {"Query", "UpdateItem", "ReceiveMessage", "DeleteMessage"}
+
+
+async def test_a_batch_of_timers_is_read_in_one_call(deployed: Deployment) -> None:
+    """Jobs that had to wait are settled before they are claimed."""
+    deployed.worker.handler("a.b")(lambda ctx: None)
+    await deployed.client.enqueue_many([Job("a.b", scheduled_at="+PT1S") for _ in range(10)])
+    await asyncio.sleep(1.1)
+    with deployed.calls.counted() as calls:
+        assert deployed.deliver() == set()
+    assert (calls["Query"], calls["BatchGetItem"], calls["UpdateItem"]) == (1, 1, 30)
+    assert "GetItem" not in calls
 
 
 async def test_a_push_repeated_with_its_id_finds_the_job(deployed: Deployment) -> None:

@@ -306,6 +306,7 @@ def test_a_function_may_do_exactly_what_its_boundary_needs(
 def test_the_worker_may_do_exactly_what_a_worker_needs(stack: Synthesised) -> None:
     """On the table, the bucket and its own queue."""
     assert stack.actions(DEMO) == READ | WRITE | {
+        "dynamodb:BatchGetItem",
         "s3:GetObject",
         "s3:PutObject",
         "sqs:ReceiveMessage",

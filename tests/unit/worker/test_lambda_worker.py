@@ -250,13 +250,13 @@ def test_a_claim_that_comes_too_late_starts_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time was over before the claim was: nothing runs, and the message comes back."""
-    ran, claim = [], bench.backend.fetch.claim_message
+    ran, claim = [], bench.backend.fetch.claim_messages
 
     def slow(*args: Any) -> Any:
         time.sleep(0.4)
         return claim(*args)
 
-    monkeypatch.setattr(type(bench.backend.fetch), "claim_message", lambda _, *args: slow(*args))
+    monkeypatch.setattr(type(bench.backend.fetch), "claim_messages", lambda _, *args: slow(*args))
     bench.worker.handler("a.b")(lambda ctx: ran.append(1))
     job_id = bench.push("a.b")
     assert len(bench.invoke(context=Context(seconds=0.4))) == 1
