@@ -1,0 +1,82 @@
+"""A local server of its own for a benchmark: another process, on a free port, silent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+ROOT: Final = Path(__file__).parents[1]
+START_S: Final = 60.0
+STOP_S: Final = 60.0
+
+
+class ServerError(Exception):
+    """The server did not start; the message holds what it printed."""
+
+
+@contextmanager
+def local_server(**environ: str) -> Iterator[str]:
+    """Run ``ojs-aws local`` and yield its URL.
+
+    :param environ: settings of the server, such as ``OJS_FETCH_WAIT_MS``.
+    :raises ServerError: it does not answer within a minute.
+    """
+    port = _free_port()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(  # noqa: S603 - ourselves
+            [sys.executable, "-m", "ojs_aws.cli", "local", "--port", str(port)],
+            env={**clean, "PYTHONPATH": str(ROOT), "POWERTOOLS_LOG_LEVEL": "ERROR", **environ},
+            cwd=ROOT,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}/ojs/v1/"
+            if not _answers(url, process):
+                printed.seek(0)
+                raise ServerError(printed.read()[-4000:])
+            yield url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(STOP_S)
+
+
+def http_client(url: str, connections: int) -> httpx.Client:
+    """A client for so many threads; paths are relative to the API's base path."""
+    return httpx.Client(
+        base_url=url,
+        headers={"Content-Type": "application/openjobspec+json", "User-Agent": "ojs-benchmark"},
+        timeout=30,
+        trust_env=False,
+        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
+    ends = time.monotonic() + START_S
+    while time.monotonic() < ends and process.poll() is None:
+        try:
+            if httpx.get(f"{url}health", trust_env=False, timeout=5).is_success:
+                return True
+        except httpx.HTTPError:
+            time.sleep(0.1)
+    return False
