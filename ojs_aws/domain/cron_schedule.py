@@ -67,6 +67,8 @@ _WEEKDAY: Final = 5
 _WEEKDAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _NEAREST: Final = re.compile(r"(\d{1,2})W", re.ASCII)
 _BIGGEST_DAY: Final = 31
+_SHORTEST_MONTH: Final = 28
+_PLAIN_DAY: Final = re.compile(r"(\d{1,2})W?", re.ASCII | re.IGNORECASE)
 
 _PART: Final = r"(\d{1,12}(?:\.\d{1,9})?)(ms|s|m|h)"
 _INTERVAL: Final = re.compile(rf"(?:{_PART})+", re.ASCII)
@@ -219,6 +221,21 @@ def check_schedule(value: object, timezone: str, now: Instant) -> Schedule:
     if schedule.after(now, now).at is None:
         raise _invalid(value, "there is no such date, so it would never fire")
     return schedule
+
+
+def rare_days(expression: str) -> str:
+    """A warning about days that not every month has (section 3.5); empty for none.
+
+    :param expression: a valid one.
+    """
+    fields = expression.split()
+    if expression.lstrip().startswith("@"):
+        return ""
+    days = fields[_DAY if len(fields) == len(_FIELDS) else _DAY - 1].split(",")
+    numbers = [int(m[1]) for day in days if (m := _PLAIN_DAY.fullmatch(day))]
+    if len(numbers) < len(days) or min(numbers) <= _SHORTEST_MONTH:
+        return ""
+    return f"The cron job does not fire in months without day {min(numbers)}."
 
 
 def _calendar(text: str, fields: list[str], timezone: str) -> Calendar:

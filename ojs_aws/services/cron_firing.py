@@ -13,15 +13,14 @@ from typing import Final
 
 from ojs_aws.domain import cron, lifecycle
 from ojs_aws.domain.cron import CronEntry, OverlapPolicy
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.json_text import RawJson, assemble, encode, parse_object
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
 from ojs_aws.services.activate import Activate
 from ojs_aws.services.cancel import Cancel
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.cron_runs import job_of
 from ojs_aws.services.push import Push
 from ojs_aws.services.waking import seconds_until
 
@@ -39,12 +38,6 @@ AHEAD_MS: Final = 75_000
 
 MANY_QUEUED: Final = 2
 """Held runs of one cron job beyond which a warning is logged (section 6.1)."""
-
-NAME_MEMBER: Final = "cron_name"
-SEQUENTIAL_MEMBER: Final = "cron_sequential"
-
-_ANY_DEPTH: Final = 1000
-"""For texts whose depth was checked when they came."""
 
 _log = logging.getLogger(__name__)
 
@@ -127,6 +120,8 @@ class CronFiring:
                     lateness.append(now - claimed.latest.scheduled_at)
                 self.arm(claimed)
                 entry = self._finished(claimed)
+                if not cron.is_due(entry, self.clock.now()):
+                    break
             except StaleCronError as stale:
                 entry = stale.current
         return lateness
@@ -198,7 +193,7 @@ class CronFiring:
         for job_id in claimed.cancels:
             self._cancel(job_id)
         try:
-            pushed = self.push(_job(entry))
+            pushed = self.push(job_of(entry))
         except OjsError as problem:
             if problem.retryable:
                 raise
@@ -260,35 +255,3 @@ def _is_in_hands(entry: CronEntry, now: Instant) -> bool:
     return (
         entry.latest is not None and entry.is_claimed and now - entry.latest.claimed_at < GRACE_MS
     )
-
-
-def _job(entry: CronEntry) -> Job:
-    """The job of the latest occurrence (section 6.3)."""
-    occurrence = entry.latest
-    assert occurrence is not None  # noqa: S101 - what is_claimed says
-    envelope = {
-        name: m.raw
-        for name, m in parse_object(entry.definition.envelope, max_depth=_ANY_DEPTH).items()
-    }
-    envelope["id"] = encode(occurrence.job_id)
-    envelope["meta"] = _meta(envelope.get("meta"), entry)
-    if occurrence.is_held:
-        envelope["pending"] = RawJson("true")
-    return Job.from_members(envelope)
-
-
-def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
-    """The client's own metadata, and where the job comes from."""
-    occurrence = entry.latest
-    assert occurrence is not None  # noqa: S101 - what is_claimed says
-    meta = (
-        {}
-        if own is None
-        else {name: m.raw for name, m in parse_object(own, max_depth=_ANY_DEPTH).items()}
-    )
-    meta[NAME_MEMBER] = encode(entry.name)
-    meta["cron_triggered_at"] = encode(format_instant(occurrence.claimed_at))
-    meta["cron_scheduled_at"] = encode(format_instant(occurrence.scheduled_at))
-    if entry.definition.overlap is OverlapPolicy.ENQUEUE:
-        meta[SEQUENTIAL_MEMBER] = RawJson("true")
-    return assemble(meta)

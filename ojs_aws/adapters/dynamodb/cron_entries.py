@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -150,11 +150,6 @@ class DynamoCronEntries:
             (read_string(row, n.SK), Instant(int(read_string(row, n.GSK))))
             for row in answer["Items"]
         ]
-
-
-def is_cron_item(item: Mapping[str, Any]) -> bool:
-    """Whether an item of the table is a cron job."""
-    return read_string(dict(item), n.PK) == PARTITION
 
 
 def _key(name: str) -> Item:

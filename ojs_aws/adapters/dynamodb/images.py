@@ -6,14 +6,15 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ojs_aws.adapters.dynamodb import cron_entries, queue_registry, worker_registry
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb import queue_registry, worker_registry
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
+    cron_entries.PARTITION: cron_entries.entry_of,
 }
 """What an item stands for whose changes are events, by its partition key; jobs are told by their
 sort key. See ``services/events`` for how to add a kind."""

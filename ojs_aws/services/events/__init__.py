@@ -3,7 +3,7 @@
 A change is an item of the table before and after one write, read into what it stands for: a job,
 a worker, a queue. Which kinds there are, and what tells their events, is said in ``MAPPINGS``.
 
-To give another kind of item its events (a cron entry, say):
+To give another kind of item its events (a workflow, say):
 
 1. write ``<kind>_events(before, after, commit) -> list[Made]`` in a module here, pure, and add it
    to ``MAPPINGS`` under the class of the item;
@@ -20,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import QueueInfo, WorkerInfo
+from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.made import Commit, Made
 from ojs_aws.services.events.queues import queue_events
@@ -34,6 +36,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
     JobRecord: job_events,
     WorkerInfo: worker_events,
     QueueInfo: queue_events,
+    CronEntry: cron_events,
 }
 """What tells the events of an item, by the class that it is read into."""
 

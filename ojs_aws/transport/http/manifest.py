@@ -17,8 +17,8 @@ CONFORMANCE_LEVEL: Final = 1
 
 CAPABILITIES: Final[Mapping[str, bool]] = {
     "batch_enqueue": True,
-    "cron": False,
-    "cron_jobs": False,
+    "cron": True,
+    "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
     "events": True,
@@ -33,7 +33,7 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
 }
 """By the names of the HTTP binding and of the admin UI."""
 
-EXTENSIONS: Final = ("dead-letter", "events", "retry", "worker-protocol")
+EXTENSIONS: Final = ("cron", "dead-letter", "events", "retry", "worker-protocol")
 
 
 def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:

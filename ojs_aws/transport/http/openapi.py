@@ -108,6 +108,31 @@ _WORKER: Final = _object(
     heartbeat_interval_ms=_INTEGER,
 )
 
+_INSTANT_OR_NULL: Final[Schema] = {"type": ["string", "null"], "format": "date-time"}
+_CRON: Final = _object(
+    ("name", "cron", "timezone", "type", "args", "overlap_policy", "enabled", "created_at"),
+    name=_STRING,
+    cron=_STRING,
+    expression=_STRING,
+    timezone=_STRING,
+    type=_STRING,
+    args={"type": "array"},
+    meta={"type": "object"},
+    options={"type": "object"},
+    job_template={"type": "object"},
+    queue=_STRING,
+    overlap_policy={"type": "string", "enum": ["skip", "allow", "cancel_previous", "enqueue"]},
+    enabled=_BOOLEAN,
+    status={"type": "string", "enum": ["active", "paused"]},
+    description={"type": ["string", "null"]},
+    last_run_at=_INSTANT_OR_NULL,
+    next_run_at=_INSTANT_OR_NULL,
+    run_count=_INTEGER,
+    last_occurrence={"type": ["object", "null"]},
+    created_at=_INSTANT,
+    updated_at=_INSTANT,
+)
+
 ANSWERS: Final[Mapping[str, Schema]] = {
     "Object": {"type": "object"},
     "Job": _JOB,
@@ -184,6 +209,32 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     "QueuesAnswer": _object(
         ("queues", "pagination"),
         queues=_array(_object(("name", "status"), name=_STRING, status=_STRING, paused=_BOOLEAN)),
+        pagination=_ref("Pagination"),
+    ),
+    "Cron": _CRON,
+    "CronAnswer": _object(
+        ("cron", "cron_job", "name"),
+        cron=_ref("Cron"),
+        cron_job=_ref("Cron"),
+        name=_STRING,
+        deleted=_BOOLEAN,
+        warnings=_array(_STRING),
+    ),
+    "CronTriggerAnswer": _object(
+        ("cron", "cron_job", "triggered"),
+        cron=_ref("Cron"),
+        cron_job=_ref("Cron"),
+        triggered=_BOOLEAN,
+        job_id={"type": ["string", "null"]},
+        reason={"type": ["string", "null"]},
+        active_job_id={"type": ["string", "null"]},
+    ),
+    "CronsAnswer": _object(
+        ("crons", "cron_jobs", "entries", "count", "pagination"),
+        crons=_array(_ref("Cron")),
+        cron_jobs=_array(_ref("Cron")),
+        entries=_array(_ref("Cron")),
+        count=_INTEGER,
         pagination=_ref("Pagination"),
     ),
     "EventsAnswer": _object(

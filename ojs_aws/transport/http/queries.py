@@ -54,6 +54,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "queues": Parameter("queues", "Only these queues, separated by commas.", MAX_CURSOR),
     "job_types": Parameter("job_types", "Only these job types, separated by commas.", MAX_CURSOR),
     "job_type": Parameter("job_type", "Only this job type.", 255),
+    "enabled": Parameter("enabled", "Only those that are enabled (true), or not (false).", 5),
     "job_id": Parameter("job_id", "Only events of this job.", 64),
 }
 """By the names that the route table uses."""
@@ -104,6 +105,21 @@ def names_of(query: Mapping[str, str], key: str) -> frozenset[str]:
             details={"field": PARAMETERS[key].name, "max_items": MAX_NAMES},
         )
     return names
+
+
+def boolean_of(query: Mapping[str, str], key: str) -> bool | None:
+    """``true`` or ``false``; None when it is not given.
+
+    :raises InvalidRequestError: anything else.
+    """
+    parameter = PARAMETERS[key]
+    given = query.get(parameter.name, "").strip().lower()
+    if given not in {"", "true", "false"}:
+        raise InvalidRequestError(
+            f"The '{parameter.name}' parameter must be true or false, not {given[:40]!r}.",
+            details={"field": parameter.name, "expected": "true or false", "received": given[:40]},
+        )
+    return given == "true" if given else None
 
 
 def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:

@@ -27,7 +27,7 @@ Members = dict[str, Member]
 _ALIASES: Final[Mapping[str, str]] = {"delay_until": "scheduled_at"}
 _OPTION_ALIASES: Final[Mapping[str, str]] = {**_ALIASES, "metadata": "meta"}
 
-_OPTIONS: Final = frozenset(
+ENVELOPE_OPTIONS: Final = frozenset(
     {
         "queue",
         "priority",
@@ -50,7 +50,7 @@ _OPTIONS: Final = frozenset(
 _NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
 """Names that mean the job itself, and nothing that an option may say."""
 
-_ABSENT_WHEN_NULL: Final = _OPTIONS | {"id", "specversion", "options"}
+_ABSENT_WHEN_NULL: Final = ENVELOPE_OPTIONS | {"id", "specversion", "options"}
 """Attributes for which several clients send null when they have none; then the default holds."""
 
 _INTERVALS: Final[Mapping[str, str]] = {
@@ -151,7 +151,7 @@ def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
         given = added.get("retry") or flat.get("retry")
         own = Member(assemble({"max_attempts": attempts.raw}), {"max_attempts": attempts.value})
         added["retry"] = own if given is None else _joined(given, own)
-    unknown = {name: member for name, member in named.items() if name not in _OPTIONS}
+    unknown = {name: member for name, member in named.items() if name not in ENVELOPE_OPTIONS}
     if unknown:
         added["options"] = _object(unknown)
     return added

@@ -16,6 +16,16 @@ from ojs_aws.transport.http.dialects.answers import (
 )
 from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 from ojs_aws.transport.http.event_queries import event_query
+from ojs_aws.transport.http.handlers.cron import (
+    change_cron,
+    delete_cron,
+    get_cron,
+    list_crons,
+    pause_cron,
+    register_cron,
+    resume_cron,
+    trigger_cron,
+)
 from ojs_aws.transport.http.handlers.workers import (
     deregister_worker,
     get_worker,
@@ -30,20 +40,28 @@ from ojs_aws.transport.http.handlers.workers import (
 from ojs_aws.transport.http.queries import number_of, text_of
 
 __all__ = [
+    "change_cron",
+    "delete_cron",
     "delete_dead_letter",
     "deregister_worker",
+    "get_cron",
     "get_worker",
+    "list_crons",
     "list_dead_letters",
     "list_events",
     "list_queues",
     "list_workers",
+    "pause_cron",
     "quiet_worker",
     "quiet_workers",
+    "register_cron",
+    "resume_cron",
     "resume_worker",
     "resume_workers",
     "retry_dead_letter",
     "terminate_worker",
     "terminate_workers",
+    "trigger_cron",
 ]
 
 _MARK: Final = "q:"

@@ -1,0 +1,140 @@
+"""Cron jobs through the real adapters: their events, and their alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.json_text import decode
+from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.ports import EventQuery
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.transport.events.stream import Handler, build_stream
+from ojs_aws.transport.events.tick import build_tick
+from tests.api import Api
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still."""
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+
+
+class Stream:
+    """Hands the table's changes to the consumer."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._read = EmbeddedStream(backend.settings.table)
+        self._handler: Handler = build_stream(backend, read_image)
+
+    def flow(self) -> None:
+        """Hand over everything."""
+        while True:
+            records, done = self._read()
+            if not records:
+                return
+            assert self._handler({"Records": records}, None) == {"batchItemFailures": []}
+            done()
+
+
+def minute(backend: Backend, clock: FakeClock) -> None:
+    """A minute with a tick."""
+    clock.advance(s=60)
+    build_tick(backend)({}, None)
+
+
+def cron_events(backend: Backend) -> list[tuple[str, dict[str, Any]]]:
+    """The events of cron jobs with their data."""
+    events = backend.events.read(EventQuery(limit=1000)).events
+    found = []
+    for event in events:
+        data = decode(event.data)
+        if event.type.startswith("cron.") and isinstance(data, dict):
+            assert event.subject == CRON["name"]
+            assert set(REQUIRED_DATA[event.type]) <= set(data)
+            found.append((event.type, data))
+    return found
+
+
+def test_cron_events_tell_what_became_of_each_occurrence(
+    backend: Backend, clock: FakeClock
+) -> None:
+    """CRON-29, CRON-30: triggered and skipped, each once."""
+    stream = Stream(backend)
+    Api(backend).post("/cron", CRON)
+    minute(backend, clock)
+    [job] = backend.fetch(FetchRequest(("default",), 5, "w"))
+    minute(backend, clock)
+    backend.cron.set_enabled("minutely", is_enabled=False)
+    stream.flow()
+    (first, triggered), (second, skipped) = cron_events(backend)
+    assert (first, second) == ("cron.triggered", "cron.skipped")
+    assert (triggered["job_id"], triggered["run_count"]) == (job.id, 1)
+    assert triggered["scheduled_at"] < triggered["actual_time"]
+    assert (skipped["reason"], skipped["existing_job_id"]) == ("overlap_skip", job.id)
+
+
+def test_the_end_of_a_run_wakes_the_one_that_waits(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """By an alarm, without waiting for the tick."""
+    stream = Stream(backend)
+    Api(backend).post("/cron", CRON | {"overlap_policy": "enqueue"})
+    minute(backend, clock)
+    minute(backend, clock)
+    url = f"{aws.settings.queue_url_prefix}ojs-CRON"
+    aws.clients.sqs.purge_queue(QueueUrl=url)
+    [job] = backend.fetch(FetchRequest(("default",), 5, "w"))
+    backend.ack(job.id, "w", None)
+    assert backend.fetch(FetchRequest(("default",), 5, "w")) == []
+    stream.flow()
+    [alarm] = aws.clients.sqs.receive_message(QueueUrl=url)["Messages"]
+    assert build_tick(backend)({"Records": [{"body": alarm["Body"]}]}, None)["cron_failed"] == 0
+    assert len(backend.fetch(FetchRequest(("default",), 5, "w"))) == 1
+
+
+def test_a_tick_with_nothing_due_costs_one_query(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """However many cron jobs wait for another day."""
+    api = Api(backend)
+    for number in range(5):
+        api.post("/cron", CRON | {"name": f"yearly-{number}", "cron": "@yearly"})
+    clock.advance(s=60)
+    with aws.calls.counted() as calls:
+        backend.cron_firing.tick()
+    assert calls == {"Query": 1}
+
+
+def test_an_occurrence_costs_six_calls(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """Read, claim, alarm, push (two), settle; one more read where a run has not ended."""
+    Api(backend).post("/cron", CRON)
+    clock.advance(s=60)
+    with aws.calls.counted() as calls:
+        backend.cron_firing.fire("minutely")
+    assert calls == {"GetItem": 1, "UpdateItem": 2, "SendMessage": 2, "PutItem": 1}
