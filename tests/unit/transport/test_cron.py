@@ -147,6 +147,7 @@ def test_a_list_comes_page_by_page(api: Api) -> None:
         register(api, TEMPLATE, name=f"job-{number}")
     seen: list[str] = []
     query = {"limit": "2"}
+    page: dict[str, Any] = {}
     for _ in range(3):
         page = api.get("/cron", query=query).json
         seen += [entry["name"] for entry in page["crons"]]
