@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
+from ojs_aws.middleware.outcomes import GIVEN_UP, outcome_of
 from ojs_aws.middleware.redaction import Redaction
 
 _log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class ErrorReport:
     :ivar args: the job's arguments as ``redact`` left them.
     """
 
-    error: Exception
+    error: BaseException
     type: str
     message: str
     backtrace: tuple[str, ...]
@@ -113,11 +114,12 @@ class ErrorReportingMiddleware:
         """Execute, and report a failure."""
         try:
             return await call_next()
-        except Exception as error:
-            await self._tell(error, job, ctx)
+        except BaseException as error:
+            if outcome_of(error) != GIVEN_UP:
+                await self._tell(error, job, ctx)
             raise
 
-    async def _tell(self, error: Exception, job: Job, ctx: JobContext) -> None:
+    async def _tell(self, error: BaseException, job: Job, ctx: JobContext) -> None:
         try:
             reporting = self._report(self._report_of(error, job, ctx))
             if reporting is not None:
@@ -125,7 +127,7 @@ class ErrorReportingMiddleware:
         except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
             _log.exception("The error of job %s could not be reported", job.id)
 
-    def _report_of(self, error: Exception, job: Job, ctx: JobContext) -> ErrorReport:
+    def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
         args = [*job.args]
         return ErrorReport(
             error=error,
@@ -140,6 +142,6 @@ class ErrorReportingMiddleware:
         )
 
 
-def _backtrace(error: Exception) -> tuple[str, ...]:
+def _backtrace(error: BaseException) -> tuple[str, ...]:
     frames = traceback.extract_tb(error.__traceback__)
     return bound_backtrace([f"{f.filename}:{f.lineno} in {f.name}" for f in reversed(frames)])

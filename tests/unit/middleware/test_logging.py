@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from aws_lambda_powertools import Logger as PowertoolsLogger
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
 
 from ojs_aws.middleware import (
     EnqueueChain,
+    ErrorReport,
     ErrorReportingMiddleware,
     ExecutionChain,
     JobTimeoutError,
@@ -207,6 +210,21 @@ async def test_records_have_the_trace_when_trace_context_is_outermost() -> None:
     assert [fields["trace_id"] for fields in logger.fields()] == [TRACE_ID] * 3
 
 
+async def test_records_have_the_execution_s_own_trace_where_it_is_another() -> None:
+    """In the worker's trace, which is linked to the job's."""
+    logger = Logger()
+    tracing = TraceContextMiddleware(relation="link", tracer_provider=TracerProvider())
+    seen: list[str] = []
+
+    def handler(*_: object) -> None:
+        seen.append(trace.format_trace_id(trace.get_current_span().get_span_context().trace_id))
+
+    members = [tracing, LoggingMiddleware(logger)]
+    await execute(members, handler, meta={"traceparent": TRACEPARENT})
+    assert [fields["trace_id"] for fields in logger.fields()] == seen * 2
+    assert seen != [TRACE_ID]
+
+
 @pytest.mark.parametrize("meta", [{"traceparent": 5}, {"traceparent": "x"}, {}])
 async def test_without_a_valid_trace_there_is_no_trace_id(meta: dict[str, Any]) -> None:
     """The field is left out."""
@@ -330,3 +348,12 @@ async def test_errors_are_reported_without_configuration(caplog: pytest.LogCaptu
     )
     assert " in handler" in told["backtrace"][0]
     assert "secret" not in repr(told)
+
+
+@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError()])
+async def test_whatever_fails_a_job_is_reported(problem: BaseException) -> None:
+    """A handler that exits, too: the worker takes it for a failure."""
+    reports: list[ErrorReport] = []
+    with pytest.raises(type(problem)):
+        await execute([ErrorReportingMiddleware(reports.append)], raising(problem))
+    assert [report.error for report in reports] == [problem]
