@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ojs_aws.domain.uniqueness import UniquePolicy
+    from ojs_aws.middleware.circuit_breaker import (
+        CircuitBreakerMiddleware,
+        CircuitOpenError,
+        CircuitState,
+    )
+    from ojs_aws.middleware.concurrency_limit import (
+        ConcurrencyLimitError,
+        ConcurrencyLimitMiddleware,
+    )
     from ojs_aws.middleware.context import JobContext
     from ojs_aws.middleware.deduplication import (
         DeduplicationMiddleware,
@@ -18,6 +27,17 @@ if TYPE_CHECKING:
         SeenStore,
     )
     from ojs_aws.middleware.default_metadata import DefaultMetadataMiddleware
+    from ojs_aws.middleware.encryption import EncryptionMiddleware
+    from ojs_aws.middleware.encryption_codec import EncryptionCodec, Payload, PayloadCodec
+    from ojs_aws.middleware.encryption_errors import (
+        DecryptionError,
+        EncryptionError,
+        KeyServiceError,
+        PlainArgsError,
+        UnknownKeyError,
+    )
+    from ojs_aws.middleware.encryption_keys import EncryptionKey, KeyProvider, StaticKeys
+    from ojs_aws.middleware.encryption_kms import KmsKeys
     from ojs_aws.middleware.enqueue_chain import EnqueueChain
     from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.errors import (
@@ -64,6 +84,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.timeout import TimeoutMiddleware
     from ojs_aws.middleware.timing import Timings
     from ojs_aws.middleware.trace_context import TraceContextMiddleware
+    from ojs_aws.middleware.transaction import TransactionMiddleware
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
@@ -74,10 +95,20 @@ __all__ = [
     "BatchRejectedError",
     "ChainFrozenError",
     "Checked",
+    "CircuitBreakerMiddleware",
+    "CircuitOpenError",
+    "CircuitState",
+    "ConcurrencyLimitError",
+    "ConcurrencyLimitMiddleware",
     "ContextPropagationMiddleware",
+    "DecryptionError",
     "DeduplicationMiddleware",
     "DefaultMetadataMiddleware",
     "EmfSink",
+    "EncryptionCodec",
+    "EncryptionError",
+    "EncryptionKey",
+    "EncryptionMiddleware",
     "EnqueueChain",
     "EnqueueMiddleware",
     "EnqueueResult",
@@ -97,6 +128,9 @@ __all__ = [
     "InvalidSchemaError",
     "JobContext",
     "JobTimeoutError",
+    "KeyProvider",
+    "KeyServiceError",
+    "KmsKeys",
     "LocaleMiddleware",
     "LoggingMiddleware",
     "MemorySeenStore",
@@ -110,16 +144,22 @@ __all__ = [
     "NextNotAwaitedError",
     "NextNotCalledError",
     "OpenTelemetrySink",
+    "Payload",
+    "PayloadCodec",
+    "PlainArgsError",
     "QueueRoutingMiddleware",
     "RateLimitMiddleware",
     "RetryLoggingMiddleware",
     "SchemaRegistry",
     "SeenStore",
+    "StaticKeys",
     "SuppressedErrorWarning",
     "TimeoutMiddleware",
     "Timings",
     "TraceContextMiddleware",
+    "TransactionMiddleware",
     "UniquePolicy",
+    "UnknownKeyError",
     "UnknownMiddlewareError",
     "ValidationMiddleware",
     "WorkOutcome",
@@ -128,6 +168,20 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "circuit_breaker": ("CircuitBreakerMiddleware", "CircuitOpenError", "CircuitState"),
+    "concurrency_limit": ("ConcurrencyLimitError", "ConcurrencyLimitMiddleware"),
+    "encryption": ("EncryptionMiddleware",),
+    "encryption_codec": ("EncryptionCodec", "Payload", "PayloadCodec"),
+    "encryption_errors": (
+        "DecryptionError",
+        "EncryptionError",
+        "KeyServiceError",
+        "PlainArgsError",
+        "UnknownKeyError",
+    ),
+    "encryption_keys": ("EncryptionKey", "KeyProvider", "StaticKeys"),
+    "encryption_kms": ("KmsKeys",),
+    "transaction": ("TransactionMiddleware",),
     "context": ("JobContext",),
     "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "default_metadata": ("DefaultMetadataMiddleware",),

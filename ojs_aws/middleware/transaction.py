@@ -1,0 +1,136 @@
+"""A transaction around the handler (middleware specification, section 4.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Final, TypeAlias, TypeVar
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.protocols import ExecutionNext
+
+DEFAULT_KEY: Final = "transaction"
+
+R = TypeVar("R")
+
+Transaction: TypeAlias = AbstractContextManager[object] | AbstractAsyncContextManager[object]
+"""Commits when it is left normally, and rolls back when it is left by an exception."""
+
+
+class TransactionMiddleware:
+    """Enters a context manager before the handler, and leaves it as the handler ends.
+
+    A result commits; an error, a timeout and a cancellation roll back. An error of the commit fails
+    the job. A transaction never turns an error into a success, even if its ``__exit__`` says so; an
+    error while rolling back becomes a note of the one that caused it.
+
+    Committed is not acknowledged: when the worker dies between the two, the job runs again. Put it
+    outside of the timeout, so that a commit is not cut off.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Job, JobContext], Transaction],
+        *,
+        key: str = DEFAULT_KEY,
+        in_thread: bool = True,
+    ) -> None:
+        """Begin a transaction for each execution.
+
+        :param begin: makes the context manager, synchronous or asynchronous; it does not wait.
+        :param key: where the handler finds what the context manager gave: ``ctx.metadata[key]``.
+        :param in_thread: enter and leave synchronous context managers in threads, so that other
+            jobs go on meanwhile; False for those that are bound to one thread, which is then that
+            of the event loop.
+        """
+        self._begin = begin
+        self._key = key
+        self._in_thread = in_thread
+
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
+        """Execute the job inside the transaction.
+
+        :raises Exception: what beginning or committing raises; and what the handler raised.
+        """
+        around = self._asynchronous(self._begin(job, ctx))
+        had_value, earlier = self._key in ctx.metadata, ctx.metadata.get(self._key)
+        ctx.metadata[self._key] = await around.__aenter__()
+        try:
+            try:
+                result = await call_next()
+            finally:
+                if had_value:
+                    ctx.metadata[self._key] = earlier
+                else:
+                    del ctx.metadata[self._key]
+        except BaseException as problem:
+            await _roll_back(around, problem)
+            raise
+        await around.__aexit__(None, None, None)
+        return result
+
+    def _asynchronous(self, transaction: Transaction) -> AbstractAsyncContextManager[object]:
+        if isinstance(transaction, AbstractAsyncContextManager):
+            return transaction
+        if isinstance(transaction, AbstractContextManager):
+            return _InThread(transaction) if self._in_thread else _Blocking(transaction)
+        raise TypeError(
+            f"The transaction must be a context manager, and is a {type(transaction).__name__}."
+        )
+
+
+async def _roll_back(around: AbstractAsyncContextManager[object], problem: BaseException) -> None:
+    try:
+        await around.__aexit__(type(problem), problem, problem.__traceback__)
+    except Exception as second:  # noqa: BLE001 - the first one is what happened to the job
+        if second is not problem:
+            problem.add_note(f"The rollback failed: {type(second).__name__}: {second}")
+
+
+class _Blocking(AbstractAsyncContextManager[object]):
+    """A synchronous context manager, entered and left in the event loop's thread."""
+
+    def __init__(self, inner: AbstractContextManager[object]) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> object:
+        return self._inner.__enter__()
+
+    async def __aexit__(self, *how: object) -> bool | None:
+        return self._inner.__exit__(*how)  # type: ignore[arg-type]
+
+
+class _InThread(AbstractAsyncContextManager[object]):
+    """A synchronous context manager, entered and left in threads."""
+
+    def __init__(self, inner: AbstractContextManager[object]) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> object:
+        value, cancelled = await _whole(self._inner.__enter__)
+        if cancelled is not None:  # it was entered, so it has to be left
+            await _whole(
+                lambda: self._inner.__exit__(type(cancelled), cancelled, cancelled.__traceback__)
+            )
+            raise cancelled
+        return value
+
+    async def __aexit__(self, *how: object) -> bool | None:
+        value, cancelled = await _whole(lambda: self._inner.__exit__(*how))  # type: ignore[arg-type]
+        if cancelled is not None:
+            raise cancelled
+        return value
+
+
+async def _whole(function: Callable[[], R]) -> tuple[R, asyncio.CancelledError | None]:
+    """Call a function in a thread and wait for its end, cancelled or not."""
+    work = asyncio.ensure_future(asyncio.to_thread(function))
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError as stop:
+            cancelled = stop
+    return work.result(), cancelled
