@@ -52,8 +52,8 @@ class KmsKeys:
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         kms_key_id: str,
+        client: KMSClient,
         *,
-        client: KMSClient | None = None,
         context: Mapping[str, str] | None = None,
         bind_type: bool = False,
         max_age_s: float = DEFAULT_MAX_AGE_S,
@@ -64,7 +64,7 @@ class KmsKeys:
         """Ask KMS only when the first key is needed.
 
         :param kms_key_id: id, ARN or alias of the symmetric KMS key that protects data keys.
-        :param client: a KMS client; default: one is made from the environment at first use.
+        :param client: ``boto3.client("kms")``; any number of threads uses it.
         :param context: further pairs of the encryption context, the same in clients and workers;
             CloudTrail shows them, and key policies can demand them.
         :param bind_type: put the job's type into the encryption context: a data key then serves one
@@ -127,7 +127,7 @@ class KmsKeys:
     # ------------------------------------------------------------------ KMS
     def _generate(self, job_type: str) -> EncryptionKey:
         try:
-            answer = self._kms().generate_data_key(
+            answer = self._client.generate_data_key(
                 KeyId=self._kms_key_id,
                 KeySpec="AES_256",
                 EncryptionContext=self._context_for(job_type),
@@ -145,7 +145,7 @@ class KmsKeys:
         except (binascii.Error, ValueError) as problem:
             raise DecryptionError("The job's data key is not base64.") from problem
         try:
-            answer = self._kms().decrypt(
+            answer = self._client.decrypt(
                 CiphertextBlob=blob, EncryptionContext=self._context_for(job_type)
             )
         except Exception as problem:
@@ -159,14 +159,6 @@ class KmsKeys:
 
     def _context_for(self, job_type: str) -> dict[str, str]:
         return self._context | ({"ojs:type": job_type} if self._bind_type else {})
-
-    def _kms(self) -> KMSClient:
-        with self._lock:
-            if self._client is None:
-                import boto3  # noqa: PLC0415 - only where no client was passed in
-
-                self._client = boto3.client("kms")
-            return self._client
 
     # ------------------------------------------------------------------ what is kept
     def _living(self, keys: OrderedDict[K, _Kept], name: K) -> _Kept | None:

@@ -36,7 +36,7 @@ class Kms:
         self.calls[model.name] += 1
 
     def keys(self, **options: Any) -> KmsKeys:
-        return KmsKeys(self.key_id, client=self.client, **options)
+        return KmsKeys(self.key_id, self.client, **options)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_a_kms_that_fails_aborts_the_enqueueing_and_fails_the_attempt(
 ) -> None:
     """Another error than for changed data: a later attempt may succeed."""
     broken: Any = Broken(problem)
-    middleware = EncryptionMiddleware(KmsKeys("alias/x", client=broken))
+    middleware = EncryptionMiddleware(KmsKeys("alias/x", broken))
     with pytest.raises(KeyServiceError):
         await sealed(job("secret"), middleware)
     stored = await sealed(job("secret"), EncryptionMiddleware(kms.keys()))
@@ -155,8 +155,3 @@ def test_limits_must_be_positive_and_safe(kms: Kms) -> None:
     for bad in ({"max_age_s": 0}, {"max_uses": 2**32 + 1}, {"max_keys": 0}):
         with pytest.raises(ValueError, match="must be positive"):
             kms.keys(**bad)
-
-
-def test_without_a_client_one_is_made_from_the_environment(kms: Kms) -> None:
-    """At first use."""
-    assert KmsKeys(kms.key_id).current("a.b").secret
