@@ -41,6 +41,16 @@ TABLE: Final = Table(
     index=Index("lists", "gpk", "gsk", ("st", "ty", "vt", "to")),
 )
 
+JOB_SORT_KEY: Final = "job"
+"""Sort key of the items of jobs; each has a partition of its own."""
+
+STREAMED_PARTITIONS: Final = ("cron", "workers")
+"""Partitions of items whose every change is told by the stream, beside the jobs."""
+
+QUEUE_PARTITION: Final = "queues"
+PAUSED_ATTRIBUTE: Final = "pa"
+"""Of the queues only pausing is told: the sweep touches their items each minute."""
+
 MESSAGE_RETENTION_S: Final = 14 * 24 * 3600
 """How long SQS keeps a message (its maximum, in seconds); the sweep sends lost ones again."""
 
@@ -56,6 +66,9 @@ METRICS: Final = "OJS"
 
 LAG_METRIC: Final = "SweepLag"
 """How long the most overdue job without a message had been due, in milliseconds."""
+
+SET_ASIDE_METRIC: Final = "EventsSetAside"
+"""Changes whose events could not be told and were set aside; each of them needs somebody."""
 
 LEFT_METRIC: Final = "SweepLeft"
 """Queues that a sweep could not do, or had no time for."""

@@ -12,7 +12,15 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.topology import MESSAGE_RETENTION_S
+from ojs_aws.topology import (
+    JOB_SORT_KEY,
+    MESSAGE_RETENTION_S,
+    METRICS,
+    PAUSED_ATTRIBUTE,
+    QUEUE_PARTITION,
+    SET_ASIDE_METRIC,
+    STREAMED_PARTITIONS,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +30,9 @@ class ChangeStreamProps:
     :ivar table: the table with the stream.
     :ivar function: what reads it.
     :ivar batch_size: most records of one invocation.
-    :ivar retry_attempts: tries of a batch that fails, each after halving it.
+    :ivar retry_attempts: tries of a batch that the function does not end well with. It sets aside
+        by itself what it cannot tell; a failing batch is one that met an outage, so give it time.
+    :ivar late_minutes: how old the newest untold change may be before an alarm rings.
     :ivar parallelization_factor: invocations at a time for each shard; a job's own changes stay
         in order.
     """
@@ -30,18 +40,22 @@ class ChangeStreamProps:
     table: dynamodb.ITableV2
     function: lambda_.Function
     batch_size: int = 100
-    retry_attempts: int = 10
+    retry_attempts: int = 100
+    late_minutes: int = 5
     parallelization_factor: int = 1
 
 
 class ChangeStream(Construct):
-    """Feeds changes of jobs to a function; a record that always fails does not block the others.
+    """Feeds changes to a function; a record that always fails does not block the others.
 
-    It is cut out by bisecting, and where it was goes to a queue with an alarm. Changes of items
-    other than jobs, such as the event log that the function itself writes, invoke nothing.
+    The function sets aside in the table what it cannot tell. What ends the function itself is cut
+    out by bisecting, and where it was goes to a queue. Both ring an alarm. Changes of items that
+    are no events, such as the log that the function itself writes, invoke nothing.
 
     :ivar failures: the queue of batches that were given up.
     :ivar alarm: rings when there is one.
+    :ivar set_aside: rings when the function set a record aside.
+    :ivar late: rings when events come late, or not at all.
     """
 
     def __init__(self, scope: Construct, id_: str, props: ChangeStreamProps) -> None:
@@ -55,7 +69,6 @@ class ChangeStream(Construct):
             enforce_ssl=True,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        only_jobs = lambda_.FilterCriteria.filter({"dynamodb": {"Keys": {"sk": {"S": ["job"]}}}})
         props.function.add_event_source(
             sources.DynamoEventSource(
                 props.table,
@@ -66,17 +79,61 @@ class ChangeStream(Construct):
                 retry_attempts=props.retry_attempts,
                 parallelization_factor=props.parallelization_factor,
                 on_failure=sources.SqsDlq(self.failures),
-                filters=[only_jobs],
+                filters=[lambda_.FilterCriteria.filter(told) for told in told_changes()],
             )
         )
-        self.alarm = cloudwatch.Alarm(
-            self,
+        self.alarm = self._alarm(
             "Alarm",
-            alarm_description="Changes of jobs were given up: their events are missing.",
-            metric=self.failures.metric_approximate_number_of_messages_visible(
+            "Changes were given up: their events are missing.",
+            self.failures.metric_approximate_number_of_messages_visible(
                 period=Duration.minutes(1), statistic="Maximum"
             ),
-            threshold=1,
+            1,
+        )
+        self.set_aside = self._alarm(
+            "SetAside",
+            "Changes were set aside: their events are not told.",
+            cloudwatch.Metric(
+                namespace=METRICS,
+                metric_name=SET_ASIDE_METRIC,
+                dimensions_map={"service": props.function.function_name},
+                statistic="Sum",
+                period=Duration.minutes(1),
+            ),
+            1,
+        )
+        self.late = self._alarm(
+            "Late",
+            "Events come late: the stream function fails, or cannot keep up.",
+            props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(1)),
+            props.late_minutes * 60_000,
+        )
+
+    def _alarm(
+        self, id_: str, description: str, metric: cloudwatch.Metric, threshold: int
+    ) -> cloudwatch.Alarm:
+        return cloudwatch.Alarm(
+            self,
+            id_,
+            alarm_description=description,
+            metric=metric,
+            threshold=threshold,
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+
+
+def told_changes() -> list[dict[str, object]]:
+    """The changes that invoke the function, as patterns; any one of them is enough."""
+    keys = {
+        "job": {"sk": {"S": [JOB_SORT_KEY]}},
+        "kinds": {"pk": {"S": list(STREAMED_PARTITIONS)}},
+        "queues": {"pk": {"S": [QUEUE_PARTITION]}},
+    }
+    is_paused = {PAUSED_ATTRIBUTE: {"N": [{"exists": True}]}}
+    return [
+        {"dynamodb": {"Keys": keys["job"]}},
+        {"dynamodb": {"Keys": keys["kinds"]}},
+        {"dynamodb": {"Keys": keys["queues"], "NewImage": is_paused}},
+        {"dynamodb": {"Keys": keys["queues"], "OldImage": is_paused}},
+    ]

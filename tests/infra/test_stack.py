@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from aws_cdk import App, Stack
 
@@ -19,6 +21,7 @@ from ojs_aws.topology import (
     LAG_METRIC,
     LEFT_METRIC,
     METRICS,
+    SET_ASIDE_METRIC,
     TABLE,
     dead_letter_queue_name,
     sqs_queue_name,
@@ -148,11 +151,30 @@ def test_a_poison_record_does_not_block_the_stream(stack: Synthesised) -> None:
     assert {"Fn::GetAtt": [failures, "QueueName"]} in [each["Value"] for each in dimensions]
 
 
-def test_the_stream_invokes_nothing_for_items_that_are_no_jobs(stack: Synthesised) -> None:
+def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
+    stack: Synthesised,
+) -> None:
     """The event log is written to the same table: it must not feed on itself."""
     (trigger,) = stack.triggers(handler_of("stream"))
-    (one,) = trigger["FilterCriteria"]["Filters"]
-    assert one["Pattern"] == '{"dynamodb":{"Keys":{"sk":{"S":["job"]}}}}'
+    patterns = [
+        json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
+    ]
+    assert {"Keys": {"sk": {"S": ["job"]}}} in patterns
+    assert {"Keys": {"pk": {"S": ["cron", "workers"]}}} in patterns
+    queues = [each for each in patterns if each["Keys"] == {"pk": {"S": ["queues"]}}]
+    assert [set(each) - {"Keys"} for each in queues] == [{"NewImage"}, {"OldImage"}]
+    assert len(patterns) == 4  # of at most five
+
+
+def test_somebody_learns_of_events_that_are_set_aside_or_late(stack: Synthesised) -> None:
+    """Nothing is dropped silently."""
+    stream = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("stream")))
+    alarms = {each["MetricName"]: each for each in stack.of("AWS::CloudWatch::Alarm")}
+    assert alarms[SET_ASIDE_METRIC]["Dimensions"] == [{"Name": "service", "Value": {"Ref": stream}}]
+    assert alarms["IteratorAge"]["Dimensions"] == [
+        {"Name": "FunctionName", "Value": {"Ref": stream}}
+    ]
+    assert alarms["IteratorAge"]["Threshold"] == 300_000
 
 
 def test_the_sweep_runs_each_minute(stack: Synthesised) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.topology import JOB_SORT_KEY
+
 PK: Final = "pk"
 SK: Final = "sk"
 GPK: Final = "gpk"
@@ -46,7 +48,7 @@ PAST_FAILURES: Final = "pf"
 RESULT: Final = "rs"
 DEAD_LETTER: Final = "dd"
 
-JOB_SK: Final = "job"
+JOB_SK: Final = JOB_SORT_KEY
 BLOB: Final = "blob#"
 
 

@@ -17,6 +17,8 @@ from ojs_aws.ports import LastTick, QueueInfo
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
+    PAUSED_ATTRIBUTE,
+    QUEUE_PARTITION,
     dead_letter_queue_name,
     sqs_queue_name,
 )
@@ -25,12 +27,12 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-PARTITION: Final = "queues"
+PARTITION: Final = QUEUE_PARTITION
 EXISTS: Final = frozenset(
     {"QueueAlreadyExists", "QueueNameExists", "AWS.SimpleQueueService.QueueNameExists"}
 )
 """Codes of a queue that somebody else made at the same time, with other attributes."""
-PAUSED_AT: Final = "pa"
+PAUSED_AT: Final = PAUSED_ATTRIBUTE
 SWEPT_UNTIL: Final = "su"
 SWEEP_CURSOR: Final = "sc"
 TICK: Final = "tick"

@@ -22,6 +22,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SetAside
 from ojs_aws.services.cron_runs import ended_run
 from ojs_aws.services.events import Commit, events_of
+from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.memory import Memory
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ ReadImage = Callable[[Image], object | None]
 Hooks = Callable[[Event], None]
 """Called with each event, at least once, in order for each subject; raises to have it repeated."""
 
-Count = Callable[[str, int], None]
-"""Adds to a metric."""
+Count = Callable[[int, str], None]
+"""Told how many records were set aside, and by which function."""
 
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
@@ -50,9 +51,6 @@ OUTAGE: Final = 3
 
 UNKNOWN: Final = "unknown"
 HOOK: Final = "A hook failed: "
-
-SET_ASIDE: Final = "EventsSetAside"
-"""The metric of records that were set aside."""
 
 _DONE: Final = "batchItemFailures"
 _TTL: Final = "dynamodb.amazonaws.com"
@@ -73,7 +71,7 @@ def build_stream(
     :param hooks: is called with each event after the log and the bus have it. What it raises is
         logged, and the event comes again, up to MAX_TRIES times; later events of the same subject
         wait for it, those of others do not.
-    :param count: where metrics go; by default to the function's log, in CloudWatch's format.
+    :param count: told of what was set aside; by default a metric in the function's log.
     """
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
@@ -82,12 +80,13 @@ def build_stream(
     return StreamConsumer(backend, read, logger, hooks, count or count_in_log).handle
 
 
-def count_in_log(name: str, value: int) -> None:
-    """Write a metric to the function's log."""
-    from aws_lambda_powertools.metrics import MetricUnit, single_metric  # noqa: PLC0415
+def count_in_log(value: int, function_name: str) -> None:
+    """Publish how many records were set aside: a line of the log, no call is made."""
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
 
-    with single_metric(name=name, unit=MetricUnit.Count, value=value, namespace="OJS"):
-        pass
+    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
+    metrics.add_metric(SET_ASIDE_METRIC, MetricUnit.Count, value)
+    metrics.flush_metrics()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +121,11 @@ class StreamConsumer:
         self._count = count
         self._memory = Memory()
         self._announce = backend.ports.announce()
+        self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
         """Tell the events of a batch; answers from where it must be repeated, if at all."""
-        del context
+        self._aside = 0
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         failed: dict[str, str] = {}
         changes = [change for record in records if (change := self._change(record, failed))]
@@ -135,6 +135,8 @@ class StreamConsumer:
         self._forget(changes, failed)
         self._wake(changes)
         self._give_up(changes, failed)
+        if self._aside:
+            self._count(self._aside, getattr(context, "function_name", ""))
         first = next((each for each in map(number_of, records) if each in failed), None)
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
@@ -204,7 +206,11 @@ class StreamConsumer:
         events = [e for change in changes for e in change.events if e.id not in announced]
         if not events:
             return
-        refused = set(self._announce(events))
+        try:
+            refused = set(self._announce(events))
+        except Exception:  # whatever happened, it is not known to be there
+            self._logger.exception("Could not tell the bus")
+            refused = {event.id for event in events}
         announced.update(event.id for event in events if event.id not in refused)
         for change in changes:
             if any(event.id in refused for event in change.events):
@@ -276,7 +282,7 @@ class StreamConsumer:
         aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
         self._backend.events.set_aside(aside, self._backend.clock.now())
         self._logger.error("Set a record aside", extra={"record": aside.number, "reason": reason})
-        self._count(SET_ASIDE, 1)
+        self._aside += 1
 
 
 def number_of(record: Mapping[str, Any]) -> str:

@@ -1,0 +1,232 @@
+"""What a batch of stream records costs in AWS calls, and how far it gets through every trouble."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.codec import to_item
+from ojs_aws.adapters.dynamodb.event_chunks import chunk_events
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.transport.events.stream import Handler, build_stream
+from tests.api import Api
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.world import World
+
+Record = dict[str, Any]
+
+
+def lives(count: int) -> list[list[Record]]:
+    """The stream records of some jobs, each from PUSH to ACK or to its discard."""
+    world = World()
+    api = Api(world.backend)
+    made = []
+    for number in range(count):
+        retry = {"max_attempts": 1}
+        job_id = api.post("/jobs", {"type": "demo.echo", "args": [], "retry": retry}).json["id"]
+        steps: list[JobRecord | None] = [None, world.store.jobs[job_id]]
+        world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        steps.append(world.store.jobs[job_id])
+        if number % 2:
+            error = {"code": "broken", "message": "it broke"}
+            api.post("/workers/nack", {"job_id": job_id, "error": error})
+        else:
+            api.post("/workers/ack", {"job_id": job_id})
+        steps.append(world.store.jobs[job_id])
+        made.append(
+            [
+                record(f"{number}-{place}", before, after)
+                for place, (before, after) in enumerate(itertools.pairwise(steps))
+            ]
+        )
+    return made
+
+
+def record(number: str, before: JobRecord | None, after: JobRecord | None) -> Record:
+    """A stream record."""
+    images = {"OldImage": before, "NewImage": after}
+    return {
+        "dynamodb": {
+            "SequenceNumber": number,
+            "ApproximateCreationDateTime": 1_760_000_000,
+            **{name: to_item(job, lambda _: 0) for name, job in images.items() if job},
+        }
+    }
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """An AWS with a bus."""
+    with embedded() as aws:
+        aws.clients.events().create_event_bus(Name="jobs")
+        yield replace(aws, settings=replace(aws.settings, event_bus="jobs"))
+
+
+def test_a_batch_costs_one_write_for_the_log_and_a_call_for_ten_events_of_the_bus(
+    aws: EmbeddedAws,
+) -> None:
+    """Thirty jobs' lives: ninety records, 105 events."""
+    handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
+    first, *rest = lives(31)
+    handler({"Records": first}, None)
+    records = [each for life in rest for each in life]
+    assert len(records) == 90
+    with aws.calls.counted() as calls:
+        handler({"Records": records}, None)
+    assert calls == {"PutItem": 1, "PutEvents": 11}
+
+
+def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) -> None:
+    """It remembers what is done."""
+    handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
+    records = {"Records": [each for life in lives(3) for each in life]}
+    handler(records, None)
+    with aws.calls.counted() as calls:
+        handler(records, None)
+    assert calls == {}
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Troubled:
+    """The log and the bus of one process, with troubles at chance's will.
+
+    :ivar told: what the bus took, over all processes.
+    """
+
+    def __init__(self, backend: Backend, chance: random.Random, told: list[Event]) -> None:
+        self._log = backend.events
+        self._chance = chance
+        self._told = told
+
+    def append(self, events: Sequence[Event], now: Any) -> None:
+        """Append, unless something happens before or after it took effect."""
+        self._trouble(lambda: self._log.append(events, now))
+
+    def set_aside(self, *arguments: Any) -> None:
+        """Nothing may be set aside by troubles that pass."""
+        raise AssertionError(arguments)
+
+    def __call__(self, events: Sequence[Event]) -> list[str]:
+        """Take some events, and die now and then."""
+        refused = [event.id for event in events if self._chance.random() < 0.2]
+        taken = [event for event in events if event.id not in refused]
+        try:
+            self._trouble(lambda: self._told.extend(taken))
+        except BackendError:
+            return [event.id for event in events]
+        return refused
+
+    def _trouble(self, call: Callable[[], None]) -> None:
+        fate = self._chance.random()
+        if fate < 0.1:
+            raise Died
+        if fate < 0.25:
+            raise BackendError("refused")
+        call()
+        if fate < 0.35:
+            raise Died
+        if fate < 0.45:
+            raise BackendError("the answer was lost")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_transition_is_told_in_order_through_any_trouble(aws: EmbeddedAws, seed: int) -> None:
+    """Promise 6.
+
+    Records are shuffled between jobs, repeated, and cut into batches anyhow; processes die between
+    the log and the bus; calls fail before and after they took effect.
+    """
+    chance = random.Random(seed)
+    jobs = lives(6)
+    shard = _interleaved([list(life) for life in jobs], chance)
+    told: list[Event] = []
+    hooked: list[str] = []
+    at = 0
+    handler: Handler | None = None
+    for _ in range(3000):
+        if at >= len(shard):
+            break
+        handler = handler or _process(aws, chance, told, hooked)
+        batch = shard[at : at + chance.randint(1, 7)]
+        if chance.random() < 0.1:
+            batch = shard[max(0, at - 3) : at + len(batch)]  # Lambda repeats a batch now and then
+        try:
+            failed = handler({"Records": batch}, None)["batchItemFailures"]
+        except Died:
+            handler = None
+            continue
+        reached = shard.index(batch[-1]) + 1
+        if failed:
+            numbers = [each["dynamodb"]["SequenceNumber"] for each in shard]
+            reached = numbers.index(failed[0]["itemIdentifier"])
+        at = max(at, reached)
+    assert at == len(shard)
+    logged = [event for item in _chunks(aws) for event in chunk_events(item)]
+    expected = _expected(jobs)
+    assert _first_of_each(logged) == expected
+    assert {event.id for event in told} == {each for ids in expected.values() for each in ids}
+    assert set(hooked) == {event.id for event in logged}
+
+
+def _interleaved(lives: list[list[Record]], chance: random.Random) -> list[Record]:
+    """One shard: jobs anyhow, each in its order."""
+    shard = []
+    while lives := [life for life in lives if life]:
+        shard.append(chance.choice(lives).pop(0))
+    return shard
+
+
+def _process(
+    aws: EmbeddedAws, chance: random.Random, told: list[Event], hooked: list[str]
+) -> Handler:
+    """A consumer in a new process."""
+    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    troubled: Any = Troubled(backend, chance, told)
+    ports = replace(backend.ports, events=lambda: troubled, announce=lambda: troubled)
+
+    def hook(event: Event) -> None:
+        if chance.random() < 0.05:
+            raise Died
+        hooked.append(event.id)
+
+    return build_stream(Backend(aws.settings, ports), read_image, hooks=hook)
+
+
+def _expected(jobs: list[list[Record]]) -> dict[str, list[str]]:
+    """Ids of the events of each job, in order: what an untroubled consumer tells."""
+    world = World()
+    build_stream(world.backend, read_image)({"Records": [r for life in jobs for r in life]}, None)
+    return _first_of_each(world.events.log)
+
+
+def _first_of_each(events: Sequence[Event]) -> dict[str, list[str]]:
+    """Ids by subject, in the order in which a consumer that drops repeats sees them."""
+    seen: dict[str, list[str]] = {}
+    for event in events:
+        ids = seen.setdefault(event.subject, [])
+        if event.id not in ids:
+            ids.append(event.id)
+    return seen
+
+
+def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
+    answer = aws.clients.dynamodb.query(
+        TableName=aws.settings.table,
+        KeyConditionExpression="pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "events"}},
+    )
+    return [dict(item) for item in answer["Items"]]
