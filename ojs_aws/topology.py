@@ -99,6 +99,15 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
     return f"{name[: _SQS_NAME_LIMIT - _HASH_LENGTH - 1]}_{digest}"
 
 
+def is_told(partition: str, sort_key: str) -> bool:
+    """Whether the stream's consumer is told of changes of an item, by its key.
+
+    What the trigger's filters say when deployed (queues there only when they are paused).
+    """
+    told = (*STREAMED_PARTITIONS, QUEUE_PARTITION)
+    return sort_key == JOB_SORT_KEY or partition in told
+
+
 def dead_letter_queue_name(prefix: str) -> str:
     """Name of the SQS queue that takes messages nobody can read.
 

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from ojs_aws.local.aws import ACCOUNT, REGION
 from ojs_aws.local.lambdas import Event
+from ojs_aws.topology import TABLE, is_told
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -43,7 +44,8 @@ class EmbeddedStream:
         def done() -> None:
             self._position = following
 
-        return [record.to_json() for record in taken], done
+        records = [record.to_json() for record in taken]
+        return [record for record in records if _is_told(record)], done
 
 
 class RemoteStream:
@@ -70,7 +72,8 @@ class RemoteStream:
         def done() -> None:
             self._iterator = page.get("NextShardIterator", "")
 
-        return [_as_event(dict(record)) for record in page.get("Records", [])], done
+        records = [dict(record) for record in page.get("Records", [])]
+        return [_as_event(record) for record in records if _is_told(record)], done
 
     def _open(self) -> str:
         arn = self._dynamodb.describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
@@ -78,6 +81,13 @@ class RemoteStream:
         return self._streams.get_shard_iterator(
             StreamArn=arn, ShardId=shards[-1]["ShardId"], ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
+
+
+def _is_told(record: Event) -> bool:
+    """Whether the deployed trigger would hand the record over."""
+    keys = record["dynamodb"]["Keys"]
+    partition, sort_key = (keys[name]["S"] for name in (TABLE.partition_key, TABLE.sort_key))
+    return is_told(partition, sort_key)
 
 
 def _as_event(record: Event) -> Event:

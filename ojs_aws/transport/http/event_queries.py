@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.validation import check_job_id, check_queue, check_type
-from ojs_aws.ports import EventQuery
+from ojs_aws.ports import EventLog, EventPage, EventQuery
 from ojs_aws.transport.http.queries import names_of, number_of, text_of
 
 _EVENT_ID_PREFIX: Final = "evt_"
@@ -35,6 +35,21 @@ def event_query(query: Mapping[str, str]) -> EventQuery:
         cursor=cursor or ("" if is_id else after),
         after_id=after if is_id else "",
     )
+
+
+def read_events(log: EventLog, parameters: Mapping[str, str]) -> EventPage:
+    """Read the page that the parameters ask for.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    """
+    query = event_query(parameters)
+    try:
+        return log.read(query)
+    except InvalidRequestError as problem:
+        if problem.details.get("field") == "cursor" and not parameters.get("cursor"):
+            problem.message = problem.message.replace("'cursor'", "'after'")
+            problem.details["field"] = "after"
+        raise
 
 
 def _names(

@@ -15,7 +15,7 @@ from ojs_aws.transport.http.dialects.answers import (
     queue_item,
 )
 from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
-from ojs_aws.transport.http.event_queries import event_query
+from ojs_aws.transport.http.event_queries import read_events
 from ojs_aws.transport.http.handlers.cron import (
     change_cron,
     delete_cron,
@@ -121,7 +121,7 @@ def delete_dead_letter(call: Call) -> Answer:
 
 def list_events(call: Call) -> Answer:
     """Lifecycle events in the order of the log (ojs-events, section 6.4)."""
-    page = call.backend.events.read(event_query(call.request.query))
+    page = read_events(call.backend.events, call.request.query)
     body = assemble(
         {
             "events": assemble_array(render_event(event) for event in page.events),

@@ -1,0 +1,20 @@
+"""The topology agrees with the code that builds on it."""
+
+from __future__ import annotations
+
+from ojs_aws.adapters.dynamodb.images import READERS
+from ojs_aws.topology import QUEUE_PARTITION, STREAMED_PARTITIONS, is_told
+
+
+def test_every_kind_of_item_that_can_be_read_from_the_stream_invokes_its_function() -> None:
+    """A reader without a filter would never be called when deployed."""
+    assert set(READERS) <= {*STREAMED_PARTITIONS, QUEUE_PARTITION}
+
+
+def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:
+    """Not of documents, chunks of the log, or what was set aside."""
+    assert is_told("job#x", "job")
+    assert is_told("workers", "w1")
+    assert is_told("queues", "email")
+    for key in (("job#x", "blob#1"), ("events", "000000000000001"), ("events#aside", "1")):
+        assert not is_told(*key)
