@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as gateway
@@ -17,6 +18,7 @@ from constructs import Construct
 from infra.bundling import Target, backend_bundle
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
+from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps
@@ -35,6 +37,8 @@ from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.transport.http.routes import Group
+
+TICK_TIMEOUT_S: Final = 55
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,8 @@ class JobBackend(Construct):
     :ivar bucket: documents that do not fit into the table.
     :ivar event_bus: where lifecycle events are published.
     :ivar functions: the API's functions, by their groups.
-    :ivar tick: the function of the sweep.
+    :ivar tick: the function of the sweep and of cron jobs.
+    :ivar cron_alarms: what wakes it when a cron job is due.
     :ivar stream: the function that reads the table's changes.
     :ivar api: the HTTP API.
     :ivar environment: the settings of a function that uses the backend directly.
@@ -105,15 +110,26 @@ class JobBackend(Construct):
         api_functions = {
             Group.PRODUCER: (PRODUCER, "Enqueues, reads and cancels jobs"),
             Group.WORKER_API: (WORKER_API, "Gives jobs to workers and takes their outcomes"),
-            Group.OPERATOR: (OPERATOR, "Queues, dead letters and events"),
+            Group.OPERATOR: (OPERATOR, "Queues, cron jobs, dead letters and events"),
             Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
         }
         self.functions = {
             group: self._function(group.value, permissions, description)
             for group, (permissions, description) in api_functions.items()
         }
-        self.tick = self._function("tick", TICK, "Sweeps jobs that time has overtaken", 55)
+        self.tick = self._function(
+            "tick", TICK, "Sweeps jobs that time has overtaken, and fires cron jobs", TICK_TIMEOUT_S
+        )
         self.stream = self._function("stream", STREAM, "Turns changes into events", 60)
+        self.cron_alarms = CronAlarms(
+            self,
+            "CronAlarms",
+            CronAlarmsProps(
+                prefix=props.queue_prefix, function=self.tick, timeout_s=TICK_TIMEOUT_S
+            ),
+        )
+        for function in (self.tick, self.stream, self.functions[Group.OPERATOR]):
+            self.cron_alarms.grant_set(function)
         self.schedule = TickSchedule(self, "Schedule", TickScheduleProps(function=self.tick))
         self.changes = ChangeStream(
             self, "Changes", ChangeStreamProps(table=self.table.table, function=self.stream)

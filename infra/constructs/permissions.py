@@ -58,24 +58,27 @@ WORKER_API: Final = Permissions(
 """FETCH, ACK, FAIL, BEAT: cannot delete a job."""
 
 OPERATOR: Final = Permissions(
-    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, "dynamodb:UpdateItem"),
+    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
     has_index=True,
-    queues=("sqs:SendMessage",),
+    # A cron job that is triggered by hand is pushed, and may cancel the run before it.
+    queues=("sqs:DeleteMessage", "sqs:SendMessage"),
     creates_queues=True,
-    documents=("s3:DeleteObject", "s3:GetObject"),
+    documents=("s3:DeleteObject", *DOCUMENTS),
 )
-"""Queues, dead letters, events: cannot enqueue or claim."""
+"""Queues, cron jobs, dead letters, events: cannot claim."""
 
 SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 
 TICK: Final = Permissions(
-    table=("dynamodb:BatchGetItem", *READ, "dynamodb:UpdateItem"),
+    table=("dynamodb:BatchGetItem", *READ, *WRITE),
     has_index=True,
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
+    documents=DOCUMENTS,
 )
-"""The sweep: cannot receive a message or read a large document."""
+"""The sweep, and what cron jobs enqueue: cannot receive a job's message. Its trigger receives the
+alarms of cron jobs."""
 
 STREAM: Final = Permissions(
     table=(*READ, "dynamodb:DeleteItem", *WRITE),

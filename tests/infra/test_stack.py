@@ -23,6 +23,7 @@ from ojs_aws.topology import (
     METRICS,
     SET_ASIDE_METRIC,
     TABLE,
+    cron_queue_name,
     dead_letter_queue_name,
     sqs_queue_name,
 )
@@ -88,7 +89,7 @@ def test_each_declared_queue_has_a_standard_sqs_queue(synthesise: Synthesise) ->
     queues = template.of("AWS::SQS::Queue")
     names = {queue["QueueName"] for queue in queues if "QueueName" in queue}
     wanted = {sqs_queue_name("shop", name) for name in ("default", "email.high", "demo")}
-    assert names == wanted | {dead_letter_queue_name("shop")}
+    assert names == wanted | {dead_letter_queue_name("shop"), cron_queue_name("shop")}
     assert not any(queue.get("FifoQueue") for queue in queues)
 
 
@@ -187,6 +188,15 @@ def test_the_sweep_runs_each_minute(stack: Synthesised) -> None:
     assert target["RetryPolicy"]["MaximumRetryAttempts"] == 0
 
 
+def test_alarms_of_cron_jobs_wake_the_tick(stack: Synthesised) -> None:
+    """A queue of its own, hidden for long enough, and no flood of invocations."""
+    (trigger,) = stack.triggers(handler_of("tick"))
+    assert trigger["ScalingConfig"]["MaximumConcurrency"] == 10
+    (queue,) = [each for each in stack.of("AWS::SQS::Queue") if each.get("QueueName") == "ojs-CRON"]
+    assert queue["VisibilityTimeout"] >= 6 * stack.function(handler_of("tick"))["Timeout"]
+    assert queue["MessageRetentionPeriod"] == 3600
+
+
 def test_a_late_sweep_or_none_at_all_rings(stack: Synthesised) -> None:
     """By the metric that the function writes, and by its absence."""
     tick = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("tick")))
@@ -279,24 +289,32 @@ EXPECTED_ACTIONS = {
         "s3:PutObject",
     },
     "operator": READ
+    | WRITE
     | {
         "dynamodb:BatchGetItem",
-        "dynamodb:UpdateItem",
         "dynamodb:DeleteItem",
         "sqs:SendMessage",
+        "sqs:DeleteMessage",
         "sqs:CreateQueue",
         "s3:GetObject",
+        "s3:PutObject",
         "s3:DeleteObject",
     },
     "system": {"dynamodb:GetItem"},
     "tick": READ
+    | WRITE
     | {
         "dynamodb:BatchGetItem",
-        "dynamodb:UpdateItem",
         "sqs:SendMessage",
         "sqs:DeleteMessage",
         "sqs:GetQueueAttributes",
         "sqs:CreateQueue",
+        "s3:GetObject",
+        "s3:PutObject",
+        # of the trigger: receiving the alarms of cron jobs
+        "sqs:ReceiveMessage",
+        "sqs:ChangeMessageVisibility",
+        "sqs:GetQueueUrl",
     },
     "stream": READ
     | WRITE
