@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
 
 DEFAULT_TIMEOUT_S = 1800.0
+DEFAULT_GRACE_S: Final = 5.0
+LEAST_GRACE_S: Final = 0.1
+
+_log = logging.getLogger(__name__)
 
 
 class TimeoutMiddleware:
     """Ends an execution that takes longer than the job's timeout; belongs innermost.
 
-    An asynchronous handler is cancelled. A synchronous one runs in a thread, which the worker
-    interrupts at its next Python instruction. What either still returns or raises after that counts
-    for nothing.
+    An asynchronous handler is cancelled; one that does not end then is left behind after a grace
+    period, and cancelled again and again. A synchronous one runs in a thread, which the worker
+    interrupts at its next Python instruction. What either still returns or raises after the timeout
+    counts for nothing.
     """
 
-    def __init__(self, default_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """Use ``default_s`` seconds for jobs that name no timeout."""
+    def __init__(
+        self, default_s: float = DEFAULT_TIMEOUT_S, *, grace_s: float = DEFAULT_GRACE_S
+    ) -> None:
+        """Use ``default_s`` seconds for jobs that name no timeout.
+
+        :param grace_s: seconds that a cancelled handler has to end, fewer where the environment
+            ends the execution sooner.
+        :raises ValueError: a number that is not positive.
+        """
+        if default_s <= 0 or grace_s <= 0:
+            raise ValueError("default_s and grace_s must be positive")
         self._default_s = default_s
+        self._grace_s = grace_s
 
     async def execute(
         self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
@@ -35,18 +52,59 @@ class TimeoutMiddleware:
         remaining = ctx.remaining_s()
         if remaining is not None:
             seconds = min(seconds, remaining)
-        scope = asyncio.timeout(seconds)
-        cause: Exception | None = None
-        result: object = None
+        inner = _Inner()
+        task = asyncio.ensure_future(inner.run(call_next))
         try:
-            async with scope:
-                result = await call_next()
-        except Exception as problem:
-            if not scope.expired():
-                raise
-            cause = problem
-        if scope.expired():
-            raise JobTimeoutError(
-                f"The execution of job {job.id} exceeded its timeout of {seconds:g} s."
-            ) from cause
-        return result
+            await asyncio.wait({task}, timeout=seconds)
+        except asyncio.CancelledError:  # the worker gives the job up
+            await self._stop(task, job, ctx)
+            raise
+        if task.done():
+            return inner.outcome()
+        await self._stop(task, job, ctx)
+        cause = inner.problem if isinstance(inner.problem, Exception) else None
+        raise JobTimeoutError(
+            f"The execution of job {job.id} exceeded its timeout of {seconds:g} s."
+        ) from cause
+
+    async def _stop(self, task: asyncio.Task[None], job: Job, ctx: JobContext) -> None:
+        """Cancel what runs, and leave it behind if it does not end."""
+        task.cancel()
+        remaining = ctx.remaining_s()
+        grace = self._grace_s if remaining is None else min(self._grace_s, remaining)
+        await asyncio.wait({task}, timeout=max(grace, LEAST_GRACE_S))
+        if not task.done():
+            told = {"job_id": job.id, "job_type": job.type}
+            _log.error("The handler of job %s ignores its cancellation", job.id, extra=told)
+            self._cancel_again(task)
+
+    def _cancel_again(self, task: asyncio.Task[None]) -> None:
+        if not task.done():
+            task.cancel()
+            task.get_loop().call_later(self._grace_s, self._cancel_again, task)
+
+
+class _Inner:
+    """What runs inside the timeout, in a task of its own, and what came of it.
+
+    The task itself never fails: a SystemExit in it would end the worker's event loop.
+    """
+
+    __slots__ = ("problem", "result")
+
+    def __init__(self) -> None:
+        self.result: object = None
+        self.problem: BaseException | None = None
+
+    async def run(self, call_next: Callable[[], Awaitable[object]]) -> None:
+        try:
+            self.result = await call_next()
+        except BaseException as problem:  # noqa: BLE001 - raised again by whoever waits
+            self.problem = problem
+
+    def outcome(self) -> object:
+        """The result; raises what was raised."""
+        if self.problem is not None:
+            problem, self.problem = self.problem, None  # no circle through the traceback
+            raise problem
+        return self.result

@@ -33,6 +33,10 @@ AFTERLIFE_S: Final = 5.0
 
 BEATS_PER_RESERVATION: Final = 3
 
+GIVE_UP: Final = 0.75
+"""Part of the margin that is left when jobs are given up. Their own deadline is its beginning:
+those with a timeout have failed by then, and said so."""
+
 CLAIMED_TOGETHER: Final = 10
 """Messages of a queue for which jobs are claimed before the first of these jobs is executed."""
 
@@ -94,7 +98,7 @@ class Invocation:
         turns = [Turn(record) for raw in records if (record := self._read(raw)) is not None]
         claiming = self._claim_all(turns)
         works = [asyncio.ensure_future(self._safely(turn)) for turn in turns]
-        await self._wait(works, self.seconds - self.margin_s)
+        await self._wait(works, self.seconds - self.margin_s * GIVE_UP)
         self._is_over = True
         for active in self._active:
             if active.give_up("the invocation's time is over"):
@@ -208,7 +212,8 @@ class Invocation:
             return job_id not in pulse.cancelled | pulse.lost
 
         job = Job.from_members(render_job(record))
-        active = ActiveJob(WorkerContext(job, extend=extend, deadline=self._deadline))
+        deadline = self._deadline - self.margin_s
+        active = ActiveJob(WorkerContext(job, extend=extend, deadline=deadline))
         self._active.append(active)
         return active
 

@@ -17,6 +17,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.timeout import TimeoutMiddleware
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker import DiscardError, LambdaWorker
 from tests.simulation.world import World
@@ -383,3 +384,30 @@ def test_another_event_is_refused(bench: Bench) -> None:
     """A function that is connected wrongly says so."""
     with pytest.raises(ValueError, match="no SQS event"):
         bench.worker.lambda_handler(json.loads('{"version": "2.0"}'), Context())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_mw_builtin_010_a_job_without_time_fails_as_a_timeout_before_the_invocation_ends(
+    bench: Bench, is_async: bool
+) -> None:
+    """It is not just given up: the failure is recorded, and the policy says when it is retried."""
+    bench.worker.middleware.add(TimeoutMiddleware())
+
+    if is_async:
+
+        @bench.worker.handler("a.slow")
+        async def waits(ctx: JobContext) -> None:
+            await asyncio.Event().wait()
+    else:
+
+        @bench.worker.handler("a.slow")
+        def blocks(ctx: JobContext) -> None:
+            time.sleep(1.5)
+
+    job_id = bench.push("a.slow", timeout_s=60)
+    began = time.monotonic()
+    bench.invoke(context=Context(0.6))
+    assert time.monotonic() - began < 0.6
+    job = bench.job(job_id)
+    assert job.state is JobState.RETRYABLE
+    assert [failure.type for failure in job.failures] == ["timeout"]
