@@ -29,7 +29,9 @@ def jobs(*args: str) -> list[Job]:
     return [Job("a.b", [arg]) for arg in args]
 
 
-async def test_the_survivors_go_as_one_batch_and_the_outcomes_are_aligned() -> None:
+async def test_mw_batch_003_005_the_survivors_go_as_one_batch_and_the_outcomes_are_aligned() -> (
+    None
+):
     """MW-BATCH-003, MW-BATCH-005: ten jobs, one dropped, one raising, one request with eight."""
     server = FakeServer()
     args = [str(n) for n in range(10)]
@@ -46,7 +48,7 @@ async def test_the_survivors_go_as_one_batch_and_the_outcomes_are_aligned() -> N
     assert "gate" in results[3].dropped_by
 
 
-async def test_the_chain_runs_once_for_each_job_in_order() -> None:
+async def test_appendix_a_batch_enqueue_runs_the_chain_for_each_job() -> None:
     """MW-BATCH-001: ten calls, each with its own job and id."""
     server, seen = FakeServer(), []
 
@@ -59,7 +61,7 @@ async def test_the_chain_runs_once_for_each_job_in_order() -> None:
     assert len({job_id for _, job_id in seen}) == 10
 
 
-async def test_middleware_goes_on_after_the_batch_is_stored() -> None:
+async def test_mw_chain_022_middleware_goes_on_after_the_batch_is_stored() -> None:
     """MW-CHAIN-022: after ``call_next`` each sees its own stored job."""
     server, after = FakeServer(), []
 
@@ -82,7 +84,7 @@ async def test_nothing_is_sent_when_nothing_survives() -> None:
 
 
 @pytest.mark.parametrize("bad", ["drop", "fail"])
-async def test_atomic_means_all_or_none(bad: str) -> None:
+async def test_mw_batch_004_atomic_means_all_or_none(bad: str) -> None:
     """MW-BATCH-004: one rejection, and none is enqueued."""
     server, told = FakeServer(), []
 

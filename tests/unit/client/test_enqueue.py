@@ -33,7 +33,7 @@ async def test_a_job_is_sent_and_the_stored_one_returned() -> None:
     assert sent["id"] == result.id
 
 
-async def test_middleware_sees_the_complete_envelope_with_its_id() -> None:
+async def test_mw_enq_008_009_middleware_sees_the_complete_envelope_with_its_id() -> None:
     """MW-ENQ-008, MW-ENQ-009: a UUIDv7 id and every option are there before anything is sent."""
     server, seen = FakeServer(), {}
 
@@ -59,7 +59,7 @@ async def test_middleware_sees_the_complete_envelope_with_its_id() -> None:
     assert {"expires_at", "retry", "unique", "visibility_timeout_ms", "tags"} <= set(seen)
 
 
-async def test_a_dropped_job_is_told_apart_and_not_sent() -> None:
+async def test_appendix_a_enqueue_null_cancels_silently() -> None:
     """MW-ENQ-006, MW-ENQ-020: no request, no exception, and the name of who dropped it."""
     server = FakeServer()
 
@@ -73,7 +73,7 @@ async def test_a_dropped_job_is_told_apart_and_not_sent() -> None:
     assert server.requests == []
 
 
-async def test_an_error_of_the_middleware_reaches_the_caller() -> None:
+async def test_appendix_a_enqueue_errors_abort() -> None:
     """MW-ENQ-016, MW-ENQ-017: the original exception, and nothing sent."""
     server = FakeServer()
 
@@ -85,7 +85,7 @@ async def test_an_error_of_the_middleware_reaches_the_caller() -> None:
     assert server.requests == []
 
 
-async def test_changes_of_the_middleware_are_sent() -> None:
+async def test_mw_enq_010_changes_of_the_middleware_are_sent() -> None:
     """MW-ENQ-011: what a middleware changed is what the server gets."""
     server = FakeServer()
 

@@ -46,7 +46,7 @@ def ticking(*moments: float) -> Any:
 ABOUT = {"job_id": JOB_ID, "job_type": "a.b", "queue": "email"}
 
 
-async def test_enqueueing_and_dropping_are_logged() -> None:
+async def test_mw_builtin_003_enqueueing_and_dropping_are_logged() -> None:
     """MW-BUILTIN-002, MW-BUILTIN-003: id, type and queue, and never the arguments."""
 
     async def drops(job: Job, call_next: Any) -> None:
@@ -75,7 +75,7 @@ async def test_a_failed_enqueue_is_logged_and_raised() -> None:
     assert logger.records[0][2]["error"] == "KeyError: 'schema'"
 
 
-async def test_start_and_end_of_an_execution_are_logged() -> None:
+async def test_mw_builtin_004_005_start_and_end_of_an_execution_are_logged() -> None:
     """MW-BUILTIN-004, MW-BUILTIN-005: exactly the specified fields."""
     logger = Logger()
     chain = ExecutionChain([LoggingMiddleware(logger, clock=ticking(1.0, 1.245))])
@@ -91,7 +91,9 @@ async def test_start_and_end_of_an_execution_are_logged() -> None:
 @pytest.mark.parametrize(
     ("problem", "status"), [(OSError("x"), "failed"), (JobTimeoutError("x"), "timeout")]
 )
-async def test_a_failed_execution_is_logged_and_raised(problem: Exception, status: str) -> None:
+async def test_mw_builtin_005_a_failed_execution_is_logged_and_raised(
+    problem: Exception, status: str
+) -> None:
     """MW-BUILTIN-005, MW-EXE-021."""
     logger = Logger()
 
@@ -120,7 +122,7 @@ async def run_with_timeout(handler: Any, seconds: float, **given: Any) -> object
     return await ExecutionChain([TimeoutMiddleware()]).run(executed, ctx, handler)
 
 
-async def test_an_asynchronous_handler_that_takes_too_long_is_cancelled() -> None:
+async def test_appendix_a_timeout_middleware_cancels_a_handler_that_takes_too_long() -> None:
     """MW-BUILTIN-010, MW-BUILTIN-009: really cancelled, and the error says the limit."""
     cancelled: list[bool] = []
 
@@ -168,7 +170,7 @@ def fails(*_: object) -> None:
     raise ConnectionError("SMTP")
 
 
-async def test_a_failure_is_reported_and_raised_again() -> None:
+async def test_appendix_a_error_reporting_middleware_reports_and_raises_again() -> None:
     """MW-BUILTIN-011..013: the structured error, and what the job was."""
     sink = Sink()
     executed = job("a@b.c", queue="email", attempt=3)
@@ -200,7 +202,9 @@ async def test_a_synchronous_reporter_will_do() -> None:
     assert [report.type for report in reports] == ["ConnectionError"]
 
 
-async def test_a_broken_reporter_hides_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_mw_builtin_013_a_broken_reporter_hides_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """MW-BUILTIN-013: the job's own error is raised, and the reporter's is logged."""
     chain = ExecutionChain([ErrorReportingMiddleware(Sink(OSError("tracker down")))])
     with pytest.raises(ConnectionError, match="SMTP"):
@@ -252,7 +256,7 @@ async def test_cancellation_is_not_reported() -> None:
     assert sink.reports == []
 
 
-async def test_the_context_offers_what_section_4_4_asks_for() -> None:
+async def test_mw_exe_011_013_017_the_context_offers_what_section_4_4_asks_for() -> None:
     """MW-EXE-011..013, MW-EXE-015..017."""
     beats: list[int] = []
 
@@ -272,7 +276,7 @@ async def test_the_context_offers_what_section_4_4_asks_for() -> None:
     assert JobContext(executed).metadata == {}
 
 
-def test_the_context_s_log_is_bound_to_the_job(caplog: pytest.LogCaptureFixture) -> None:
+def test_mw_exe_014_the_context_s_log_is_bound_to_the_job(caplog: pytest.LogCaptureFixture) -> None:
     """MW-EXE-014."""
     with caplog.at_level(logging.DEBUG, "ojs_aws.job"):
         context(job(queue="email", attempt=2)).log("warning", "hello", template="welcome")
@@ -299,7 +303,9 @@ def test_handled_means_this_very_error() -> None:
     assert not ctx.is_handled(ValueError("x"))
 
 
-def test_the_backend_s_chain_is_found_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mw_enq_026_the_backend_s_chain_is_found_by_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """MW-ENQ-026: loaded and frozen at the start; the default one without a path."""
     module = ModuleType("users_module")
     module.mine = EnqueueChain([LoggingMiddleware])  # type: ignore[attr-defined]

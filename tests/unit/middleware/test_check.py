@@ -104,7 +104,7 @@ def test_functions_are_told_apart_by_their_parameters() -> None:
         ("retry_schedule", "retry_scheduled"),
     ],
 )
-def test_a_misspelt_method_is_found(method: str, meant: str) -> None:
+def test_river_010_a_misspelt_method_is_found(method: str, meant: str) -> None:
     """RIVER-010: warned of beside a good one, and refused where it is all there is."""
 
     async def never(self: object, *given: object) -> None: ...
@@ -120,7 +120,7 @@ def test_a_misspelt_method_is_found(method: str, meant: str) -> None:
             EnqueueChain([beside])
 
 
-def test_a_wrong_signature_is_found() -> None:
+def test_river_010_a_wrong_signature_is_found() -> None:
     class Wrong:
         async def enqueue_many(self, jobs: list[Job]) -> None: ...
 

@@ -45,14 +45,14 @@ async def aborts(job: Job, call_next: Any) -> Any:
     raise KeyError("schema")
 
 
-async def test_an_empty_chain_stores_the_job() -> None:
+async def test_mw_chain_023_an_empty_chain_stores_the_job() -> None:
     """MW-CHAIN-023: and a synchronous store does as well."""
     given = job()
     assert await EnqueueChain().run(given, store) is given
     assert await EnqueueChain().run(given, lambda kept: kept) is given
 
 
-async def test_middleware_runs_in_insertion_order_around_the_store() -> None:
+async def test_appendix_a_enqueue_insertion_order_around_the_store() -> None:
     """MW-ENQ-002, MW-CHAIN-022: first in, last out."""
     trace: list[str] = []
 
@@ -64,7 +64,7 @@ async def test_middleware_runs_in_insertion_order_around_the_store() -> None:
     assert trace == ["A-in", "B-in", "store", "B-out", "A-out"]
 
 
-async def test_a_class_with_call_is_a_middleware() -> None:
+async def test_mw_enq_004_a_class_with_call_is_a_middleware() -> None:
     """MW-ENQ-004, MW-CHAIN-025: with exactly the signature of section 11.1; class or instance."""
 
     class Stamp:
@@ -79,7 +79,7 @@ async def test_a_class_with_call_is_a_middleware() -> None:
         assert stored.meta == {"stamp": True}
 
 
-async def test_functions_and_partials_are_middleware() -> None:
+async def test_mw_enq_004_functions_and_partials_are_middleware() -> None:
     """MW-ENQ-004."""
 
     async def tag(value: str, job: Job, call_next: Any) -> Any:
@@ -91,7 +91,7 @@ async def test_functions_and_partials_are_middleware() -> None:
     assert stored.meta["tag"] == "x"
 
 
-async def test_a_synchronous_middleware_may_return_the_job_or_what_call_next_gives() -> None:
+async def test_mw_enq_004_a_synchronous_one_may_return_the_job_or_what_call_next_gives() -> None:
     """MW-ENQ-004: the two forms that synchronous code has."""
 
     def route(job: Job, call_next: Any) -> Any:
@@ -107,7 +107,7 @@ async def test_a_synchronous_middleware_may_return_the_job_or_what_call_next_giv
 
 
 @pytest.mark.parametrize("by_copy", [True, False])
-async def test_a_change_reaches_later_middleware_and_the_store(by_copy: bool) -> None:
+async def test_mw_enq_011_a_change_reaches_later_middleware_and_the_store(by_copy: bool) -> None:
     """MW-ENQ-010, MW-ENQ-011: made in place or on a copy."""
     seen: list[Any] = []
     kept = Store()
@@ -126,7 +126,7 @@ async def test_a_change_reaches_later_middleware_and_the_store(by_copy: bool) ->
     assert [*seen, kept.jobs[0].queue] == ["bulk", "bulk"]
 
 
-async def test_a_job_returned_without_call_next_goes_on() -> None:
+async def test_mw_enq_005_a_job_returned_without_call_next_goes_on() -> None:
     """MW-ENQ-005: later middleware and the store get it."""
     trace: list[str] = []
 
@@ -140,7 +140,7 @@ async def test_a_job_returned_without_call_next_goes_on() -> None:
     assert trace == ["A-in", "A-out"]
 
 
-async def test_none_without_call_next_drops_the_job() -> None:
+async def test_mw_enq_023_none_without_call_next_drops_the_job() -> None:
     """MW-ENQ-006, MW-ENQ-018..021, MW-ENQ-023: no error, no insert, and the name of who did it."""
     trace: list[str] = []
     kept = Store()
@@ -161,7 +161,7 @@ async def test_outer_middleware_sees_that_a_job_was_dropped() -> None:
     assert seen == [None]
 
 
-async def test_an_error_aborts_and_reaches_the_caller() -> None:
+async def test_mw_enq_007_an_error_aborts_and_reaches_the_caller() -> None:
     """MW-ENQ-007, MW-ENQ-014..017, MW-ENQ-022: the very exception; nothing later runs."""
     trace: list[str] = []
     kept = Store()
@@ -171,7 +171,7 @@ async def test_an_error_aborts_and_reaches_the_caller() -> None:
     assert (trace, kept.jobs) == ([], [])
 
 
-async def test_order_dependent_middleware_is_respected() -> None:
+async def test_mw_enq_003_order_dependent_middleware_is_respected() -> None:
     """MW-ENQ-003: an invalid duplicate is invalid; nobody looks for duplicates of it."""
     trace: list[str] = []
     with pytest.raises(KeyError):
@@ -179,7 +179,7 @@ async def test_order_dependent_middleware_is_respected() -> None:
     assert trace == []
 
 
-async def test_an_error_after_storing_carries_the_stored_ids() -> None:
+async def test_river_005_an_error_after_storing_carries_the_stored_ids() -> None:
     """RIVER-005: the caller may cancel what was stored."""
 
     async def late(job: Job, call_next: Any) -> Any:
@@ -212,7 +212,7 @@ async def test_none_after_storing_is_ignored_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("way", ["in place", "copied", "returned"])
-async def test_the_id_cannot_be_changed(way: str) -> None:
+async def test_appendix_a_the_id_cannot_be_changed(way: str) -> None:
     """MW-ENQ-012: the error names who tried, and nothing is stored."""
 
     async def forger(job: Job, call_next: Any) -> Any:
@@ -241,7 +241,7 @@ async def test_call_next_goes_on_once() -> None:
     assert len(kept.jobs) == 1
 
 
-async def test_jobs_that_run_together_do_not_meet() -> None:
+async def test_mw_chain_028_jobs_that_run_together_share_instances_and_do_not_meet() -> None:
     """MW-CHAIN-026, MW-CHAIN-028: 50 jobs at once through the same instances."""
 
     async def number(job: Job, call_next: Any) -> Any:

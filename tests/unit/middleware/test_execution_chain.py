@@ -28,7 +28,7 @@ async def fails(job: Job, ctx: JobContext) -> None:
     raise ValueError("the handler's")
 
 
-async def test_an_empty_chain_calls_the_handler() -> None:
+async def test_mw_chain_023_an_empty_chain_calls_the_handler() -> None:
     """MW-CHAIN-023: with job and context; synchronous or not."""
     given, ctx = job(), context()
 
@@ -39,7 +39,7 @@ async def test_an_empty_chain_calls_the_handler() -> None:
     assert await ExecutionChain().run(given, ctx, lambda *got: got) == (given, ctx)
 
 
-async def test_middleware_nests_around_the_handler() -> None:
+async def test_appendix_a_execution_nests_around_the_handler() -> None:
     """MW-EXE-001, MW-EXE-002, RIVER-007: the first is the outermost."""
     trace: list[str] = []
     chain = ExecutionChain([Traced(trace, "A"), Traced(trace, "B")])
@@ -47,7 +47,7 @@ async def test_middleware_nests_around_the_handler() -> None:
     assert trace == ["A-in", "B-in", "handler", "B-out", "A-out"]
 
 
-async def test_a_class_with_call_is_a_middleware() -> None:
+async def test_mw_exe_003_a_class_with_call_is_a_middleware() -> None:
     """MW-EXE-003, MW-CHAIN-025: with exactly the signature of section 11.1."""
 
     class Doubling:
@@ -70,7 +70,7 @@ async def test_a_synchronous_middleware_may_return_what_call_next_gives() -> Non
     assert await ExecutionChain([before]).run(job(), context(), handler) is True
 
 
-async def test_the_result_passes_back_and_each_layer_may_replace_it() -> None:
+async def test_mw_exe_007_the_result_passes_back_and_each_layer_may_replace_it() -> None:
     """MW-EXE-007."""
 
     async def wraps(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -80,7 +80,7 @@ async def test_the_result_passes_back_and_each_layer_may_replace_it() -> None:
     assert result == {"wrapped": 1}
 
 
-async def test_not_calling_next_short_circuits() -> None:
+async def test_mw_exe_005_not_calling_next_short_circuits() -> None:
     """MW-EXE-005: the handler never runs, and the middleware's value is the result."""
     ran: list[str] = []
 
@@ -93,7 +93,7 @@ async def test_not_calling_next_short_circuits() -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-async def test_call_next_runs_the_handler_at_most_once(together: bool) -> None:
+async def test_mw_exe_006_call_next_runs_the_handler_at_most_once(together: bool) -> None:
     """MW-EXE-004, MW-EXE-006: one call after the other, or both at once."""
     ran: list[str] = []
 
@@ -112,7 +112,7 @@ async def test_call_next_runs_the_handler_at_most_once(together: bool) -> None:
     assert ran == ["handler"]
 
 
-async def test_errors_pass_outward_through_every_layer() -> None:
+async def test_appendix_a_execution_errors_propagate_outward_through_every_layer() -> None:
     """MW-EXE-008, MW-EXE-009: and reach whoever runs the chain, the very same object."""
     trace: list[str] = []
     problem = ConnectionError("SMTP")
@@ -128,7 +128,7 @@ async def test_errors_pass_outward_through_every_layer() -> None:
     assert trace == ["A-in", "B-in", "B-out", "A-out"]
 
 
-async def test_an_error_before_next_keeps_the_rest_from_running() -> None:
+async def test_mw_exe_024_an_error_before_next_keeps_the_rest_from_running() -> None:
     """MW-EXE-019, MW-EXE-024: outer layers see it."""
     trace: list[str] = []
 
@@ -141,7 +141,7 @@ async def test_an_error_before_next_keeps_the_rest_from_running() -> None:
     assert trace == ["outer-in", "outer-out"]
 
 
-async def test_an_error_after_next_fails_the_job_all_the_same() -> None:
+async def test_river_006_an_error_after_next_fails_the_job_all_the_same() -> None:
     """RIVER-006."""
 
     async def late(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -154,7 +154,7 @@ async def test_an_error_after_next_fails_the_job_all_the_same() -> None:
     assert ctx.failure_origin(raised.value) == "middleware:late"
 
 
-async def test_errors_of_handler_and_middleware_are_told_apart() -> None:
+async def test_mw_exe_020_errors_of_handler_and_middleware_are_told_apart() -> None:
     """MW-EXE-020: also through layers that catch and raise again."""
 
     async def raises_again(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -176,7 +176,7 @@ async def test_errors_of_handler_and_middleware_are_told_apart() -> None:
         assert ctx.failure_origin(raised.value) == origin
 
 
-async def test_a_transformed_error_is_the_middleware_s() -> None:
+async def test_mw_exe_010_a_transformed_error_is_the_middleware_s() -> None:
     """MW-EXE-010: the handler's stays its cause."""
 
     async def transforms(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -199,14 +199,14 @@ async def swallows(job: Job, ctx: JobContext, call_next: Any) -> Any:
         return "fallback"
 
 
-async def test_a_suppressed_error_completes_the_job_with_a_warning() -> None:
+async def test_mw_exe_023_a_suppressed_error_completes_the_job_with_a_warning() -> None:
     """MW-EXE-021, MW-EXE-023, MW-EXE-025: the warning names the layer that did it."""
     with pytest.warns(SuppressedErrorWarning, match="'swallows' swallowed ValueError"):
         result = await ExecutionChain([passes, swallows, passes]).run(job(), context(), fails)
     assert result == "fallback"
 
 
-async def test_an_error_marked_as_handled_is_no_surprise() -> None:
+async def test_mw_exe_021_an_error_marked_as_handled_is_no_surprise() -> None:
     """MW-EXE-021: no warning then."""
 
     async def handles(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -220,7 +220,7 @@ async def test_an_error_marked_as_handled_is_no_surprise() -> None:
         assert await ExecutionChain([handles]).run(job(), context(), fails) is None
 
 
-async def test_context_variables_set_by_middleware_reach_the_handler() -> None:
+async def test_river_020_context_variables_set_by_middleware_reach_the_handler() -> None:
     """RIVER-020."""
     locale: contextvars.ContextVar[str] = contextvars.ContextVar("locale", default="")
 
@@ -235,7 +235,7 @@ async def test_context_variables_set_by_middleware_reach_the_handler() -> None:
     assert (result, locale.get()) == ("de", "")
 
 
-async def test_jobs_that_run_together_do_not_meet() -> None:
+async def test_mw_chain_027_jobs_that_run_together_do_not_meet() -> None:
     """MW-CHAIN-026..028: 50 jobs at once through the same instances, twice."""
 
     async def numbers(job: Job, ctx: JobContext, call_next: Any) -> Any:

@@ -32,7 +32,7 @@ forgets_to_await = pytest.mark.filterwarnings("ignore:coroutine .* was never awa
 
 
 # ---------------------------------------------------------------------- the enqueue outcome
-async def test_a_job_that_was_dropped_further_in_is_never_returned() -> None:
+async def test_mw_enq_020_a_job_that_was_dropped_further_in_is_never_returned() -> None:
     """MW-ENQ-020: whatever an outer middleware returns, the caller learns that it was dropped."""
 
     async def ignores(job: Job, call_next: Any) -> Any:
@@ -69,7 +69,7 @@ async def test_a_drop_by_the_store_itself_has_no_middleware_s_name() -> None:
     assert await EnqueueChain([passes]).run_tracked(job(), lambda _: None) == (None, "")
 
 
-async def test_the_id_cannot_be_changed_after_storing_either() -> None:
+async def test_mw_enq_012_the_id_cannot_be_changed_after_storing_either() -> None:
     """MW-ENQ-012: the error carries the stored id."""
 
     async def forger(job: Job, call_next: Any) -> Any:
@@ -129,7 +129,7 @@ async def test_forgetting_to_await_call_next_is_an_error_when_executing() -> Non
     assert ctx.failure_origin(raised.value) == "middleware:forgetful"
 
 
-async def test_call_next_is_of_no_use_after_its_middleware_returned() -> None:
+async def test_mw_exe_006_call_next_is_of_no_use_after_its_middleware_returned() -> None:
     """MW-EXE-006: the handler must not run once the job's outcome is decided."""
     escaped: list[Any] = []
 
@@ -147,7 +147,9 @@ async def test_call_next_is_of_no_use_after_its_middleware_returned() -> None:
     assert ran == []
 
 
-async def test_a_suppressed_error_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_mw_exe_023_a_suppressed_error_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """MW-EXE-023: for every job, with its id; Python shows a warning once."""
 
     async def swallows(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -169,7 +171,7 @@ async def test_a_suppressed_error_is_in_the_log(caplog: pytest.LogCaptureFixture
 
 # ---------------------------------------------------------------------- configuration
 @pytest.mark.parametrize("kind", [EnqueueChain, ExecutionChain])
-def test_a_wrong_signature_is_refused_when_it_is_added(kind: Callable[..., Any]) -> None:
+def test_river_010_a_wrong_signature_is_refused_when_it_is_added(kind: Callable[..., Any]) -> None:
     """RIVER-010: and not when the first job comes. Each chain refuses what is the other's."""
 
     class ForEnqueueing:
@@ -196,7 +198,9 @@ def test_a_generator_is_refused() -> None:
         EnqueueChain([generator])
 
 
-def test_a_class_stands_for_its_subclasses_where_it_is_not_in_the_chain_itself() -> None:
+def test_mw_chain_006_a_class_stands_for_its_subclasses_where_it_is_not_in_the_chain_itself() -> (
+    None
+):
     """MW-CHAIN-006: one's own timeout in place of the default one is still the timeout."""
 
     class MyTimeout(TimeoutMiddleware):
@@ -208,7 +212,7 @@ def test_a_class_stands_for_its_subclasses_where_it_is_not_in_the_chain_itself()
     assert chain.names() == ["logging", "my_timeout"]
 
 
-def test_a_bound_method_is_itself_each_time() -> None:
+def test_mw_chain_007_a_bound_method_is_itself_each_time() -> None:
     """MW-CHAIN-007: though Python makes a new object of it."""
 
     class Service:
@@ -220,7 +224,9 @@ def test_a_bound_method_is_itself_each_time() -> None:
 
 # ---------------------------------------------------------------------- the timeout
 @pytest.mark.parametrize("raises", [True, False])
-async def test_what_a_handler_does_after_its_timeout_counts_for_nothing(raises: bool) -> None:
+async def test_mw_builtin_010_what_a_handler_does_after_its_timeout_counts_for_nothing(
+    raises: bool,
+) -> None:
     """MW-BUILTIN-010: it can neither succeed after all nor hide the timeout."""
 
     async def stubborn(*_: object) -> str:

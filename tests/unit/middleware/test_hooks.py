@@ -159,7 +159,7 @@ def test_synchronous_hooks_need_no_event_loop() -> None:
 
 
 # ---------------------------------------------------------------------- execution
-async def test_river_013_and_015_hooks_run_before_and_after_the_handler() -> None:
+async def test_river_013_hooks_run_before_and_after_the_handler() -> None:
     log = Log()
 
     async def handler(ctx: JobContext) -> str:

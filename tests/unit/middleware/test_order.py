@@ -36,13 +36,13 @@ def traced(label: str) -> Traced:
 
 
 @both
-def test_add_appends(kind: Callable[..., AnyChain]) -> None:
+def test_appendix_a_add_appends(kind: Callable[..., AnyChain]) -> None:
     """MW-CHAIN-001."""
     assert kind([traced("A")]).add(traced("B")).names() == ["A", "B"]
 
 
 @both
-def test_prepend_inserts_first(kind: Callable[..., AnyChain]) -> None:
+def test_appendix_a_prepend_inserts_first(kind: Callable[..., AnyChain]) -> None:
     """MW-CHAIN-002."""
     assert kind([traced("A")]).prepend(traced("B")).names() == ["B", "A"]
 
@@ -56,7 +56,7 @@ def test_insert_before_and_after_are_immediate(kind: Callable[..., AnyChain]) ->
 
 
 @both
-def test_remove_takes_one_out(kind: Callable[..., AnyChain]) -> None:
+def test_appendix_a_remove_takes_one_out(kind: Callable[..., AnyChain]) -> None:
     """MW-CHAIN-005: and says so when there is no such middleware."""
     chain = kind([traced("A"), traced("B")])
     assert chain.remove("A").names() == ["B"]
@@ -64,7 +64,7 @@ def test_remove_takes_one_out(kind: Callable[..., AnyChain]) -> None:
         chain.remove("A")
 
 
-def test_the_specification_s_own_sequence() -> None:
+def test_mw_chain_003_004_the_specification_s_own_sequence() -> None:
     """Section 10.4, with classes as in its text (MW-CHAIN-003..006)."""
 
     class Metrics(Traced):
@@ -87,14 +87,14 @@ def test_the_specification_s_own_sequence() -> None:
     assert chain.names() == ["logging", "timeout"]
 
 
-def test_a_middleware_is_named_by_class_name_or_instance() -> None:
+def test_appendix_a_identity_is_a_class_a_name_or_an_instance() -> None:
     """MW-CHAIN-006, MW-CHAIN-007, MW-CHAIN-009."""
     one = LoggingMiddleware()
     for reference in (LoggingMiddleware, "logging", one):
         assert len(EnqueueChain([one]).remove(reference)) == 0
 
 
-def test_a_class_may_appear_twice_and_is_then_ambiguous() -> None:
+def test_mw_chain_024_a_class_may_appear_twice_and_is_then_ambiguous() -> None:
     """MW-CHAIN-024: names and instances still tell them apart."""
     first, second = LoggingMiddleware(), LoggingMiddleware()
     chain = EnqueueChain([first, second])
@@ -105,7 +105,9 @@ def test_a_class_may_appear_twice_and_is_then_ambiguous() -> None:
 
 
 @both
-async def test_the_first_job_freezes_the_chain(kind: Callable[..., AnyChain]) -> None:
+async def test_appendix_a_no_modification_once_jobs_are_processed(
+    kind: Callable[..., AnyChain],
+) -> None:
     """MW-CHAIN-010, MW-CHAIN-011: every operation is refused then, and nothing has changed."""
     chain = kind([traced("A")])
     before = chain.is_frozen
@@ -132,7 +134,7 @@ def test_the_first_freeze_is_the_one_that_is_told() -> None:
         chain.add(LoggingMiddleware)
 
 
-async def test_a_handler_cannot_change_its_own_chain() -> None:
+async def test_mw_chain_010_a_handler_cannot_change_its_own_chain() -> None:
     """MW-CHAIN-010: not even while the very first job runs."""
     chain = ExecutionChain()
 
@@ -144,7 +146,7 @@ async def test_a_handler_cannot_change_its_own_chain() -> None:
 
 
 @both
-def test_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
+def test_appendix_a_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
     """MW-CHAIN-012."""
     members = [traced("A"), traced("B")]
     chain = kind(members)
@@ -154,21 +156,21 @@ def test_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
     assert repr(kind().freeze()) == f"<{kind.__name__} empty, frozen>"
 
 
-def test_the_default_chains() -> None:
+def test_mw_builtin_017_018_the_default_chains() -> None:
     """MW-BUILTIN-016..018, MW-CHAIN-019, MW-CHAIN-020: in the recommended order."""
     assert EnqueueChain.default().names() == ["logging"]
     names = ExecutionChain.default().names()
     assert names == ["logging", "metrics", "error_reporting", "timeout"]
 
 
-def test_two_default_chains_are_two() -> None:
+def test_mw_builtin_019_two_default_chains_are_two() -> None:
     """MW-BUILTIN-019: editing one leaves the other alone."""
     ExecutionChain.default().remove(TimeoutMiddleware)
     assert len(ExecutionChain.default()) == 4
 
 
 @pytest.mark.parametrize("nothing", [object(), 3, None])
-def test_what_is_no_middleware_is_refused_when_it_is_added(nothing: Any) -> None:
+def test_river_010_what_is_no_middleware_is_refused_when_it_is_added(nothing: Any) -> None:
     """RIVER-010: not when the first job comes."""
     with pytest.raises(TypeError, match=r"calls: enqueue\(job, call_next\)"):
         EnqueueChain([nothing])
@@ -183,7 +185,7 @@ def test_what_is_no_middleware_is_refused_when_it_is_added(nothing: Any) -> None
         max_size=30,
     )
 )
-async def test_any_sequence_of_operations_gives_the_order_of_a_list(
+async def test_appendix_a_ordering_is_deterministic_any_operations_give_the_order_of_a_list(
     operations: list[tuple[str, int]],
 ) -> None:
     """MW-CHAIN-013..017: names, iteration and the running order agree with a list, always."""

@@ -91,7 +91,7 @@ async def test_what_runs_on_behind_a_middleware_stays_with_its_own_job() -> None
     assert seen == ["a a", "b b"]
 
 
-async def test_a_failed_job_leaves_nothing_to_the_next_one() -> None:
+async def test_mw_chain_027_a_failed_job_leaves_nothing_to_the_next_one() -> None:
     """MW-CHAIN-027: neither its error nor its state."""
 
     async def handler(given: Job, _: JobContext) -> object:
@@ -106,7 +106,7 @@ async def test_a_failed_job_leaves_nothing_to_the_next_one() -> None:
         assert await chain.run(job("good"), context(), handler) == "good"
 
 
-async def test_fifty_jobs_at_once_do_not_meet() -> None:
+async def test_mw_chain_026_fifty_jobs_at_once_do_not_meet() -> None:
     """MW-CHAIN-026: tasks that suspend in every layer, through one chain of each kind."""
 
     async def suspends(job: Job, ctx: JobContext, call_next: Any) -> Any:

@@ -40,7 +40,7 @@ def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:
     assert seen == [0, 1]
 
 
-def test_a_dropped_job_is_not_stored_and_it_is_said_who_dropped_it() -> None:
+def test_mw_enq_018_a_dropped_job_is_not_stored_and_it_is_said_who_dropped_it() -> None:
     """MW-ENQ-018 to 021."""
     world = World()
 
@@ -56,7 +56,9 @@ def test_a_dropped_job_is_not_stored_and_it_is_said_who_dropped_it() -> None:
     ("problem", "kind"),
     [(ValueError("no"), EnqueueRejectedError), (RateLimitedError("slow"), RateLimitedError)],
 )
-def test_an_error_aborts_and_nothing_is_stored(problem: Exception, kind: type[Exception]) -> None:
+def test_mw_enq_014_an_error_aborts_and_nothing_is_stored(
+    problem: Exception, kind: type[Exception]
+) -> None:
     """MW-ENQ-014 to 017: an error of ours goes through as it is."""
     world = World()
 

@@ -41,7 +41,7 @@ def error(outcome: Outcome) -> dict[str, Any]:
     return outcome.error
 
 
-async def test_a_handler_gets_the_context_and_then_the_arguments() -> None:
+async def test_mw_exe_011_013_a_handler_gets_the_context_and_then_the_arguments() -> None:
     """MW-EXE-011..013: job, attempt and queue are on the context."""
     seen: list[Any] = []
 
@@ -69,7 +69,7 @@ async def test_a_synchronous_handler_runs_in_another_thread() -> None:
     ("set_", "returned", "result"),
     [(None, None, None), (1, None, "1"), (1, 2, "2"), (None, False, "false"), (None, [], "[]")],
 )
-async def test_the_return_value_comes_before_set_result(
+async def test_mw_exe_016_the_return_value_comes_before_set_result(
     set_: Any, returned: Any, result: str | None
 ) -> None:
     """MW-EXE-016: ``set_result`` counts when the handler returns None."""
@@ -130,7 +130,7 @@ async def test_an_unknown_type_fails_without_retry() -> None:
     assert failure["retryable"] is False
 
 
-async def test_middleware_wraps_the_handler() -> None:
+async def test_mw_exe_007_middleware_wraps_the_handler_and_its_result_is_the_job_s() -> None:
     """MW-EXE-002, MW-EXE-007: and may replace its result."""
     order: list[str] = []
 
@@ -183,7 +183,7 @@ async def test_cancelling_interrupts_a_synchronous_handler() -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_the_timeout_ends_a_handler(is_async: bool) -> None:
+async def test_mw_builtin_010_the_timeout_ends_a_handler(is_async: bool) -> None:
     """MW-BUILTIN-010: at the job's timeout, with the error type ``timeout``."""
     stopped = threading.Event()
 
@@ -207,7 +207,7 @@ async def test_the_timeout_ends_a_handler(is_async: bool) -> None:
     await until(stopped.is_set)
 
 
-async def test_the_origin_of_a_failure_is_told() -> None:
+async def test_mw_exe_020_the_origin_of_a_failure_is_told() -> None:
     """MW-EXE-020: a middleware's own error names the middleware."""
 
     async def transaction(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -220,7 +220,7 @@ async def test_the_origin_of_a_failure_is_told() -> None:
     assert failure["details"] == {"origin": "middleware:transaction"}
 
 
-async def test_a_heartbeat_works_in_both_kinds_of_handler() -> None:
+async def test_mw_exe_015_a_heartbeat_works_in_both_kinds_of_handler() -> None:
     """MW-EXE-015: awaited in an asynchronous one, blocking in a synchronous one."""
     beaten: list[str] = []
 

@@ -372,7 +372,7 @@ async def test_a_job_that_comes_back_replaces_its_first_execution() -> None:
         assert list(bench.source.acked) == [first.id]
 
 
-async def test_handlers_and_middleware_freeze_at_the_start() -> None:
+async def test_mw_chain_011_handlers_and_middleware_freeze_at_the_start() -> None:
     """MW-CHAIN-010, MW-CHAIN-011."""
     bench = Bench()
     async with bench.running():
