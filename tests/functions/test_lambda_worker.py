@@ -201,7 +201,9 @@ async def test_the_metrics_of_one_invocation_are_one_document(deployed: Deployme
     assert len(document["ojs.jobs.duration_ms"]) == 5
 
 
-async def test_the_trace_of_the_producer_reaches_the_handler(deployed: Deployment) -> None:
+async def test_river_022_the_trace_of_the_producer_reaches_the_handler(
+    deployed: Deployment,
+) -> None:
     """RIVER-022: from client to worker, through DynamoDB; the log has the trace's id."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()

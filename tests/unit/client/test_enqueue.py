@@ -45,6 +45,7 @@ async def test_mw_enq_008_009_middleware_sees_the_complete_envelope_with_its_id(
         "email.send",
         ["x"],
         meta={"k": 1},
+        priority=3,
         timeout_s=9,
         visibility_timeout_s=30,
         scheduled_at="2030-01-01T00:00:00Z",
@@ -56,33 +57,44 @@ async def test_mw_enq_008_009_middleware_sees_the_complete_envelope_with_its_id(
     assert UUID7.fullmatch(str(seen["id"]))
     assert seen["id"] == result.id
     assert {"specversion", "type", "queue", "args", "meta", "timeout", "scheduled_at"} <= set(seen)
-    assert {"expires_at", "retry", "unique", "visibility_timeout_ms", "tags"} <= set(seen)
+    assert {"expires_at", "retry", "unique", "visibility_timeout_ms", "tags", "priority"} <= set(
+        seen
+    )
 
 
 async def test_appendix_a_enqueue_null_cancels_silently() -> None:
-    """MW-ENQ-006, MW-ENQ-020: no request, no exception, and the name of who dropped it."""
-    server = FakeServer()
+    """MW-ENQ-006, MW-ENQ-018..021: no request, no exception, and the name of who dropped it."""
+    server, later = FakeServer(), []
 
     async def dedup(job: Job, call_next: Next) -> Any:
         return None
 
-    result = await server.client(middleware=[dedup]).enqueue("email.send", [])
+    async def counts(job: Job, call_next: Next) -> Any:
+        later.append(job.id)
+        return await call_next(job)
+
+    result = await server.client(middleware=[dedup, counts]).enqueue("email.send", [])
     assert result.status is EnqueueStatus.DROPPED
     assert not result
     assert "dedup" in result.dropped_by
-    assert server.requests == []
+    assert (server.requests, later) == ([], [])
 
 
 async def test_appendix_a_enqueue_errors_abort() -> None:
-    """MW-ENQ-016, MW-ENQ-017: the original exception, and nothing sent."""
-    server = FakeServer()
+    """MW-ENQ-007, MW-ENQ-014..017: the original exception, nothing later, and nothing sent."""
+    server, later, problem = FakeServer(), [], KeyError("schema")
 
     async def validate(job: Job, call_next: Next) -> Any:
-        raise KeyError("schema")
+        raise problem
 
-    with pytest.raises(KeyError, match="schema"):
-        await server.client(middleware=[validate]).enqueue("email.send", [])
-    assert server.requests == []
+    async def counts(job: Job, call_next: Next) -> Any:
+        later.append(job.id)
+        return await call_next(job)
+
+    with pytest.raises(KeyError) as raised:
+        await server.client(middleware=[validate, counts]).enqueue("email.send", [])
+    assert raised.value is problem
+    assert (server.requests, later) == ([], [])
 
 
 async def test_mw_enq_010_changes_of_the_middleware_are_sent() -> None:

@@ -48,11 +48,19 @@ def test_appendix_a_prepend_inserts_first(kind: Callable[..., AnyChain]) -> None
 
 
 @both
-def test_insert_before_and_after_are_immediate(kind: Callable[..., AnyChain]) -> None:
-    """MW-CHAIN-003, MW-CHAIN-004."""
-    chain = kind([traced("A"), traced("B")])
-    chain.insert_before("B", traced("X")).insert_after("A", traced("Y"))
-    assert chain.names() == ["A", "Y", "X", "B"]
+def test_appendix_a_insert_before_is_immediate(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-003."""
+    chain = kind([traced("A"), traced("B"), traced("C")])
+    assert chain.insert_before("C", traced("X")).names() == ["A", "B", "X", "C"]
+    assert chain.insert_before("A", traced("Y")).names() == ["Y", "A", "B", "X", "C"]
+
+
+@both
+def test_appendix_a_insert_after_is_immediate(kind: Callable[..., AnyChain]) -> None:
+    """MW-CHAIN-004."""
+    chain = kind([traced("A"), traced("B"), traced("C")])
+    assert chain.insert_after("A", traced("X")).names() == ["A", "X", "B", "C"]
+    assert chain.insert_after("C", traced("Y")).names() == ["A", "X", "B", "C", "Y"]
 
 
 @both
@@ -87,11 +95,17 @@ def test_mw_chain_003_004_the_specification_s_own_sequence() -> None:
     assert chain.names() == ["logging", "timeout"]
 
 
-def test_appendix_a_identity_is_a_class_a_name_or_an_instance() -> None:
-    """MW-CHAIN-006, MW-CHAIN-007, MW-CHAIN-009."""
+@both
+def test_appendix_a_identity_is_a_class_a_name_or_an_instance(
+    kind: Callable[..., AnyChain],
+) -> None:
+    """MW-CHAIN-006, MW-CHAIN-007, MW-CHAIN-009: each in every operation with a target."""
     one = LoggingMiddleware()
     for reference in (LoggingMiddleware, "logging", one):
-        assert len(EnqueueChain([one]).remove(reference)) == 0
+        chain = kind([traced("A"), one, traced("B")])
+        chain.insert_before(reference, traced("X")).insert_after(reference, traced("Y"))
+        assert chain.names() == ["A", "X", "logging", "Y", "B"]
+        assert chain.remove(reference).names() == ["A", "X", "Y", "B"]
 
 
 def test_mw_chain_024_a_class_may_appear_twice_and_is_then_ambiguous() -> None:

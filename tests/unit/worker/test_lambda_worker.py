@@ -53,7 +53,7 @@ class Locked:
 class Bench:
     """A worker over the model, and the event source mapping in front of it."""
 
-    def __init__(self, queue: str = "default") -> None:
+    def __init__(self, queue: str = "default", **given: Any) -> None:
         self.world = World()
         ports = self.world.backend.ports
         self.backend = Backend(
@@ -66,7 +66,7 @@ class Bench:
         )
         self.queue = queue
         self.worker = LambdaWorker(
-            queues=[queue], middleware=[], backend=self.backend, margin_s=0.2
+            queues=[queue], backend=self.backend, margin_s=0.2, **{"middleware": [], **given}
         )
 
     def push(self, job_type: str, *args: Any, **given: Any) -> str:
