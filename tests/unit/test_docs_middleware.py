@@ -1,4 +1,4 @@
-"""Every example of docs/middleware runs as it is printed.
+"""Every example of docs/middleware.md and docs/middleware/ runs as it is printed.
 
 Each block has a namespace and a working directory of its own. HTTP requests reach a backend in
 memory, whatever their URL.
@@ -15,7 +15,8 @@ import pytest
 
 from tests.unit.client.doubles import FakeServer
 
-PAGES: Final = sorted((Path(__file__).parents[2] / "docs" / "middleware").glob("*.md"))
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGES: Final = [DOCS / "middleware.md", *sorted((DOCS / "middleware").glob("*.md"))]
 _FENCE: Final = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
