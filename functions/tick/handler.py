@@ -8,7 +8,13 @@ from typing import Final
 from functions.startup import started
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.middleware import loading
+from ojs_aws.transport.events.hooks import start_periodic
 from ojs_aws.transport.events.tick import Handler, build_tick
 
-backend = build_backend(Settings.from_env(os.environ))
-handler: Final[Handler] = started(build_tick(backend))
+settings = Settings.from_env(os.environ)
+backend = build_backend(settings)
+hooks = loading.hooks(settings.hooks)
+handler: Final[Handler] = started(
+    build_tick(backend, start_cron=lambda: start_periodic(hooks, backend.cron))
+)

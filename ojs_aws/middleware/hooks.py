@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol, Self, TypeVar, cast, overload
+from datetime import datetime
+from typing import ClassVar, Final, Self, TypeVar, cast, overload
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -70,20 +71,26 @@ class Metric:
     attributes: dict[str, str]
 
 
-class HookEvent(Protocol):
-    """The part of a lifecycle event that hooks may rely on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEvent:
+    """A lifecycle event, as hooks of the backend get it (ojs-events, section 2).
 
-    @property
-    def id(self) -> str:
-        """The same whenever the event is told again."""
+    :ivar id: the same whenever the event is told again.
+    :ivar type: such as ``job.retrying``.
+    :ivar time: when it happened.
+    :ivar subject: id of the job or worker, name of the queue or cron job.
+    :ivar data: what happened, as docs/events.md lists it for each type.
+    :ivar queue: the queue it concerns, or empty.
+    :ivar job_type: type of the job it concerns, or empty.
+    """
 
-    @property
-    def type(self) -> str:
-        """Such as ``job.retrying``."""
-
-    @property
-    def data(self) -> dict[str, JsonValue]:
-        """What happened."""
+    id: str
+    type: str
+    time: datetime
+    subject: str
+    data: Mapping[str, JsonValue]
+    queue: str = ""
+    job_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +198,12 @@ class Hooks(Members):
     @property
     def never_waits(self) -> bool:
         """Whether none of the hooks of insertion is asynchronous."""
+        return self.never_wait("insert_begin", "insert_end")
+
+    def never_wait(self, *names: str) -> bool:
+        """Whether none of these hooks is asynchronous."""
         return not any(
-            inspect.iscoroutinefunction(bound.call)
-            for name in ("insert_begin", "insert_end")
-            for bound in self.table(name)
+            inspect.iscoroutinefunction(bound.call) for name in names for bound in self.table(name)
         )
 
     # ------------------------------------------------------------------ insertion
@@ -275,14 +284,13 @@ class Hooks(Members):
 
         :param name: one of the event hooks.
         """
-        job_type = event.data.get("job_type")
         for bound in self.table(name):
-            if not bound.job_types or job_type in bound.job_types:
+            if bound.concerns(event.job_type):
                 await _isolated(bound.call, event)
 
-    def has_events(self) -> bool:
-        """Whether any hook is called with events of the backend."""
-        return any(self.table(name) for name in EVENT_HOOKS)
+    def events(self) -> frozenset[str]:
+        """The names of the events of the backend that some hook is called with."""
+        return frozenset(name for name in EVENT_HOOKS if self.table(name))
 
 
 async def _isolated(call: Call, *given: object) -> object:

@@ -21,12 +21,21 @@ MARGIN_MS: Final = 5_000
 Handler = Callable[[Mapping[str, Any], object], dict[str, int]]
 
 
-def build_tick(backend: Backend, logger: Logger | None = None) -> Handler:
+def build_tick(
+    backend: Backend,
+    logger: Logger | None = None,
+    *,
+    start_cron: Callable[[], None] | None = None,
+) -> Handler:
     """The handler of the timer's events and of the alarms of cron jobs.
 
     A timer's event says nothing but that it is time. Alarms come from SQS, each with the name of
     the cron job that is due.
+
+    :param start_cron: called before the cron jobs are looked at for the first time; while it
+        raises, none is fired by ticks.
     """
+    unstarted = [] if start_cron is None else [start_cron]
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
 
@@ -36,7 +45,7 @@ def build_tick(backend: Backend, logger: Logger | None = None) -> Handler:
         """Do what is due, and tell what was done."""
         if "Records" in event:
             return _alarms(backend, event, logger)
-        report = _cron(backend, logger)
+        report = _cron(backend, logger, unstarted)
         report |= asdict(backend.sweep.tick(_ends_at(backend, context)))
         logger.info("Swept", extra=report)
         if name := getattr(context, "function_name", ""):
@@ -67,9 +76,12 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
     metrics.flush_metrics()
 
 
-def _cron(backend: Backend, logger: Logger) -> dict[str, int]:
+def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:
     """Fire the cron jobs; that this failed is no failure of the sweep."""
     try:
+        if unstarted:
+            unstarted[0]()
+            unstarted.clear()
         return asdict(backend.cron_firing.tick())
     except Exception:  # whatever it was, the sweep must go on
         logger.exception("Could not fire the cron jobs")

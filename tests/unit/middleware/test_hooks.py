@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from ojs_aws.middleware import (
     EnqueueChain,
     ExecutionChain,
     HookDefaults,
+    HookEvent,
     Hooks,
     IdChangedError,
     InvalidMiddlewareError,
@@ -343,7 +345,7 @@ def test_river_009_what_is_not_implemented_is_not_called() -> None:
     assert hooks.has_execution()
     before = Counts.looked
     for _ in range(100):
-        assert not hooks.has_events()
+        assert not hooks.events()
         assert hooks.table("insert_begin") is hooks.table("insert_begin")
     assert before == Counts.looked
 
@@ -398,25 +400,28 @@ def test_metric_hooks_get_each_metric() -> None:
 
 async def test_event_hooks_get_the_event_with_its_id() -> None:
     """Bound to a job type they see the events of such jobs alone."""
-
-    class Event:
-        id, type = "evt_1", "job.retrying"
-        data: dict[str, Any] = {"job_type": "a.b"}  # noqa: RUF012
-
+    event = HookEvent(
+        id="evt_1",
+        type="job.retrying",
+        time=datetime(2026, 1, 1, tzinfo=UTC),
+        subject="job",
+        data={},
+        job_type="a.b",
+    )
     seen: list[str] = []
 
     @hook("retry_scheduled")
-    async def every(event: Any) -> None:
+    async def every(event: HookEvent) -> None:
         seen.append(event.id)
 
     @hook("retry_scheduled", job_type="other")
-    def others(event: Any) -> None:
+    def others(event: HookEvent) -> None:
         seen.append("other")
 
     hooks = Hooks([every, others])
-    assert hooks.has_events()
-    await hooks.event("retry_scheduled", Event())
-    await hooks.event("discarded", Event())
+    assert hooks.events() == {"retry_scheduled"}
+    await hooks.event("retry_scheduled", event)
+    await hooks.event("discarded", event)
     assert seen == ["evt_1"]
 
 

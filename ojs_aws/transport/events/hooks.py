@@ -1,0 +1,81 @@
+"""Users' hooks in the backend's own functions: with lifecycle events, and before cron begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT
+from ojs_aws.middleware.driving import drive
+from ojs_aws.middleware.hooks import HookEvent, Hooks
+
+_MAX_DEPTH: Final = 1000
+
+_NAMES: Final[Mapping[str, str]] = {
+    "job.retrying": "retry_scheduled",
+    "job.discarded": "discarded",
+    "job.expired": "discarded",
+    "job.cancelled": "cancelled",
+    "worker.started": "worker_state",
+    "worker.quiet": "worker_state",
+    "worker.stopped": "worker_state",
+    "cron.triggered": "cron_fire",
+    "cron.skipped": "cron_skip",
+    "queue.paused": "queue_paused",
+}
+"""The hook of each type of event."""
+
+
+def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
+    """What the stream's consumer calls with each event; None where no hook wants any."""
+    wanted = hooks.events()
+    if not wanted:
+        return None
+
+    def call(event: Event) -> None:
+        name = hook_of(event)
+        if name in wanted:
+            drive(hooks.event(name, _shown(event)), never_waits=hooks.never_wait(name))
+
+    return call
+
+
+def hook_of(event: Event) -> str:
+    """Name of the hook that is called with an event; empty for none."""
+    if event.type != "job.failed":
+        return _NAMES.get(event.type, "")
+    if VISIBILITY_TIMEOUT not in event.data:
+        return ""
+    error = _data(event).get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return "reservation_lost" if code == VISIBILITY_TIMEOUT else ""
+
+
+def start_periodic(hooks: Hooks, periodic: object) -> None:
+    """Call the hooks ``periodic_start``.
+
+    :param periodic: the service of cron jobs, for hooks that register some.
+    """
+    if hooks.table("periodic_start"):
+        drive(hooks.periodic_start(periodic), never_waits=hooks.never_wait("periodic_start"))
+
+
+def _shown(event: Event) -> HookEvent:
+    return HookEvent(
+        id=event.id,
+        type=event.type,
+        time=datetime.fromtimestamp(event.time / 1000, UTC),
+        subject=event.subject,
+        data=_data(event),
+        queue=event.queue,
+        job_type=event.job_type,
+    )
+
+
+def _data(event: Event) -> Mapping[str, JsonValue]:
+    decoded = decode(event.data, max_depth=_MAX_DEPTH)
+    return decoded if isinstance(decoded, dict) else {}
