@@ -75,15 +75,16 @@ def cdk_environment(emulator: Emulator) -> dict[str, str]:
     }
 
 
-def deploy(emulator: Emulator, say: Say) -> Deployment:
+def deploy(emulator: Emulator, say: Say, context: Mapping[str, str] | None = None) -> Deployment:
     """Synthesise the app, bootstrap the emulator's account, and deploy the stack to it.
 
+    :param context: further context of the app, as ``cdk deploy -c name=value`` gives it.
     :raises DeploymentError: a step failed.
     """
     target = emulator.target()
     seconds = {}
     say(f"synthesising {STACK} for Python {target.python} on {target.machine} (cdk synth)")
-    seconds["synth"] = _synthesise(emulator)
+    seconds["synth"] = _synthesise(emulator, context or {})
     account = f"aws://{ACCOUNT}/{REGION}"
     say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
     seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
@@ -116,9 +117,10 @@ def _assembly(emulator: Emulator) -> Path:
     return emulator.folder / "cdk.out"
 
 
-def _synthesise(emulator: Emulator) -> float:
+def _synthesise(emulator: Emulator, more: Mapping[str, str]) -> float:
     target = emulator.target()
     context = {
+        **more,
         "stack": STACK,
         "architecture": target.machine,
         "python": target.python,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,6 +13,13 @@ import pytest
 from infra.deployment import Deployment, deploy, destroy
 from infra.emulator import Emulator, start_emulator
 from tests.conformance.runner import ConformanceRunner, open_client
+
+EXTENSIONS = {
+    "extensions": str(Path(__file__).parent / "extensions"),
+    "enqueue_middleware": "policies:chain",
+    "hooks": "policies:hooks",
+}
+"""Context of the app: middleware and hooks of a user."""
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +35,7 @@ def emulator() -> Iterator[Emulator]:
 @pytest.fixture(scope="session")
 def deployment(emulator: Emulator) -> Iterator[Deployment]:
     """The deployed stack; that it can be destroyed again is part of the test."""
-    deployed = deploy(emulator, print)
+    deployed = deploy(emulator, print, EXTENSIONS)
     print(f"seconds: {dict(deployed.seconds)}")
     yield deployed
     destroy(emulator)

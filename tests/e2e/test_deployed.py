@@ -44,6 +44,16 @@ def eventually(look: Callable[[], Any], what: str) -> Any:
     return seen
 
 
+def log_lines(emulator: Emulator) -> list[str]:
+    """What all functions have logged."""
+    logs = boto3.client("logs", **emulator.client_settings())
+    lines: list[str] = []
+    for group in logs.describe_log_groups()["logGroups"]:
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
+        lines += [event["message"] for page in pages for event in page["events"]]
+    return lines
+
+
 def push(http: httpx.Client, queue: str, **members: Any) -> dict[str, Any]:
     """Enqueue a job; it as it was answered."""
     options = {"queue": queue, **members.pop("options", {})}
@@ -251,14 +261,41 @@ def test_conformance(case: Case, conformance: ConformanceRunner) -> None:
     assert verdict.outcome is Outcome.PASSED, "\n".join(verdict.findings)
 
 
+# ------------------------------------------------------------- middleware and hooks of one's own
+
+
+def test_the_deployed_backend_runs_the_users_middleware_and_hooks(
+    http: httpx.Client, queue: str
+) -> None:
+    """The construct brought their code along; the API tells what stands around PUSH."""
+    body = {"type": "policies.checked", "options": {"queue": queue}}
+    stored = http.post("jobs", content=json.dumps(body | {"args": ["keep", 2]}))
+    assert stored.status_code == 201, stored.text
+    assert stored.json()["job"]["meta"] == {"stamped_by": "policies", "words": 2}
+    dropped = http.post("jobs", content=json.dumps(body | {"args": ["drop"]}))
+    assert (dropped.status_code, dropped.json()["dropped_by"]) == (200, "policies")
+    refused = http.post("jobs", content=json.dumps(body | {"args": ["refuse"]}))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_request")
+    shown = http.get("admin/middleware").json()
+    assert [each["name"] for each in shown["enqueue"]] == ["logging", "policies"]
+    assert [each["implements"] for each in shown["hooks"]] == [["insert_begin"], ["cancelled"]]
+
+
+def test_event_hooks_run_in_the_stream_function(
+    http: httpx.Client, queue: str, emulator: Emulator
+) -> None:
+    """A cancelled job's event reaches the hook that was deployed with the backend."""
+    job = push(http, queue, type="policies.checked")
+    assert http.delete(f"jobs/{job['id']}").status_code == 200
+    eventually(
+        lambda: any(f"told of job.cancelled {job['id']}" in line for line in log_lines(emulator)),
+        "the hook's line in the log",
+    )
+
+
 def test_no_function_was_refused_anything(deployment: Deployment, emulator: Emulator) -> None:
     """After all of the above: a right that is missing may only show in a log."""
-    logs = boto3.client("logs", **emulator.client_settings())
-    groups = logs.describe_log_groups()["logGroups"]
-    assert groups
-    refused = []
-    for group in groups:
-        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
-        lines = [event["message"] for page in pages for event in page["events"]]
-        refused += [line for line in lines if any(sign in line for sign in SIGNS_OF_REFUSAL)]
+    lines = log_lines(emulator)
+    assert lines
+    refused = [line for line in lines if any(sign in line for sign in SIGNS_OF_REFUSAL)]
     assert not refused, "\n".join(line[:600] for line in refused[:10])

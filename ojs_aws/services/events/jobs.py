@@ -126,7 +126,7 @@ def _completed(_: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _failed(before: JobRecord | None, after: JobRecord) -> Told:
-    """The failed attempt; a lost reservation is one with the code ``visibility_timeout``."""
+    """The failed attempt; a lost reservation is one with a code of its own."""
     failure = after.failures[-1] if after.failures else None
     if failure is None:
         return []

@@ -9,7 +9,7 @@ from typing import Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import decode
-from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT
+from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.hooks import HookEvent, Hooks
 
@@ -28,6 +28,9 @@ _NAMES: Final[Mapping[str, str]] = {
     "queue.paused": "queue_paused",
 }
 """The hook of each type of event."""
+
+_LOST: Final = (VISIBILITY_TIMEOUT, WORKER_DEATH)
+"""Codes of the failure of an attempt whose reservation ended before its outcome came."""
 
 
 def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
@@ -48,11 +51,11 @@ def hook_of(event: Event) -> str:
     """Name of the hook that is called with an event; empty for none."""
     if event.type != "job.failed":
         return _NAMES.get(event.type, "")
-    if VISIBILITY_TIMEOUT not in event.data:
+    if not any(code in event.data for code in _LOST):
         return ""
     error = _data(event).get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    return "reservation_lost" if code == VISIBILITY_TIMEOUT else ""
+    return "reservation_lost" if code in _LOST else ""
 
 
 def start_periodic(hooks: Hooks, periodic: object) -> None:

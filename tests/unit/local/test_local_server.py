@@ -239,3 +239,38 @@ def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
     assert process.returncode == 0, output
     assert "Stopped." in output
     assert "Traceback" not in output
+
+
+def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
+    """The settings that deployed functions get, with the file of the documentation."""
+    port = free_port()
+    process = start(
+        port,
+        OJS_ENQUEUE_MIDDLEWARE="examples.middleware.audit:backend_chain",
+        OJS_HOOKS="tests.e2e.extensions.policies:hooks",
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if str(port) in line:
+                break
+        jobs = f"http://127.0.0.1:{port}/ojs/v1/jobs"
+        job = httpx.post(jobs, json={"type": "policies.checked", "args": [1, 2]}).json()["job"]
+        assert job["meta"] == {"enqueued_by": "backend", "words": 2}
+        shown = httpx.get(jobs.replace("/jobs", "/admin/middleware")).json()
+        assert [each["name"] for each in shown["enqueue"]] == ["logging", "audit"]
+        httpx.delete(f"{jobs}/{job['id']}").raise_for_status()
+        for line in process.stdout:  # ends the test by its time limit if it never comes
+            if f"told of job.cancelled {job['id']}" in line:
+                break
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def test_middleware_that_cannot_be_loaded_stops_the_server() -> None:
+    """With the setting and the reason; no job is taken without its middleware."""
+    process = start(free_port(), OJS_ENQUEUE_MIDDLEWARE="no_such_module:chain")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode
+    assert "OJS_ENQUEUE_MIDDLEWARE is 'no_such_module:chain'" in output
