@@ -61,7 +61,7 @@ class Metric:
     """One measurement, as ``metric_emit`` hooks get it.
 
     :ivar name: such as ``ojs.jobs.completed``.
-    :ivar unit: ``ms`` or ``1``, as UCUM writes them.
+    :ivar unit: ``{job}`` for counts, ``ms`` or ``s`` for what is measured.
     :ivar attributes: few values each: job type and queue, never an id.
     """
 

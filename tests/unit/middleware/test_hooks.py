@@ -388,7 +388,7 @@ def test_hooks_freeze_with_the_first_job() -> None:
 # ---------------------------------------------------------------------- the others
 def test_metric_hooks_get_each_metric() -> None:
     seen: list[Metric] = []
-    metric = Metric("ojs.jobs.completed", 1, "1", {"ojs.job.type": "a.b"})
+    metric = Metric("ojs.jobs.completed", 1, "{job}", {"type": "a.b"})
 
     @hook
     def metric_emit(metric: Metric) -> None:
