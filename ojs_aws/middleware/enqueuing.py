@@ -19,7 +19,7 @@ from ojs_aws.middleware.enqueue_chain import EnqueueChain, Store
 from ojs_aws.middleware.errors import IdChangedError, NextNotCalledError
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.interfaces import ENQUEUE_MANY
-from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import called_twice, not_awaited
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, dropped
 
@@ -35,6 +35,7 @@ class Enqueuing:
         """Put these around; both freeze with the first job."""
         self.chain = chain
         self.hooks = hooks or Hooks()
+        self._layers: tuple[Layer, ...] | None = None
 
     async def one(self, job: Job, store: Store) -> tuple[Job | None, str]:
         """Run the chain of one job around ``store``, which the hooks enclose.
@@ -57,11 +58,17 @@ class Enqueuing:
         :raises Exception: whatever a middleware raised. If jobs had been stored before, the error
             names them in the attribute ``stored_job_ids``.
         """
-        self.chain.freeze("it processed its first job")
-        layers = self.chain.layers(ENQUEUE_MANY)
+        layers = self._start() if self._layers is None else self._layers
         if not layers:
             return await inner([*jobs])
         return await _Batch(layers, inner).go(0, [*jobs])
+
+    def _start(self) -> tuple[Layer, ...]:
+        self.chain.freeze(STARTED)
+        self.hooks.freeze(STARTED)
+        self.hooks.listen_to(self.chain)
+        self._layers = self.chain.layers(ENQUEUE_MANY)
+        return self._layers
 
     def drive(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run what uses this object to its end, from synchronous code; see :func:`drive`."""

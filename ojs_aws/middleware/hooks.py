@@ -274,6 +274,17 @@ class Hooks(Members):
         for bound in self.table("metric_emit"):
             contextvars.copy_context().run(bound.call, metric)
 
+    def listen_to(self, chain: Members) -> None:
+        """Have the ``metric_emit`` hooks called with each metric of a chain's middleware.
+
+        They are those that have a method ``listen(listener)``; without such hooks nothing is done.
+        """
+        if self.table("metric_emit"):
+            for middleware in chain:
+                listen = getattr(middleware, "listen", None)
+                if callable(listen):
+                    listen(self.metric_emit)
+
     async def periodic_start(self, periodic: object) -> None:
         """Call the hooks before cron first looks for what is due."""
         for bound in self.table("periodic_start"):

@@ -8,7 +8,6 @@ from typing import TypeVar
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
-from ojs_aws.middleware.metrics import MetricsMiddleware
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry
@@ -67,10 +66,7 @@ class BaseWorker:
         self.registry.freeze()
         self.middleware.freeze("the worker started")
         self.hooks.freeze("the worker started")
-        if self.hooks.table("metric_emit"):
-            for member in self.middleware:
-                if isinstance(member, MetricsMiddleware):
-                    member.listen(self.hooks.metric_emit)
+        self.hooks.listen_to(self.middleware)
         return Executor(self.registry, self.middleware, self.hooks)
 
 

@@ -24,6 +24,7 @@ from ojs_aws.middleware import (
     InvalidMiddlewareError,
     JobContext,
     Metric,
+    MetricsMiddleware,
     WorkOutcome,
     hook,
 )
@@ -441,3 +442,25 @@ async def test_a_method_may_be_marked_as_a_hook_too() -> None:
     await client.enqueue("email.send")
     await client.enqueue("sms.send")
     assert audit.seen == ["email.send"]
+
+
+async def test_a_client_s_metrics_reach_its_hooks() -> None:
+    """As a worker's do."""
+    names: list[str] = []
+
+    @hook
+    def metric_emit(metric: Metric) -> None:
+        names.append(metric.name)
+
+    client, _ = client_of(metric_emit, middleware=[MetricsMiddleware(Silent())])
+    await client.enqueue("a.b")
+    await client.enqueue("a.b")
+    assert names == ["ojs.job.enqueued", "ojs.job.enqueue_duration"] * 2
+
+
+class Silent:
+    """A sink for nothing."""
+
+    def emit(self, name: str, value: float, unit: str, attributes: Any) -> None: ...
+
+    def idle(self) -> None: ...
