@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.admin import Admin
     from ojs_aws.client.client import Client
     from ojs_aws.client.connection import HttpConnection, Resends
+    from ojs_aws.client.cron import CronJob, CronJobs, CronTrigger
     from ojs_aws.client.errors import (
         BatchRejectedError,
         JobCancelledError,
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
         WaitTimeoutError,
     )
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
-    from ojs_aws.client.sync import SyncAdmin, SyncClient
+    from ojs_aws.client.sync import SyncAdmin, SyncClient, SyncCronJobs
     from ojs_aws.client.transport import Transport
 
 __all__ = [
     "Admin",
     "BatchRejectedError",
     "Client",
+    "CronJob",
+    "CronJobs",
+    "CronTrigger",
     "DeadLetters",
     "EnqueueResult",
     "EnqueueStatus",
@@ -36,6 +40,7 @@ __all__ = [
     "Stored",
     "SyncAdmin",
     "SyncClient",
+    "SyncCronJobs",
     "Transport",
     "WaitTimeoutError",
 ]
@@ -44,6 +49,9 @@ _HOMES: Final = {
     "Admin": "admin",
     "BatchRejectedError": "errors",
     "Client": "client",
+    "CronJob": "cron",
+    "CronJobs": "cron",
+    "CronTrigger": "cron",
     "DeadLetters": "results",
     "EnqueueResult": "results",
     "EnqueueStatus": "results",
@@ -54,6 +62,7 @@ _HOMES: Final = {
     "Stored": "results",
     "SyncAdmin": "sync",
     "SyncClient": "sync",
+    "SyncCronJobs": "sync",
     "Transport": "transport",
     "WaitTimeoutError": "errors",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
+from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
@@ -58,6 +59,9 @@ class Client:
     admin: Admin
     """Operations for operators: dead letters, queues, health."""
 
+    cron: CronJobs
+    """Cron jobs."""
+
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         url: str | None = None,
@@ -96,6 +100,7 @@ class Client:
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         self._enqueuing = Enqueuing(self.middleware, self.hooks)
         self.admin = Admin(self._transport)
+        self.cron = CronJobs(self._transport.cron())
 
     @classmethod
     def direct(

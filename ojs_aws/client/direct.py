@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from ojs_aws.bootstrap import aws_clients, build_backend
+from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
@@ -88,6 +89,12 @@ class DirectTransport:
         """Look at the table; it answers or raises."""
         await asyncio.to_thread(self._backend.queues.list)
         return {"status": "ok"}
+
+    def cron(self) -> CronTransport:
+        """The operations on cron jobs."""
+        from ojs_aws.client.direct_cron import DirectCronTransport  # noqa: PLC0415 - few need it
+
+        return DirectCronTransport(self._backend)
 
     async def close(self) -> None:
         """Nothing to let go of: botocore's connections end with the process."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ojs_aws.client.connection import Answer, HttpConnection, segment
+from ojs_aws.client.cron import CronTransport
+from ojs_aws.client.http_cron import HttpCronTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError, JsonValue
@@ -93,6 +95,10 @@ class HttpTransport:
         if answer.error is not None and "status" not in answer.members:
             raise answer.error
         return {name: member.value for name, member in answer.members.items()}
+
+    def cron(self) -> CronTransport:
+        """The operations on cron jobs."""
+        return HttpCronTransport(self._connection)
 
     async def close(self) -> None:
         """Close the connection."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
+from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -56,6 +57,18 @@ class SyncAdmin(_Face[Admin]):
     health = _face(Admin.health)
 
 
+class SyncCronJobs(_Face[CronJobs]):
+    """:class:`CronJobs` for code that is not asynchronous."""
+
+    register = _face(CronJobs.register)
+    get = _face(CronJobs.get)
+    list = _face(CronJobs.list)
+    pause = _face(CronJobs.pause)
+    resume = _face(CronJobs.resume)
+    delete = _face(CronJobs.delete)
+    trigger = _face(CronJobs.trigger)
+
+
 class SyncClient(_Face[Client]):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
@@ -69,6 +82,9 @@ class SyncClient(_Face[Client]):
 
     admin: SyncAdmin
     """Operations for operators: dead letters, queues, health."""
+
+    cron: SyncCronJobs
+    """Cron jobs."""
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -97,6 +113,7 @@ class SyncClient(_Face[Client]):
         )
         super().__init__(target, LoopThread("ojs-client"))
         self.admin = SyncAdmin(target.admin, self._loop)
+        self.cron = SyncCronJobs(target.cron, self._loop)
 
     @classmethod
     def direct(

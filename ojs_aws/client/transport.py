@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -49,6 +50,9 @@ class Transport(Protocol):
 
     async def health(self) -> dict[str, JsonValue]:
         """What the backend says of its health."""
+
+    def cron(self) -> CronTransport:
+        """The operations on cron jobs."""
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -48,7 +48,10 @@ class Stream:
 
     def __init__(self, backend: Backend) -> None:
         self._read = EmbeddedStream(backend.settings.table)
-        self._handler: Handler = build_stream(backend, read_image)
+        self._set_aside: list[str] = []
+        self._handler: Handler = build_stream(
+            backend, read_image, count=lambda _, name: self._set_aside.append(name)
+        )
 
     def flow(self) -> None:
         """Hand over everything."""
@@ -57,6 +60,7 @@ class Stream:
             if not records:
                 return
             assert self._handler({"Records": records}, None) == {"batchItemFailures": []}
+            assert self._set_aside == []
             done()
 
 

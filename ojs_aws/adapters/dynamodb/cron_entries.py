@@ -156,6 +156,14 @@ def _key(name: str) -> Item:
     return {n.PK: string(PARTITION), n.SK: string(name)}
 
 
+def read_cron(item: Item) -> CronEntry | None:
+    """The cron job that an image in the stream shows; None for an image without attributes.
+
+    Some emulators show the item that an update is about to make as one that has its keys alone.
+    """
+    return entry_of(item) if n.VERSION in item else None
+
+
 def _item(entry: CronEntry) -> Item:
     defined = entry.definition
     item: Item = {

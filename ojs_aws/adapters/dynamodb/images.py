@@ -14,7 +14,7 @@ from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
-    cron_entries.PARTITION: cron_entries.entry_of,
+    cron_entries.PARTITION: cron_entries.read_cron,
 }
 """What an item stands for whose changes are events, by its partition key; jobs are told by their
 sort key. See ``services/events`` for how to add a kind."""

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ojs_aws.client import Admin, Client, SyncAdmin, SyncClient
+from ojs_aws.client import Admin, Client, CronJobs, SyncAdmin, SyncClient, SyncCronJobs
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
@@ -27,7 +27,9 @@ def test_it_does_what_the_asynchronous_one_does() -> None:
             client.get(JOB_ID)
 
 
-@pytest.mark.parametrize(("face", "target"), [(SyncClient, Client), (SyncAdmin, Admin)])
+@pytest.mark.parametrize(
+    ("face", "target"), [(SyncClient, Client), (SyncAdmin, Admin), (SyncCronJobs, CronJobs)]
+)
 def test_every_operation_has_a_synchronous_face(face: type, target: type) -> None:
     """None can be forgotten; the documentation comes along."""
     for name, method in inspect.getmembers(target, inspect.iscoroutinefunction):
