@@ -3,7 +3,7 @@
 Each append takes the place right behind the last chunk, on condition that nobody else has. So a
 chunk is only ever written when all before it are there, and a reader that goes on behind what it
 has seen misses none, however many consumers write, whatever their clocks say and however late an
-event is told (docs/decisions/0009-the-event-log.md).
+event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md).
 """
 
 from __future__ import annotations

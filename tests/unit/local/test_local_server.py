@@ -207,6 +207,35 @@ def test_an_event_is_shown_within_half_a_second_of_its_transition(
     assert sorted(late_ms)[17] < 500
 
 
+def test_the_example_that_follows_events_goes_on_where_it_ended(
+    server: tuple[str, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """Each event once over two runs, by the cursor in the file."""
+    url, _ = server
+    command = [sys.executable, "examples/events/follow.py", "--once", "--types", "job.enqueued"]
+    command += ["--cursor-file", str(tmp_path / "cursor")]
+
+    def follow() -> str:
+        environ = {**os.environ, "OJS_URL": url}
+        run = subprocess.run(
+            command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        )
+        return run.stdout
+
+    def push() -> str:
+        body = {"type": "demo.echo", "args": [], "options": {"queue": "followed"}}
+        job_id = str(httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["id"])
+        time.sleep(0.5)  # the promise of GET events
+        return job_id
+
+    first = push()
+    assert first in follow()
+    second = push()
+    again = follow()
+    assert second in again
+    assert first not in again
+
+
 def test_test_aids_are_absent_unless_switched_on(
     server: tuple[str, subprocess.Popen[str]],
 ) -> None:

@@ -1,0 +1,44 @@
+"""docs/events.md says what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.transport.http.routes import ROUTES
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "events.md").read_text()
+NOT_YET = {"job.progress"}
+
+
+def test_every_type_that_is_told_stands_in_the_table_with_its_data() -> None:
+    """In the order of the code, with what ojs-events, section 4, requires."""
+    found = re.search(r"<!-- types -->\n(.*?)<!-- /types -->", TEXT, re.DOTALL)
+    assert found is not None
+    rows = [line.split(" | ") for line in found[1].splitlines()[2:]]
+    shown = {row[0].strip("|` "): tuple(re.findall(r"`(\w+)`", row[-1])) for row in rows}
+    told = {
+        kind: data
+        for kind, data in REQUIRED_DATA.items()
+        if kind not in NOT_YET and not kind.startswith("workflow.")
+    }
+    assert shown == told
+
+
+def test_every_parameter_is_explained() -> None:
+    """Those of the route, no more and no less."""
+    (route,) = [route for route in ROUTES if route.operation == "list_events"]
+    section = TEXT.partition("## Reading the log over HTTP")[2].partition("Without a place")[0]
+    explained: set[str] = set()
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            explained |= set(re.findall(r"`(\w+)`", line.split(" | ")[0]))
+    assert explained == {name.replace("event_", "") for name in route.query}
+
+
+def test_what_it_links_to_exists() -> None:
+    """Files of this repository."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
+        assert (ROOT / "docs" / target).exists(), target
