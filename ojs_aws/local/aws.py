@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import (
     ALARM_RETENTION_S,
     MAX_RECEIVE_COUNT,
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "123456789012"
 
+AWS_LOCK: Final = threading.RLock()
+"""Held during each call to moto, and by whoever looks into its tables."""
+
 
 def queue_url_prefix() -> str:
     """What the URLs of moto's SQS queues begin with."""
@@ -45,7 +50,7 @@ def embedded_aws() -> Iterator[None]:
     from moto import mock_aws  # noqa: PLC0415 - an extra, and slow to import
     from moto.core.botocore_stubber import BotocoreStubber  # noqa: PLC0415
 
-    lock = threading.RLock()
+    lock = AWS_LOCK
     original = BotocoreStubber.process_request
 
     def one_at_a_time(self: BotocoreStubber, request: AWSPreparedRequest) -> Any:
@@ -58,7 +63,8 @@ def embedded_aws() -> Iterator[None]:
     mock.start()
     BotocoreStubber.process_request = one_at_a_time  # type: ignore[method-assign]
     try:
-        yield
+        with fast_tables(), fast_queues():
+            yield
     finally:
         BotocoreStubber.process_request = original  # type: ignore[method-assign]
         mock.stop()

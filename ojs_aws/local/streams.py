@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from ojs_aws.local.aws import ACCOUNT, REGION
+from ojs_aws.local.aws import ACCOUNT, AWS_LOCK, REGION
 from ojs_aws.local.lambdas import Event
 from ojs_aws.topology import TABLE, is_told
 
@@ -38,7 +38,8 @@ class EmbeddedStream:
         shard: Any = table.stream_shard
         if shard is not self._shard:
             self._shard, self._position = shard, 0
-        taken = shard.items[self._position : self._position + BATCH]
+        with AWS_LOCK:  # a transaction may still be undone
+            taken = shard.items[self._position : self._position + BATCH]
         following = self._position + len(taken)
 
         def done() -> None:
