@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         CronEntries,
         EventLog,
         IdGenerator,
+        Marks,
         WorkerRegistry,
     )
     from ojs_aws.services.fetch import Both
@@ -174,7 +175,9 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
         settings.s3_threshold_bytes,
     )
 
-    def retention(state: JobState) -> int:
+    def retention(state: JobState, is_dead_letter: bool) -> int:  # noqa: FBT001 - as its type says
+        if is_dead_letter:
+            return settings.dead_letter_retention_s
         is_discarded = state is JobState.DISCARDED
         return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
 
@@ -217,6 +220,11 @@ def build_backend(
 
         return DynamoWorkerRegistry(aws.dynamodb, settings.table)
 
+    def marks() -> Marks:
+        from ojs_aws.adapters.dynamodb.marks import DynamoMarks  # noqa: PLC0415
+
+        return DynamoMarks(aws.dynamodb, settings.table)
+
     def events() -> EventLog:
         from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog  # noqa: PLC0415
 
@@ -253,6 +261,7 @@ def build_backend(
                 allow_undeclared=settings.allow_undeclared_queues,
             ),
             workers=workers,
+            marks=marks,
             events=events,
             announce=announce,
             cron=cron,

@@ -147,6 +147,24 @@ class Settings:
     discarded_retention_s: int = _setting(
         "OJS_DISCARDED_RETENTION_S", 30 * 86_400, _integer(0, 10**9), "The same for discarded jobs."
     )
+    dead_letter_retention_s: int = _setting(
+        "OJS_DEAD_LETTER_RETENTION_S",
+        180 * 86_400,
+        _integer(0, 10**9),
+        "The same for dead letters: discarded jobs whose retry policy keeps them.",
+    )
+    dead_letter_max_count: int = _setting(
+        "OJS_DEAD_LETTER_MAX_COUNT",
+        10_000,
+        _integer(1, 1_000_000),
+        "Dead letters kept per queue; beyond, the oldest are removed.",
+    )
+    dead_letter_replay: str = _setting(
+        "OJS_DEAD_LETTER_REPLAY",
+        "",
+        str,
+        "JSON array of rules that enqueue dead letters again; empty: none.",
+    )
     event_retention_s: int = _setting(
         "OJS_EVENT_RETENTION_S", 86_400, _integer(60, 10**9), "How long the event log goes back."
     )

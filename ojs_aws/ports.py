@@ -91,6 +91,22 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Between:
+    """A range of instants, both ends included."""
+
+    since: Instant
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of rows; at least so many, where it is not exact."""
+
+    rows: int
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page of a list. ``cursor`` is empty on the last page."""
 
@@ -206,9 +222,25 @@ class JobStore(Protocol):
         """
 
     def listed(
-        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
     ) -> Page:
-        """A page of one list of a queue."""
+        """A page of one list of a queue; of those lists that are ordered by time, of a time range.
+
+        :param cursor: of the page before, or of :meth:`place_of` a row.
+        """
+
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """The cursor of the page that begins after a row of a list."""
+
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
+        """How many rows a list has, in one call; not exact beyond some thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,3 +544,13 @@ class EventLog(Protocol):
 
 Announce = Callable[[Sequence[Event]], Collection[str]]
 """Tells the bus of events; answers the ids of those that it did not take."""
+
+
+class Marks(Protocol):
+    """Instants up to which some upkeep has been done, by name."""
+
+    def read(self, name: str) -> Instant | None:
+        """The mark; None where there is none yet."""
+
+    def move(self, name: str, until: Instant) -> None:
+        """Set a mark, never back."""

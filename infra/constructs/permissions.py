@@ -71,11 +71,11 @@ SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 
 TICK: Final = Permissions(
-    table=("dynamodb:BatchGetItem", *READ, *WRITE),
+    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
     has_index=True,
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
-    documents=DOCUMENTS,
+    documents=("s3:DeleteObject", *DOCUMENTS),
 )
 """The sweep, and what cron jobs enqueue: cannot receive a job's message. Its trigger receives the
 alarms of cron jobs."""

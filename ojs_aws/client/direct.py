@@ -20,6 +20,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import QueueInfo
 from ojs_aws.services.backend import Backend
+from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.services.push import Pushed
 from ojs_aws.services.render import render_job
 
@@ -70,7 +71,8 @@ class DirectTransport:
 
     async def dead_letters(self, queue: str | None, limit: int, cursor: str) -> DeadLetters:
         """List a page of dead letters."""
-        page = await asyncio.to_thread(self._backend.dead_letters.list, queue, limit, cursor)
+        wanted = DeadLetterFilter(queue=queue or "")
+        page = await asyncio.to_thread(self._backend.dead_letters.list, wanted, limit, cursor)
         return DeadLetters([job_of_record(job) for job in page.jobs], page.cursor, page.total)
 
     async def retry_dead_letter(self, job_id: str) -> Job:

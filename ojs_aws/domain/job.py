@@ -103,6 +103,19 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """That a dead letter was enqueued again by a rule (ojs-dead-letter, section 7.2).
+
+    :ivar count: how many times, since it was last retried by an operator.
+    :ivar rule: name of the rule that did it last.
+    """
+
+    count: int
+    at: Instant
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
     """A job's whole state. Immutable: transitions return a new record.
 
@@ -117,6 +130,7 @@ class JobRecord:
     :ivar failures: error history of the current life, oldest first.
     :ivar past_failures: error history before the last manual retry.
     :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
+    :ivar replay: its automatic replays, if there were any.
     """
 
     id: str
@@ -148,6 +162,7 @@ class JobRecord:
     past_failures: tuple[Failure, ...] = ()
     result: Document | None = None
     is_dead_letter: bool = False
+    replay: Replay | None = None
 
     @property
     def document_bytes(self) -> int:

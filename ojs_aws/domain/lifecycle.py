@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.errors import ConflictError
-from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Reservation
+from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
@@ -167,7 +167,15 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
         failures=(),
         past_failures=(*job.past_failures, *job.failures)[-HISTORY_LIMIT:],
         is_dead_letter=False,
+        replay=None,
     )
+
+
+def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
+    """A rule's retry of a dead letter, which is counted (ojs-dead-letter, section 7)."""
+    earlier = job.replay.count if job.replay else 0
+    after = retry_discarded(job, now, order)
+    return replace(after, replay=Replay(count=earlier + 1, at=now, rule=rule))
 
 
 def next_due(job: JobRecord) -> Instant | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         EventLog,
         IdGenerator,
         JobStore,
+        Marks,
         MessageQueue,
         QueueRegistry,
         WorkerRegistry,
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
     from ojs_aws.services.cron import Cron
     from ojs_aws.services.cron_firing import CronFiring
     from ojs_aws.services.dead_letter import DeadLetters
+    from ojs_aws.services.dead_letter_bulk import DeadLetterBulk
+    from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
     from ojs_aws.services.fail import Fail
     from ojs_aws.services.fetch import Both, Fetch
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
-    from ojs_aws.services.push import Push
+    from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Each, Sweep
     from ojs_aws.services.workers import Workers
@@ -61,6 +64,7 @@ class Ports:
     messages: MessageQueue
     queues: QueueRegistry
     workers: Callable[[], WorkerRegistry]
+    marks: Callable[[], Marks]
     events: Callable[[], EventLog]
     cron: Callable[[], CronEntries]
     alarms: Callable[[], CronAlarms]
@@ -101,7 +105,7 @@ class Backend:
     @cached_property
     def push(self) -> Push:
         """PUSH."""
-        from ojs_aws.services.push import Push, QueueRules
+        from ojs_aws.services.push import Push
 
         settings = self.settings
         return Push(
@@ -110,7 +114,7 @@ class Backend:
             clock=self.ports.clock,
             ids=self.ports.ids,
             enqueuing=self.ports.enqueuing(),
-            rules=QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues),
+            rules=self._rules(),
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,
         )
@@ -186,8 +190,44 @@ class Backend:
     def dead_letters(self) -> DeadLetters:
         """The dead letters."""
         from ojs_aws.services.dead_letter import DeadLetters
+        from ojs_aws.services.dead_letter_rows import DeadLetterRows
 
-        return DeadLetters(self.ports.store, self.ports.queues, self.changing, self.waking)
+        rows = DeadLetterRows(self.ports.store, self.ports.queues)
+        return DeadLetters(self.ports.store, rows, self.changing, self.waking, self._rules())
+
+    @cached_property
+    def dead_letter_bulk(self) -> DeadLetterBulk:
+        """Many dead letters at once."""
+        from ojs_aws.services.dead_letter_bulk import DeadLetterBulk
+        from ojs_aws.services.dead_letter_rows import DeadLetterRows
+
+        rows = DeadLetterRows(self.ports.store, self.ports.queues)
+        return DeadLetterBulk(self.ports.store, rows, self.changing, self.waking)
+
+    @cached_property
+    def dead_letter_upkeep(self) -> DeadLetterUpkeep:
+        """What happens to dead letters by themselves.
+
+        :raises InvalidRequestError: a replay rule of the settings cannot be read.
+        """
+        from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
+        from ojs_aws.services.replay_rules import read_replay_rules
+
+        return DeadLetterUpkeep(
+            store=self.ports.store,
+            queues=self.ports.queues,
+            marks=self.ports.marks,
+            changing=self.changing,
+            waking=self.waking,
+            max_count=self.settings.dead_letter_max_count,
+            rules=read_replay_rules(self.settings.dead_letter_replay),
+        )
+
+    def _rules(self) -> QueueRules:
+        from ojs_aws.services.push import QueueRules
+
+        settings = self.settings
+        return QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues)
 
     @cached_property
     def workers(self) -> Workers:

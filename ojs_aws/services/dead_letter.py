@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.validation import check_job_id, check_queue
-from ojs_aws.ports import JobList, JobStore, ListedJob, QueueRegistry
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import JobList, JobStore
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.dead_letter_override import Override
+from ojs_aws.services.dead_letter_rows import DeadLetterFilter, DeadLetterRows
+from ojs_aws.services.push import QueueRules
 from ojs_aws.services.waking import Waking
 
 MAX_OFFSET: Final = 1000
+MAX_SAMPLED: Final = 500
+"""Dead letters whose errors the statistics look at."""
+
+MAX_COUNTED_QUEUES: Final = 50
+"""Queues whose rows a list counts to know its total."""
+
+EVERYTHING: Final = DeadLetterFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,30 +34,55 @@ class DeadLetterPage:
     """A page of dead letters, newest first within a queue.
 
     :ivar cursor: empty on the last page.
-    :ivar total: dead letters known of so far: exact on the last page, else one more than shown.
+    :ivar total: how many match in all; at least so many where ``is_exact`` is False.
     """
 
     jobs: tuple[JobRecord, ...]
     cursor: str
     total: int
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterStats:
+    """How many dead letters there are, and of what kind (section 10.1).
+
+    :ivar sampled: how many of the newest were looked at for ``by_error_type``.
+    """
+
+    total: int
+    is_exact: bool
+    by_queue: Mapping[str, int]
+    by_error_type: Mapping[str, int]
+    sampled: int
+    oldest_at: Instant | None
+    newest_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """Lists, retries and deletes dead letters."""
+    """Lists, reads, retries and deletes dead letters."""
 
     store: JobStore
-    queues: QueueRegistry
+    rows: DeadLetterRows
     changing: Changing
     waking: Waking
+    rules: QueueRules
 
     def list(
-        self, queue: str | None = None, limit: int = 50, cursor: str = "", offset: int = 0
+        self,
+        wanted: DeadLetterFilter = EVERYTHING,
+        limit: int = 50,
+        cursor: str = "",
+        offset: int = 0,
     ) -> DeadLetterPage:
         """Dead letters of one queue, or of all queues one after the other.
 
+        A page may be short, or even empty, and yet have a cursor: where documents are large, or
+        where few of very many match.
+
         :param offset: rows to skip, at most 1000; a cursor costs less.
-        :raises InvalidRequestError: a bad queue name, offset or cursor.
+        :raises InvalidRequestError: a bad offset or cursor.
         """
         if not 0 <= offset <= MAX_OFFSET:
             raise InvalidRequestError(
@@ -53,52 +90,97 @@ class DeadLetters:
                 details={"field": "offset", "received": offset},
                 hint="Go on with 'cursor' instead.",
             )
-        rows, following = self._rows(queue, limit + offset, cursor)
-        rows = rows[offset:]
-        jobs = self.store.load_many([row.id for row in rows]) if rows else {}
-        shown = tuple(self.store.fill(jobs[row.id]) for row in rows if row.id in jobs)
-        dead = tuple(job for job in shown if job.state is JobState.DISCARDED)
-        return DeadLetterPage(dead, following, offset + len(dead) + bool(following))
+        found = self.rows.find(wanted, limit, cursor, offset)
+        jobs = tuple(self.store.fill(job) for job in found.jobs)
+        if not cursor and not found.cursor and (found.jobs or not offset):
+            return DeadLetterPage(jobs, "", offset + len(jobs))
+        total, is_exact = self._count(wanted)
+        if not is_exact:
+            total = max(total, offset + len(jobs) + bool(found.cursor))
+        return DeadLetterPage(jobs, found.cursor, total, is_exact)
 
-    def _rows(self, queue: str | None, limit: int, cursor: str) -> tuple[Sequence[ListedJob], str]:
-        if queue is not None:
-            page = self.store.listed(check_queue(queue), JobList.DEAD_LETTER, limit, cursor=cursor)
-            return list(page.jobs), page.cursor
-        names = [info.name for info in self.queues.all()]
-        current, mark, inner = cursor.partition("!")
-        if cursor:
-            if not mark or current not in names:
-                raise InvalidRequestError(
-                    "The 'cursor' parameter is not one that this server gave out.",
-                    details={"field": "cursor"},
-                    hint="Pass next_cursor of the previous page as it is.",
-                )
-            names = [name for name in names if name >= current]
-        rows: list[ListedJob] = []
-        for position, name in enumerate(names):
-            start = inner if name == current else ""
-            page = self.store.listed(name, JobList.DEAD_LETTER, limit - len(rows), cursor=start)
-            rows += page.jobs
-            if page.cursor:
-                return rows, f"{name}!{page.cursor}"
-            if len(rows) >= limit:
-                rest = names[position + 1 :]
-                return rows, f"{rest[0]}!" if rest else ""
-        return rows, ""
+    def _count(self, wanted: DeadLetterFilter) -> tuple[int, bool]:
+        """How many match; at least so many where that would take reading them all."""
+        names = self.rows.names(wanted)
+        if not wanted.is_by_row or len(names) > MAX_COUNTED_QUEUES:
+            return 0, False
+        counts = [self.store.count(name, JobList.DEAD_LETTER, wanted.between) for name in names]
+        return sum(count.rows for count in counts), all(count.is_exact for count in counts)
 
-    def retry(self, job_id: str) -> JobRecord:
+    def get(self, job_id: str) -> JobRecord:
+        """A discarded job with its whole history.
+
+        :raises NotFoundError: there is no such job, or it is not discarded.
+        """
+        now = self.changing.clock.now()
+        job = self.changing.load(check_job_id(job_id), now)
+        if job.state is not JobState.DISCARDED:
+            raise NotFoundError(
+                f"Job '{job_id}' is no dead letter: it is {job.state}.",
+                details={
+                    "resource_type": "dead_letter",
+                    "resource_id": job_id,
+                    "current_state": job.state,
+                },
+            )
+        return self.store.fill(job)
+
+    def stats(self) -> DeadLetterStats:
+        """Counts by queue and by type of the latest error, and the ends of the time range."""
+        by_queue: dict[str, int] = {}
+        instants: list[int] = []
+        is_exact = True
+        for name in self.rows.names(EVERYTHING):
+            counted = self.store.count(name, JobList.DEAD_LETTER)
+            if not counted.rows:
+                continue
+            by_queue[name] = counted.rows
+            is_exact = is_exact and counted.is_exact
+            for newest_first in (True, False):
+                page = self.store.listed(name, JobList.DEAD_LETTER, 1, newest_first=newest_first)
+                instants += [int(row.sort_key) for row in page.jobs]
+        sample = self.rows.find(EVERYTHING, MAX_SAMPLED, "").jobs if by_queue else ()
+        kinds = Counter(job.failures[-1].type if job.failures else "Unknown" for job in sample)
+        return DeadLetterStats(
+            total=sum(by_queue.values()),
+            is_exact=is_exact,
+            by_queue=by_queue,
+            by_error_type=dict(kinds.most_common()),
+            sampled=len(sample),
+            oldest_at=Instant(min(instants)) if instants else None,
+            newest_at=Instant(max(instants)) if instants else None,
+        )
+
+    def retry(self, job_id: str, override: Mapping[str, JsonValue] | None = None) -> JobRecord:
         """Make a discarded job available again: attempt 0, errors cleared, history kept apart.
 
-        :raises NotFoundError: there is no such job.
+        :param override: members of the envelope to change first (section 6.3): ``queue``,
+            ``args``, ``meta`` and ``retry`` (both merged), ``priority``.
+        :raises InvalidRequestError: an override that the envelope could not have; nothing changes.
+        :raises NotFoundError: there is no such job, or not the queue it is to go to.
         :raises ConflictError: it is not discarded.
         """
         clock = self.changing.clock
-        change = self.changing.apply(
-            check_job_id(job_id),
-            lambda job, now: lifecycle.retry_discarded(job, now, clock.order()),
-        )
+        changes = Override(override or {}, self.rules, self.store.fits_inline)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            lifecycle.require(job, "retry", JobState.DISCARDED)
+            changed = changes.apply(self.store.fill(job), now) if override else job
+            return lifecycle.retry_discarded(changed, now, clock.order())
+
+        change = self.changing.apply(check_job_id(job_id), decide)
+        self._forget_replaced(change.before, change.after)
         self.waking.cover([change.after], clock.now())
         return self.store.fill(change.after)
+
+    def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
+        """Remove a document that an override has replaced by a smaller one."""
+        is_elsewhere = isinstance(before.document, StoredElsewhere)
+        if is_elsewhere and isinstance(after.document, str) and self._fits(after):
+            self.store.forget_documents(replace(before, result=None))
+
+    def _fits(self, job: JobRecord) -> bool:
+        return isinstance(job.document, str) and self.store.fits_inline(job.document)
 
     def delete(self, job_id: str) -> None:
         """Remove a discarded job for good.

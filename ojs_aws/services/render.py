@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ojs_aws.domain.failures import render_failure
-from ojs_aws.domain.job import Document, JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble_array, encode, parse_object
+from ojs_aws.domain.job import Document, JobRecord, Replay
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 
@@ -26,8 +26,21 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
     members |= {name: member.raw for name, member in parse_object(_text(job.document)).items()}
     if job.retry_document is not None:
         members["retry"] = job.retry_document
+    if job.replay is not None:
+        members["meta"] = _with_replay(members["meta"], job.replay)
     members |= _system(job)
     return members
+
+
+def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
+    """The client's metadata, and what ojs-dead-letter, section 7.2, adds to it."""
+    members = {name: member.raw for name, member in parse_object(meta, max_depth=1000).items()}
+    members |= {
+        "ojs.replay_count": encode(replay.count),
+        "ojs.last_replayed_at": encode(format_instant(replay.at)),
+        "ojs.replay_rule": encode(replay.rule),
+    }
+    return assemble(members)
 
 
 def _text(document: Document) -> RawJson:

@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import EventQuery, LastTick, Message, WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend
+from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 
@@ -171,6 +172,6 @@ def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
         backend.events.read(EventQuery(cursor=cursor))
     with pytest.raises(InvalidRequestError, match="cursor"):
-        backend.dead_letters.list("default", cursor=cursor)
+        backend.dead_letters.list(DeadLetterFilter(queue="default"), cursor=cursor)
     with pytest.raises(InvalidRequestError, match="cursor"):
         backend.dead_letters.list(cursor=cursor)

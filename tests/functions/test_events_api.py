@@ -45,7 +45,7 @@ class Server:
         steps.append(self.backend.ports.store.load(job_id))
         for before, after in itertools.pairwise(steps):
             images = {"OldImage": before, "NewImage": after}
-            change = {name: to_item(job, lambda _: 0) for name, job in images.items() if job}
+            change = {name: to_item(job, lambda _, __: 0) for name, job in images.items() if job}
             self.number += 1
             self.consume(
                 {"Records": [{"dynamodb": {"SequenceNumber": self.number, **change}}]}, None

@@ -60,7 +60,7 @@ def record(number: str, before: JobRecord | None, after: JobRecord | None) -> Re
         "dynamodb": {
             "SequenceNumber": number,
             "ApproximateCreationDateTime": 1_760_000_000,
-            **{name: to_item(job, lambda _: 0) for name, job in images.items() if job},
+            **{name: to_item(job, lambda _, __: 0) for name, job in images.items() if job},
         }
     }
 

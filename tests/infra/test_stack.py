@@ -305,6 +305,8 @@ EXPECTED_ACTIONS = {
     | WRITE
     | {
         "dynamodb:BatchGetItem",
+        "dynamodb:DeleteItem",  # of dead letters beyond the number that is kept
+        "s3:DeleteObject",
         "sqs:SendMessage",
         "sqs:DeleteMessage",
         "sqs:GetQueueAttributes",

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron import CronEntry
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
+    Between,
+    Count,
     EventPage,
     EventQuery,
     Head,
@@ -35,6 +38,8 @@ from ojs_aws.ports import (
     WorkerReport,
 )
 from ojs_aws.topology import MAX_DELAY_S
+
+MAX_INLINE = 100_000
 
 
 @dataclass
@@ -170,9 +175,8 @@ class MemoryStore:
         return current
 
     def fits_inline(self, result: RawJson) -> bool:
-        """Results stay with the job."""
-        assert result
-        return True
+        """All but large ones stay with the job."""
+        return len(result) <= MAX_INLINE
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
         """Results stay with the job."""
@@ -229,15 +233,43 @@ class MemoryStore:
         return Page(page, _place(page[-1]) if len(rows) > limit else "")
 
     def listed(
-        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
     ) -> Page:
         """A page of a list."""
-        rows = self._rows(queue, name)
-        if newest_first:
-            rows.reverse()
-        start = int(cursor or 0)
-        following = str(start + limit) if len(rows) > start + limit else ""
-        return Page(tuple(rows[start : start + limit]), following)
+        rows = [row for row in self._rows(queue, name) if _is_between(row, between)]
+        if cursor and cursor.count("|") != 1:
+            raise InvalidRequestError("no cursor", details={"field": "cursor"})
+        rows.sort(key=lambda row: (row.sort_key, row.id), reverse=newest_first)
+        if cursor:
+            sort_key, _, job_id = cursor.partition("|")
+            rows = [
+                row
+                for row in rows
+                if ((row.sort_key, row.id) < (sort_key, job_id)) is newest_first
+                and (row.sort_key, row.id) != (sort_key, job_id)
+            ]
+        shown = rows[:limit]
+        return Page(tuple(shown), self.place_of(shown[-1], name) if len(rows) > limit else "")
+
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """The place of a row."""
+        assert name
+        return f"{row.sort_key}|{row.id}"
+
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
+        """How many rows there are."""
+        return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
+
+
+def _is_between(row: ListedJob, between: Between | None) -> bool:
+    return between is None or between.since <= int(row.sort_key) <= between.until
 
 
 @dataclass
@@ -457,6 +489,21 @@ class MemoryAlarms:
         now = [name for at, name in self.alarms if at <= self.clock.at]
         self.alarms = [alarm for alarm in self.alarms if alarm[0] > self.clock.at]
         return now
+
+
+@dataclass
+class MemoryMarks:
+    """Marks in a dict."""
+
+    marks: dict[str, Instant] = field(default_factory=dict)
+
+    def read(self, name: str) -> Instant | None:
+        """The mark."""
+        return self.marks.get(name)
+
+    def move(self, name: str, until: Instant) -> None:
+        """Set a mark, never back."""
+        self.marks[name] = max(until, self.marks.get(name, until))
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ojs_aws.ports import (
     CronAlarms,
     CronEntries,
     JobStore,
+    Marks,
     MessageQueue,
     QueueRegistry,
     WorkerRegistry,
@@ -25,6 +26,7 @@ from tests.simulation.memory import (
     MemoryAlarms,
     MemoryCron,
     MemoryEvents,
+    MemoryMarks,
     MemoryQueue,
     MemoryRegistry,
     MemoryStore,
@@ -41,6 +43,7 @@ class World:
     registry: MemoryRegistry = field(default_factory=MemoryRegistry)
     workers: MemoryWorkers = field(default_factory=MemoryWorkers)
     cron: MemoryCron = field(default_factory=MemoryCron)
+    marks: MemoryMarks = field(default_factory=MemoryMarks)
     events: MemoryEvents = field(default_factory=MemoryEvents)
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
@@ -56,6 +59,7 @@ class World:
                 messages=cast("MessageQueue", Observed(self.messages, self.faults)),
                 queues=cast("QueueRegistry", Observed(self.registry, self.faults)),
                 workers=lambda: cast("WorkerRegistry", Observed(self.workers, self.faults)),
+                marks=lambda: cast("Marks", Observed(self.marks, self.faults)),
                 events=lambda: self.events,
                 cron=lambda: cast("CronEntries", Observed(self.cron, self.faults)),
                 alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),

@@ -26,6 +26,7 @@ from ojs_aws.domain.job import (
     Document,
     JobRecord,
     JobState,
+    Replay,
     Reservation,
     StoredElsewhere,
 )
@@ -35,8 +36,9 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 
-Retention = Callable[[JobState], int]
-"""Seconds that a job in a terminal state is kept; 0 means for ever."""
+Retention = Callable[[JobState, bool], int]
+"""Seconds that a job in a terminal state is kept, by the state and whether it is a dead letter; 0
+means for ever."""
 
 MAX_DEPTH: Final = 500
 """The deepest nesting that the settings can allow."""
@@ -112,7 +114,7 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     if job.reservation is not None:
         item |= reservation_values(job.id, job.reservation)
         item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
-    if job.state.is_terminal and (seconds := retention(job.state)):
+    if job.state.is_terminal and (seconds := retention(job.state, job.is_dead_letter)):
         item[n.TTL] = number(_ended(job) // 1000 + seconds)
     return item
 
@@ -135,6 +137,14 @@ def _optional(job: JobRecord) -> Item:
         item[n.RESULT] = document_value(job.result)
     if job.is_dead_letter:
         item[n.DEAD_LETTER] = {"BOOL": True}
+    if job.replay is not None:
+        item[n.REPLAY] = {
+            "M": {
+                "n": number(job.replay.count),
+                "a": number(job.replay.at),
+                "r": string(job.replay.rule),
+            }
+        }
     return item
 
 
@@ -211,6 +221,7 @@ def from_item(item: Item) -> JobRecord:
         past_failures=read_history(item, n.PAST_FAILURES),
         result=read_document(item[n.RESULT]) if n.RESULT in item else None,
         is_dead_letter=n.DEAD_LETTER in item,
+        replay=_replay(item),
         **instants,
     )
 
@@ -223,6 +234,17 @@ def _policy(retry: RawJson | None) -> RetryPolicy:
         return read_retry_policy(decode(retry, max_depth=MAX_DEPTH))
     except OjsError:
         return RetryPolicy()
+
+
+def _replay(item: Item) -> Replay | None:
+    if n.REPLAY not in item:
+        return None
+    kept: Item = item[n.REPLAY]["M"]
+    return Replay(
+        count=read_number(kept, "n") or 0,
+        at=Instant(read_number(kept, "a") or 0),
+        rule=read_string(kept, "r"),
+    )
 
 
 def _reservation(job_id: str, item: Item) -> Reservation | None:

@@ -33,8 +33,11 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
+    Between,
+    Count,
     Head,
     JobList,
+    ListedJob,
     Page,
     StaleJobError,
 )
@@ -249,7 +252,7 @@ class DynamoJobStore:
         update.add(n.VERSION, 1)
         if result is not None:
             update.set(n.RESULT, document_value(result))
-        if seconds := self.retention(JobState.COMPLETED):
+        if seconds := self.retention(JobState.COMPLETED, False):
             update.set(n.TTL, number(now // 1000 + seconds))
         update.remove(
             n.WORKER,
@@ -341,10 +344,28 @@ class DynamoJobStore:
         return self.lists.due(queue, since, until, limit, cursor=cursor)
 
     def listed(
-        self, queue: str, name: JobList, limit: int, *, cursor: str = "", newest_first: bool = True
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
     ) -> Page:
         """One query of the index."""
-        return self.lists.listed(queue, name, limit, cursor=cursor, newest_first=newest_first)
+        return self.lists.listed(
+            queue, name, limit, cursor=cursor, newest_first=newest_first, between=between
+        )
+
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """No call."""
+        del name
+        return self.lists.place_of(row)
+
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
+        """One query of the index."""
+        return self.lists.count(queue, name, between)
 
 
 def _life(job: JobRecord) -> str:

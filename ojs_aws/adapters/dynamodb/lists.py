@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Head, JobList, Page
+from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.topology import TABLE
 
 if TYPE_CHECKING:
@@ -48,13 +48,39 @@ class Lists:
         return Page(tuple(from_row(row) for row in rows), _cursor(last))
 
     def listed(
-        self, queue: str, name: JobList, limit: int, *, cursor: str, newest_first: bool
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str,
+        newest_first: bool,
+        between: Between | None,
     ) -> Page:
         """A page of one list."""
+        if between is not None and between.until < between.since:
+            return Page(())
         partition = n.list_key(queue, name)
         start = _start(partition, cursor) if cursor else None
-        rows, last = self._query(partition, limit, start=start, backwards=newest_first)
+        rows, last = self._query(
+            partition, limit, start=start, backwards=newest_first, between=_keys(between)
+        )
         return Page(tuple(from_row(row) for row in rows), _cursor(last))
+
+    def place_of(self, row: ListedJob) -> str:
+        """Made of the row itself, as a page's own cursor is."""
+        return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
+
+    def count(self, queue: str, name: JobList, between: Between | None) -> Count:
+        """One query that answers no rows; it reads a megabyte of the index at most."""
+        if between is not None and between.until < between.since:
+            return Count(0)
+        arguments = _condition(n.list_key(queue, name), _keys(between))
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table, IndexName=TABLE.index.name, Select="COUNT", **arguments
+            )
+        return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
 
     def _query(
         self,
@@ -65,26 +91,37 @@ class Lists:
         start: Item | None = None,
         backwards: bool = False,
     ) -> tuple[list[Item], Item]:
-        condition = "#gpk = :gpk"
-        names = {"#gpk": n.GPK}
-        values = {":gpk": string(partition)}
-        if between is not None:
-            condition += " AND #gsk BETWEEN :low AND :high"
-            names["#gsk"] = n.GSK
-            values |= {":low": string(between[0]), ":high": string(between[1])}
         more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
         with translated("Query"):
             answer = self.client.query(
                 TableName=self.table,
                 IndexName=TABLE.index.name,
-                KeyConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
+                **_condition(partition, between),
                 ScanIndexForward=not backwards,
                 Limit=limit,
                 **more,
             )
         return answer["Items"], answer.get("LastEvaluatedKey", {})
+
+
+def _keys(between: Between | None) -> tuple[str, str] | None:
+    return None if between is None else (n.instant_key(between.since), n.instant_key(between.until))
+
+
+def _condition(partition: str, between: tuple[str, str] | None) -> dict[str, Any]:
+    """The key condition of a list, or of a part of it."""
+    condition = "#gpk = :gpk"
+    names = {"#gpk": n.GPK}
+    values = {":gpk": string(partition)}
+    if between is not None:
+        condition += " AND #gsk BETWEEN :low AND :high"
+        names["#gsk"] = n.GSK
+        values |= {":low": string(between[0]), ":high": string(between[1])}
+    return {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
 
 
 def _cursor(last: Item) -> str:

@@ -47,6 +47,7 @@ FAILURES: Final = "f"
 PAST_FAILURES: Final = "pf"
 RESULT: Final = "rs"
 DEAD_LETTER: Final = "dd"
+REPLAY: Final = "rn"
 
 JOB_SK: Final = JOB_SORT_KEY
 BLOB: Final = "blob#"

@@ -46,8 +46,16 @@ def build_tick(
         if "Records" in event:
             return _alarms(backend, event, logger)
         report = _cron(backend, logger, unstarted)
-        report |= asdict(backend.sweep.tick(_ends_at(backend, context)))
+        ends_at = _ends_at(backend, context)
+        report |= asdict(backend.sweep.tick(ends_at))
         logger.info("Swept", extra=report)
+        try:
+            upkeep = asdict(backend.dead_letter_upkeep.tick(ends_at))
+        except OjsError:  # the sweep's own report must not be lost by it
+            logger.exception("The dead letters were not looked after")
+        else:
+            if any(upkeep.values()):
+                logger.info("Looked after dead letters", extra=upkeep)
         if name := getattr(context, "function_name", ""):
             measure(report, name)
         return report

@@ -16,6 +16,7 @@ from ojs_aws.domain import validation as rules
 from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
 from ojs_aws.services.cron import MAX_DESCRIPTION
+from ojs_aws.services.dead_letter_bulk import MAX_BULK
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.push import MAX_BATCH
@@ -159,6 +160,32 @@ class SelectionBody(Body):
     label: ShortText | None = None
     all: bool | None = None
     cursor: str | None = None
+
+
+class DeadLetterFilterBody(Body):
+    """Which dead letters are meant (ojs-dead-letter, section 9.1)."""
+
+    queue: QueueName | None = None
+    type: str | None = None
+    error_type: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class BulkBody(Body):
+    """A bulk operation on dead letters (section 6.2): those of a filter, or those named."""
+
+    confirm: bool
+    filter: DeadLetterFilterBody | None = None
+    ids: Annotated[list[JobId], Field(min_length=1, max_length=MAX_BULK)] | None = None
+    limit: Annotated[int, Field(ge=1, le=MAX_BULK)] = MAX_BULK
+    cursor: str | None = None
+
+
+class RetryBody(Body):
+    """Changes to a dead letter on its way back (section 6.3)."""
+
+    override: dict[str, Any] | None = None
 
 
 # ------------------------------------------------------------------------------- job envelopes

@@ -32,6 +32,7 @@ _INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 _DESCRIPTIONS: Final[Mapping[int, str]] = {
     200: "Done.",
     201: "Created.",
+    204: "Done; the answer has no body.",
     400: "The request is malformed, or an attribute is missing or invalid.",
     404: "There is no such job, queue or route.",
     409: "The state of the job does not permit this, or its id is taken.",
@@ -164,7 +165,10 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     ),
     "JobsAnswer": _object(("jobs",), jobs=_array(_ref("Job"))),
     "JobPageAnswer": _object(
-        ("jobs", "pagination"), jobs=_array(_ref("Job")), pagination=_ref("Pagination")
+        ("pagination",),
+        jobs=_array(_ref("Job")),
+        items=_array(_ref("Job")),
+        pagination=_ref("Pagination"),
     ),
     "OutcomeAnswer": _object(
         ("id", "job_id", "state", "attempt", "max_attempts", "job"),
@@ -202,6 +206,17 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         updated=_INTEGER,
         workers=_array(_STRING),
         refused=_array(_STRING),
+        has_more=_BOOLEAN,
+        next_cursor=_STRING,
+    ),
+    "BulkAnswer": _object(
+        ("results", "has_more"),
+        retried=_INTEGER,
+        deleted=_INTEGER,
+        failed=_INTEGER,
+        results=_array(
+            _object(("id", "status"), id=_JOB_ID, status=_STRING, reason=_STRING),
+        ),
         has_more=_BOOLEAN,
         next_cursor=_STRING,
     ),

@@ -47,6 +47,10 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "since": Parameter("since", "Only events from this instant (RFC 3339) on.", 64),
     "page": Parameter("page", "Number of the page; a cursor costs less.", MAX_OFFSET, 1, 1),
     "per_page": Parameter("per_page", "The same as limit.", MAX_LIMIT, DEFAULT_LIMIT, 1),
+    "type": Parameter("type", "Only jobs of this type.", 255),
+    "error_type": Parameter("error_type", "Only jobs whose latest error was of this type.", 256),
+    "since_time": Parameter("since", "Only what happened from this instant (RFC 3339) on.", 64),
+    "until": Parameter("until", "Only what happened up to this instant (RFC 3339).", 64),
     "queue": Parameter("queue", "Only this queue.", 128),
     "types": Parameter(
         "types", "Only these event types, separated by commas; job.* means all of jobs.", MAX_CURSOR

@@ -31,7 +31,7 @@ from tests.simulation.world import World
 
 def image(record: JobRecord, *, as_json: bool) -> dict[str, Any]:
     """An item's image, as Lambda hands it over (JSON) or as botocore does."""
-    item = to_item(record, lambda _: 0)
+    item = to_item(record, lambda _, __: 0)
     if not as_json:
         return dict(item)
     text = json.dumps(item, default=lambda binary: base64.b64encode(binary).decode())

@@ -6,11 +6,8 @@ from typing import Final
 
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.json_text import assemble, assemble_array, encode
-from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
-    changed_job,
-    job_answer,
     page_answer,
     queue_item,
 )
@@ -25,6 +22,16 @@ from ojs_aws.transport.http.handlers.cron import (
     register_cron,
     resume_cron,
     trigger_cron,
+)
+from ojs_aws.transport.http.handlers.dead_letters import (
+    dead_letter_stats,
+    delete_dead_letter,
+    delete_dead_letters,
+    get_dead_letter,
+    list_dead_letters,
+    purge_dead_letters,
+    retry_dead_letter,
+    retry_dead_letters,
 )
 from ojs_aws.transport.http.handlers.workers import (
     deregister_worker,
@@ -41,10 +48,13 @@ from ojs_aws.transport.http.queries import number_of, text_of
 
 __all__ = [
     "change_cron",
+    "dead_letter_stats",
     "delete_cron",
     "delete_dead_letter",
+    "delete_dead_letters",
     "deregister_worker",
     "get_cron",
+    "get_dead_letter",
     "get_worker",
     "list_crons",
     "list_dead_letters",
@@ -52,6 +62,7 @@ __all__ = [
     "list_queues",
     "list_workers",
     "pause_cron",
+    "purge_dead_letters",
     "quiet_worker",
     "quiet_workers",
     "register_cron",
@@ -59,6 +70,7 @@ __all__ = [
     "resume_worker",
     "resume_workers",
     "retry_dead_letter",
+    "retry_dead_letters",
     "terminate_worker",
     "terminate_workers",
     "trigger_cron",
@@ -84,39 +96,6 @@ def list_queues(call: Call) -> Answer:
         cursor=write_mark(_MARK, shown[-1].name) if len(rest) > limit else "",
     )
     return Answer(body)
-
-
-def list_dead_letters(call: Call) -> Answer:
-    """Discarded jobs whose policy keeps them for an operator."""
-    query = call.request.query
-    limit, offset = number_of(query, "limit"), number_of(query, "offset")
-    page = call.backend.dead_letters.list(
-        text_of(query, "queue") or None, limit, text_of(query, "cursor"), offset
-    )
-    body = page_answer(
-        "jobs",
-        [assemble(render_job(record)) for record in page.jobs],
-        total=page.total,
-        limit=limit,
-        offset=offset,
-        cursor=page.cursor,
-    )
-    return Answer(body)
-
-
-def retry_dead_letter(call: Call) -> Answer:
-    """Enqueue a discarded job again."""
-    job = changed_job(call.backend.dead_letters.retry(call.job_id))
-    more = {"previous_state": encode("discarded")}
-    if "enqueued_at" in job:
-        more["re_enqueued_at"] = job["enqueued_at"]
-    return Answer(job_answer(job, more))
-
-
-def delete_dead_letter(call: Call) -> Answer:
-    """Remove a discarded job for good."""
-    call.backend.dead_letters.delete(call.job_id)
-    return Answer(encode({"deleted": True, "job_id": call.job_id, "id": call.job_id}))
 
 
 def list_events(call: Call) -> Answer:
