@@ -64,7 +64,7 @@ class Life:
         self.states.append(self.world.store.jobs[self.job_id])
 
     def records(self) -> list[dict[str, Any]]:
-        images = [None, *(to_item(state, lambda _: 0) for state in self.states)]
+        images = [None, *(to_item(state, lambda _, __: 0) for state in self.states)]
         return [
             {
                 "dynamodb": {
