@@ -198,9 +198,7 @@ def test_a_generator_is_refused() -> None:
         EnqueueChain([generator])
 
 
-def test_mw_chain_006_a_class_stands_for_its_subclasses_where_it_is_not_in_the_chain_itself() -> (
-    None
-):
+def test_mw_chain_006_a_class_stands_for_its_subclasses_where_it_is_absent_itself() -> None:
     """MW-CHAIN-006: one's own timeout in place of the default one is still the timeout."""
 
     class MyTimeout(TimeoutMiddleware):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from ojs_aws.middleware import (
     Hooks,
     JobContext,
     MiddlewareDefaults,
+    StaticKeys,
     check,
     protocols,
 )
@@ -109,3 +112,58 @@ async def test_mw_builtin_001_009_the_recommended_five_are_usable_alone(
     if executes:
         execution = ExecutionChain([made]).remove(made).add(made)
         assert await execution.run(job(), context(), lambda *_: 7) == 7
+
+
+BUILT_INS: dict[str, Callable[[], object]] = {
+    "CircuitBreakerMiddleware": middleware.CircuitBreakerMiddleware,
+    "ConcurrencyLimitMiddleware": lambda: middleware.ConcurrencyLimitMiddleware(1),
+    "ContextPropagationMiddleware": lambda: middleware.ContextPropagationMiddleware({}),
+    "EncryptionMiddleware": lambda: middleware.EncryptionMiddleware(StaticKeys({"k": b"k" * 32})),
+    "ErrorReportingMiddleware": middleware.ErrorReportingMiddleware,
+    "LocaleMiddleware": middleware.LocaleMiddleware,
+    "LoggingMiddleware": middleware.LoggingMiddleware,
+    "MetricsMiddleware": middleware.MetricsMiddleware,
+    "RetryLoggingMiddleware": middleware.RetryLoggingMiddleware,
+    "TimeoutMiddleware": middleware.TimeoutMiddleware,
+    "TraceContextMiddleware": lambda: middleware.TraceContextMiddleware(environ={}),
+    "TransactionMiddleware": lambda: middleware.TransactionMiddleware(lambda *_: nullcontext()),
+}
+
+
+@pytest.mark.parametrize("name", BUILT_INS)
+async def test_mw_exe_021_no_built_in_swallows_an_error(name: str) -> None:
+    """The very error of the handler comes out, and nothing warns of a swallowed one."""
+    problem = ValueError("the handler's")
+
+    def fails(*_: object) -> None:
+        raise problem
+
+    ctx = context()
+    with pytest.raises(ValueError, match="the handler's") as raised:
+        await ExecutionChain([BUILT_INS[name]()]).run(ctx.job, ctx, fails)
+    assert raised.value is problem
+    assert ctx.failure_origin(problem) == "handler"
+
+
+def test_mw_exe_021_every_built_in_of_the_execution_is_tried() -> None:
+    """One that is added must be added here."""
+    exported = {name for name in middleware.__all__ if name.endswith("Middleware")}
+    assert {name for name in exported if hasattr(getattr(middleware, name), "execute")} == {
+        *BUILT_INS
+    }
+
+
+async def test_mw_chain_021_error_reporting_may_be_moved_outermost() -> None:
+    """There it reports the errors of every other middleware too, the default ones among them."""
+    reports: list[str] = []
+    reporting = middleware.ErrorReportingMiddleware(lambda report: reports.append(report.type))
+
+    async def broken(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        raise OSError("a middleware's own")
+
+    chain = ExecutionChain.default().remove("error_reporting").prepend(reporting)
+    chain.insert_after("logging", broken)
+    assert chain.names() == ["error_reporting", "logging", "broken", "metrics", "timeout"]
+    with pytest.raises(OSError, match="own"):
+        await chain.run(job(), context(), lambda *_: None)
+    assert reports == ["OSError"]

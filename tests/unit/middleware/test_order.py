@@ -109,7 +109,7 @@ def test_appendix_a_identity_is_a_class_a_name_or_an_instance(
 
 
 def test_mw_chain_024_a_class_may_appear_twice_and_is_then_ambiguous() -> None:
-    """MW-CHAIN-024: names and instances still tell them apart."""
+    """MW-CHAIN-009, MW-CHAIN-024: names and instances still tell them apart."""
     first, second = LoggingMiddleware(), LoggingMiddleware()
     chain = EnqueueChain([first, second])
     assert chain.names() == ["logging", "logging-2"]
