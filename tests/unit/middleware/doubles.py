@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ojs_aws.client import Client
+from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
@@ -72,6 +73,10 @@ class FakeTransport:
     async def push(self, job: Job) -> Stored:
         self.pushed.append(job)
         return Stored(job)
+
+    def cron(self) -> CronTransport:
+        """Nothing here registers cron jobs, but a client asks for the operations at once."""
+        return cast("CronTransport", self)
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         self.batches.append([*jobs])
