@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.client import Client
     from ojs_aws.client.connection import HttpConnection, Resends
     from ojs_aws.client.cron import CronJob, CronJobs, CronTrigger
+    from ojs_aws.client.dead_letter import BulkOutcome, BulkResult, DeadLetterJobs
     from ojs_aws.client.errors import (
         BatchRejectedError,
         JobCancelledError,
@@ -20,17 +21,28 @@ if TYPE_CHECKING:
         WaitTimeoutError,
     )
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
-    from ojs_aws.client.sync import SyncAdmin, SyncClient, SyncCronJobs
+    from ojs_aws.client.sync import (
+        SyncAdmin,
+        SyncClient,
+        SyncCronJobs,
+        SyncDeadLetterJobs,
+        SyncWorkers,
+    )
     from ojs_aws.client.transport import Transport
+    from ojs_aws.client.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
 
 __all__ = [
     "Admin",
     "BatchRejectedError",
+    "BulkOutcome",
+    "BulkResult",
     "Client",
     "CronJob",
     "CronJobs",
     "CronTrigger",
+    "DeadLetterJobs",
     "DeadLetters",
+    "DirectedWorkers",
     "EnqueueResult",
     "EnqueueStatus",
     "HttpConnection",
@@ -41,18 +53,27 @@ __all__ = [
     "SyncAdmin",
     "SyncClient",
     "SyncCronJobs",
+    "SyncDeadLetterJobs",
+    "SyncWorkers",
     "Transport",
     "WaitTimeoutError",
+    "WorkerEntry",
+    "WorkerList",
+    "Workers",
 ]
 
 _HOMES: Final = {
     "Admin": "admin",
     "BatchRejectedError": "errors",
+    "BulkOutcome": "dead_letter",
+    "BulkResult": "dead_letter",
     "Client": "client",
     "CronJob": "cron",
     "CronJobs": "cron",
     "CronTrigger": "cron",
+    "DeadLetterJobs": "dead_letter",
     "DeadLetters": "results",
+    "DirectedWorkers": "workers",
     "EnqueueResult": "results",
     "EnqueueStatus": "results",
     "HttpConnection": "connection",
@@ -63,8 +84,13 @@ _HOMES: Final = {
     "SyncAdmin": "sync",
     "SyncClient": "sync",
     "SyncCronJobs": "sync",
+    "SyncDeadLetterJobs": "sync",
+    "SyncWorkers": "sync",
     "Transport": "transport",
     "WaitTimeoutError": "errors",
+    "WorkerEntry": "workers",
+    "WorkerList": "workers",
+    "Workers": "workers",
 }
 
 

@@ -12,12 +12,14 @@ from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
 from ojs_aws.client.cron import CronJobs
+from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.client.transport import Transport
+from ojs_aws.client.workers import Workers
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
@@ -62,6 +64,12 @@ class Client:
     cron: CronJobs
     """Cron jobs."""
 
+    workers: Workers
+    """Workers: who beats, and what each is told to be."""
+
+    dead_letter: DeadLetterJobs
+    """Dead letters: to inspect, retry and remove."""
+
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         url: str | None = None,
@@ -101,6 +109,8 @@ class Client:
         self._enqueuing = Enqueuing(self.middleware, self.hooks)
         self.admin = Admin(self._transport)
         self.cron = CronJobs(self._transport.cron())
+        self.workers = Workers(self._transport.workers())
+        self.dead_letter = DeadLetterJobs(self._transport.dead_letter())
 
     @classmethod
     def direct(

@@ -12,7 +12,9 @@ from typing import Self
 
 from ojs_aws.bootstrap import aws_clients, build_backend
 from ojs_aws.client.cron import CronTransport
+from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -91,6 +93,18 @@ class DirectTransport:
         """Look at the table; it answers or raises."""
         await asyncio.to_thread(self._backend.queues.list)
         return {"status": "ok"}
+
+    def workers(self) -> WorkersTransport:
+        """The operations on workers."""
+        from ojs_aws.client.direct_operators import DirectWorkers  # noqa: PLC0415 - few need it
+
+        return DirectWorkers(self._backend)
+
+    def dead_letter(self) -> DeadLetterTransport:
+        """The operations on dead letters."""
+        from ojs_aws.client.direct_operators import DirectDeadLetters  # noqa: PLC0415
+
+        return DirectDeadLetters(self._backend)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -7,8 +7,11 @@ from typing import Final
 
 from ojs_aws.client.connection import Answer, HttpConnection, segment
 from ojs_aws.client.cron import CronTransport
+from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.http_cron import HttpCronTransport
+from ojs_aws.client.http_operators import HttpDeadLetters, HttpWorkers
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, assemble_array, encode, parse_object
@@ -95,6 +98,14 @@ class HttpTransport:
         if answer.error is not None and "status" not in answer.members:
             raise answer.error
         return {name: member.value for name, member in answer.members.items()}
+
+    def workers(self) -> WorkersTransport:
+        """The operations on workers."""
+        return HttpWorkers(self._connection)
+
+    def dead_letter(self) -> DeadLetterTransport:
+        """The operations on dead letters."""
+        return HttpDeadLetters(self._connection)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

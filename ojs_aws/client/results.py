@@ -16,9 +16,10 @@ class DeadLetters:
     """A page of dead letters.
 
     :ivar cursor: where the next page starts; empty on the last one.
-    :ivar total: how many the server says there are.
+    :ivar total: how many the server says there are; at least so many where it is not exact.
     """
 
     jobs: Sequence[Job]
     cursor: str = ""
     total: int = 0
+    is_exact: bool = True

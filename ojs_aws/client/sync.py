@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
 from ojs_aws.client.cron import CronJobs
+from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.client.workers import Workers
 
 if TYPE_CHECKING:
     from ojs_aws.client.connection import Resends
@@ -69,6 +71,32 @@ class SyncCronJobs(_Face[CronJobs]):
     trigger = _face(CronJobs.trigger)
 
 
+class SyncWorkers(_Face[Workers]):
+    """:class:`Workers` for code that is not asynchronous."""
+
+    list = _face(Workers.list)
+    get = _face(Workers.get)
+    quiet = _face(Workers.quiet)
+    terminate = _face(Workers.terminate)
+    resume = _face(Workers.resume)
+    quiet_all = _face(Workers.quiet_all)
+    terminate_all = _face(Workers.terminate_all)
+    resume_all = _face(Workers.resume_all)
+    deregister = _face(Workers.deregister)
+
+
+class SyncDeadLetterJobs(_Face[DeadLetterJobs]):
+    """:class:`DeadLetterJobs` for code that is not asynchronous."""
+
+    list = _face(DeadLetterJobs.list)
+    get = _face(DeadLetterJobs.get)
+    stats = _face(DeadLetterJobs.stats)
+    retry = _face(DeadLetterJobs.retry)
+    delete = _face(DeadLetterJobs.delete)
+    retry_many = _face(DeadLetterJobs.retry_many)
+    delete_many = _face(DeadLetterJobs.delete_many)
+
+
 class SyncClient(_Face[Client]):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
@@ -85,6 +113,12 @@ class SyncClient(_Face[Client]):
 
     cron: SyncCronJobs
     """Cron jobs."""
+
+    workers: SyncWorkers
+    """Workers: who beats, and what each is told to be."""
+
+    dead_letter: SyncDeadLetterJobs
+    """Dead letters: to inspect, retry and remove."""
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -114,6 +148,8 @@ class SyncClient(_Face[Client]):
         super().__init__(target, LoopThread("ojs-client"))
         self.admin = SyncAdmin(target.admin, self._loop)
         self.cron = SyncCronJobs(target.cron, self._loop)
+        self.workers = SyncWorkers(target.workers, self._loop)
+        self.dead_letter = SyncDeadLetterJobs(target.dead_letter, self._loop)
 
     @classmethod
     def direct(

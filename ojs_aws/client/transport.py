@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ojs_aws.client.cron import CronTransport
+from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 
@@ -50,6 +52,12 @@ class Transport(Protocol):
 
     async def health(self) -> dict[str, JsonValue]:
         """What the backend says of its health."""
+
+    def workers(self) -> WorkersTransport:
+        """The operations on workers."""
+
+    def dead_letter(self) -> DeadLetterTransport:
+        """The operations on dead letters."""
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

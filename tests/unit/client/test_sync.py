@@ -9,7 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ojs_aws.client import Admin, Client, CronJobs, SyncAdmin, SyncClient, SyncCronJobs
+from ojs_aws.client import (
+    Admin,
+    Client,
+    CronJobs,
+    DeadLetterJobs,
+    SyncAdmin,
+    SyncClient,
+    SyncCronJobs,
+    SyncDeadLetterJobs,
+    SyncWorkers,
+    Workers,
+)
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
@@ -28,7 +39,14 @@ def test_it_does_what_the_asynchronous_one_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("face", "target"), [(SyncClient, Client), (SyncAdmin, Admin), (SyncCronJobs, CronJobs)]
+    ("face", "target"),
+    [
+        (SyncClient, Client),
+        (SyncAdmin, Admin),
+        (SyncCronJobs, CronJobs),
+        (SyncWorkers, Workers),
+        (SyncDeadLetterJobs, DeadLetterJobs),
+    ],
 )
 def test_every_operation_has_a_synchronous_face(face: type, target: type) -> None:
     """None can be forgotten; the documentation comes along."""
