@@ -40,7 +40,7 @@ class ChangeStreamProps:
     table: dynamodb.ITableV2
     function: lambda_.Function
     batch_size: int = 100
-    retry_attempts: int = 100
+    retry_attempts: int = 1000
     late_minutes: int = 5
     parallelization_factor: int = 1
 

@@ -120,12 +120,13 @@ def test_what_is_refused_each_time_is_named(bridge: Bridge) -> None:
     assert len(bridge.taken) == 11
 
 
-def test_a_call_that_fails_is_tried_again(bridge: Bridge) -> None:
-    """And when it fails each time, all its events are named."""
-    bridge.failures = 2
-    assert not bus_of(bridge)([event(1)])
-    bridge.failures = 3
-    assert bus_of(bridge)([event(1), event(2)]) == [event(1).id, event(2).id]
+def test_a_bus_that_cannot_be_reached_is_called_once(bridge: Bridge) -> None:
+    """The client has repeated the call already; all that was not taken is named."""
+    events = [event(n) for n in range(25)]
+    bridge.failures = 1
+    assert bus_of(bridge)(events) == [each.id for each in events]
+    assert len(bridge.calls) == 1
+    assert not bus_of(bridge)(events)
 
 
 @pytest.mark.parametrize(

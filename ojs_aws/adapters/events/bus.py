@@ -45,7 +45,17 @@ class EventBus:
         if not self.bus:
             return ()
         entries = [(event.id, self._entry(event)) for event in events if self._goes(event.type)]
-        return [refused for group in _grouped(entries) for refused in self._put(group)]
+        refused: list[str] = []
+        is_reachable = True
+        for group in _grouped(entries):
+            left = group
+            if is_reachable:
+                try:
+                    left = self._put(group)
+                except BackendError:
+                    is_reachable = False  # each further call would cost its time in vain
+            refused += [event_id for event_id, _ in left]
+        return refused
 
     def _goes(self, kind: str) -> bool:
         wanted = [pattern for pattern in self.types if not pattern.startswith("!")]
@@ -53,20 +63,18 @@ class EventBus:
         is_wanted = not wanted or any(fnmatchcase(kind, pattern) for pattern in wanted)
         return is_wanted and not any(fnmatchcase(kind, pattern) for pattern in barred)
 
-    def _put(self, group: list[tuple[str, Any]]) -> list[str]:
+    def _put(self, group: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Put entries; answers those that were refused each time."""
         for _ in range(TRIES):
-            try:
-                with translated("PutEvents"):
-                    entries = [entry for _, entry in group]
-                    results = self.client().put_events(Entries=entries)["Entries"]
-            except BackendError:
-                continue
+            with translated("PutEvents"):
+                entries = [entry for _, entry in group]
+                results = self.client().put_events(Entries=entries)["Entries"]
             group = [
                 each for each, result in zip(group, results, strict=True) if result.get("ErrorCode")
             ]
             if not group:
                 break
-        return [event_id for event_id, _ in group]
+        return group
 
     def _entry(self, event: Event) -> dict[str, Any]:
         short = bounded(event, MAX_REQUEST_BYTES - MARGIN)

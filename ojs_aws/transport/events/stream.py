@@ -44,13 +44,15 @@ Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
 
 MAX_TRIES: Final = 5
-"""Tries of a record that fails while others do not; then it is set aside."""
+"""Tries of a record that our own code or a hook fails on; then it is set aside."""
+
+PATIENCE: Final = 50
+"""Tries of a record that AWS does not take: that is mostly an outage, and passes."""
 
 OUTAGE: Final = 3
 """Items whose events cannot be logged before the others of the batch are not even tried."""
 
 UNKNOWN: Final = "unknown"
-HOOK: Final = "A hook failed: "
 
 _DONE: Final = "batchItemFailures"
 _TTL: Final = "dynamodb.amazonaws.com"
@@ -87,6 +89,18 @@ def count_in_log(value: int, function_name: str) -> None:
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     metrics.add_metric(SET_ASIDE_METRIC, MetricUnit.Count, value)
     metrics.flush_metrics()
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why a record failed, and after how many tries it is set aside."""
+
+    reason: str
+    tries: int
+
+
+Failed = dict[str, _Trouble | None]
+"""Records that must come again, by number; None for one that only waits for an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +141,11 @@ class StreamConsumer:
         """Tell the events of a batch; answers from where it must be repeated, if at all."""
         self._aside = 0
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
-        failed: dict[str, str] = {}
+        failed: Failed = {}
         changes = [change for record in records if (change := self._change(record, failed))]
         self._log(changes, failed)
         self._tell_bus([each for each in changes if each.number not in failed], failed)
-        self._call_hooks([each for each in changes if each.number not in failed], failed)
+        self._call_hooks(changes, failed)
         self._forget(changes, failed)
         self._wake(changes)
         self._give_up(changes, failed)
@@ -142,7 +156,7 @@ class StreamConsumer:
 
     # ------------------------------------------------------------------------------- reading
 
-    def _change(self, record: Mapping[str, Any], failed: dict[str, str]) -> _Change | None:
+    def _change(self, record: Mapping[str, Any], failed: Failed) -> _Change | None:
         """The change that a record tells of; an unreadable one is set aside."""
         if number_of(record) in self._memory.given_up:
             return None
@@ -160,7 +174,7 @@ class StreamConsumer:
             try:
                 self._set_aside(record, repr(problem))
             except OjsError as trouble:
-                failed[number_of(record)] = repr(trouble)
+                failed[number_of(record)] = _trouble(trouble)
             else:
                 self._memory.given_up.update({number_of(record)} - {UNKNOWN})
             return None
@@ -171,7 +185,7 @@ class StreamConsumer:
 
     # ------------------------------------------------------------------------------- telling
 
-    def _log(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+    def _log(self, changes: Sequence[_Change], failed: Failed) -> None:
         """Append to the log what is not there: all at once, else each change by itself."""
         logged = self._memory.logged
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
@@ -183,17 +197,17 @@ class StreamConsumer:
             self._logger.warning("Could not log a batch at once", exc_info=True)
             self._log_one_by_one(pending, failed)
 
-    def _log_one_by_one(self, pending: Sequence[_Change], failed: dict[str, str]) -> None:
+    def _log_one_by_one(self, pending: Sequence[_Change], failed: Failed) -> None:
         held: set[str] = set()
         for change in pending:
             if change.subject in held or len(held) >= OUTAGE:
-                failed[change.number] = ""
+                failed[change.number] = None
                 continue
             try:
                 self._append(change.events)
             except Exception as problem:
                 self._logger.exception("Could not log", extra={"record": change.number})
-                failed[change.number] = repr(problem)
+                failed[change.number] = _trouble(problem)
                 held.add(change.subject)
 
     def _append(self, events: Sequence[Event]) -> None:
@@ -201,7 +215,7 @@ class StreamConsumer:
         self._backend.events.append(missing, self._backend.clock.now())
         self._memory.logged.update(event.id for event in missing)
 
-    def _tell_bus(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+    def _tell_bus(self, changes: Sequence[_Change], failed: Failed) -> None:
         announced = self._memory.announced
         events = [e for change in changes for e in change.events if e.id not in announced]
         if not events:
@@ -214,17 +228,18 @@ class StreamConsumer:
         announced.update(event.id for event in events if event.id not in refused)
         for change in changes:
             if any(event.id in refused for event in change.events):
-                failed[change.number] = "the bus refused it"
+                failed[change.number] = _Trouble("The bus refused it.", PATIENCE)
         if refused:
             self._logger.warning("The bus refused events", extra={"count": len(refused)})
 
-    def _call_hooks(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+    def _call_hooks(self, changes: Sequence[_Change], failed: Failed) -> None:
         if self._hooks is None:
             return
         held: set[str] = set()
         for change in changes:
-            if change.subject in held:
-                failed[change.number] = ""
+            if change.number in failed or change.subject in held:
+                failed.setdefault(change.number, None)
+                held.add(change.subject)
                 continue
             try:
                 for event in change.events:
@@ -233,10 +248,10 @@ class StreamConsumer:
                         self._memory.hooked.update([event.id])
             except Exception as problem:  # a user's code may raise anything
                 self._logger.exception("A hook failed", extra={"record": change.number})
-                failed[change.number] = f"{HOOK}{problem!r}"
+                failed[change.number] = _Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
                 held.add(change.subject)
 
-    def _forget(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
+    def _forget(self, changes: Sequence[_Change], failed: Failed) -> None:
         """Remove the documents of jobs that DynamoDB removed; it removes their items alone."""
         for change in changes:
             if change.expired is not None:
@@ -244,7 +259,7 @@ class StreamConsumer:
                     self._backend.ports.store.forget_documents(change.expired)
                 except OjsError as problem:
                     self._logger.warning("Could not remove documents", exc_info=True)
-                    failed[change.number] = repr(problem)
+                    failed[change.number] = _trouble(problem)
 
     def _wake(self, changes: Sequence[_Change]) -> None:
         """Let the next run of a cron job begin; without this the tick does it, within a minute."""
@@ -256,22 +271,14 @@ class StreamConsumer:
 
     # ---------------------------------------------------------------------------- giving up
 
-    def _give_up(self, changes: Sequence[_Change], failed: dict[str, str]) -> None:
-        """Set aside what failed too often, unless everything fails: that is an outage.
-
-        A change that only waits for an earlier one of its subject has no reason of its own.
-        """
-        is_outage = all(each.number in failed for each in changes)
+    def _give_up(self, changes: Sequence[_Change], failed: Failed) -> None:
+        """Set aside what failed too often; while that is not possible either, it comes again."""
         for change in changes:
-            reason = failed.get(change.number)
-            if not reason:
-                continue
-            if is_outage and not reason.startswith(HOOK):
-                continue
-            if self._memory.tried(change.number) < MAX_TRIES:
+            trouble = failed.get(change.number)
+            if trouble is None or self._memory.tried(change.number) < trouble.tries:
                 continue
             try:
-                self._set_aside(change.record, reason)
+                self._set_aside(change.record, trouble.reason)
             except OjsError:
                 continue
             self._memory.given_up.update([change.number])
@@ -283,6 +290,11 @@ class StreamConsumer:
         self._backend.events.set_aside(aside, self._backend.clock.now())
         self._logger.error("Set a record aside", extra={"record": aside.number, "reason": reason})
         self._aside += 1
+
+
+def _trouble(problem: Exception) -> _Trouble:
+    """AWS's trouble passes, ours does not."""
+    return _Trouble(repr(problem), PATIENCE if isinstance(problem, OjsError) else MAX_TRIES)
 
 
 def number_of(record: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.transport.events.stream import (
     MAX_TRIES,
+    PATIENCE,
     Handler,
     Hooks,
     build_stream,
@@ -145,12 +146,12 @@ def test_a_deleted_job_makes_no_event(
 
 
 def refusing(world: World, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """A log that never takes events of a type."""
+    """A log that never takes events of a type, for a reason that is ours."""
     append = world.events.append
 
     def failing(events: Sequence[Event], now: Instant) -> None:
         if any(event.type == kind for event in events):
-            raise BackendError("refused")
+            raise ValueError("a defect")
         append(events, now)
 
     monkeypatch.setattr(world.events, "append", failing)
@@ -217,7 +218,7 @@ def test_a_poison_change_is_set_aside_after_some_tries_and_counted(
 def test_an_outage_sets_nothing_aside(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While nothing at all can be logged, the batch is repeated from its beginning."""
+    """While nothing can be logged, the batch is repeated from its beginning."""
 
     def down(events: object, now: object) -> None:
         raise BackendError("throttled")
@@ -230,6 +231,34 @@ def test_an_outage_sets_nothing_aside(
     assert world.events.aside == []
     assert handler({"Records": batch(life)}, None) == {"batchItemFailures": []}
     assert len(told(world)) == 3
+
+
+def test_what_aws_takes_for_no_patience_in_the_world_is_set_aside_in_the_end(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """Kept whole, before Lambda would drop the batch; the log has had it all along."""
+    handler = with_bus(world, bus)
+    bus.refused = {"job.started"}
+    records = {"Records": batch(life)}
+    answers = [handler(records, None)["batchItemFailures"] for _ in range(PATIENCE)]
+    assert [bool(answer) for answer in answers] == [True] * (PATIENCE - 1) + [False]
+    assert [json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.aside] == ["1"]
+    assert len(told(world)) == 3
+
+
+def test_hooks_keep_the_order_of_a_job_whose_event_the_bus_refused(
+    world: World, bus: Bus, life: list[JobRecord]
+) -> None:
+    """What follows it waits, too."""
+    seen: list[str] = []
+    handler = with_bus(world, bus, lambda event: seen.append(event.type))
+    bus.refused = {"job.started"}
+    records = [*batch(life), record_of(7, None, another(world))]
+    handler({"Records": records}, None)
+    assert seen == ["job.enqueued", "job.enqueued"]
+    bus.refused = set()
+    assert handler({"Records": records}, None) == {"batchItemFailures": []}
+    assert seen[2:] == ["job.started", "job.completed"]
 
 
 def test_an_unreadable_record_that_cannot_be_set_aside_comes_again(
