@@ -38,11 +38,15 @@ _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.D
 
 @dataclass(frozen=True, slots=True)
 class StoredElsewhere:
-    """A document that left the hot item: its place (``item`` or ``s3``), and its size in bytes."""
+    """A document that left the hot item: its place (``item`` or ``s3``), and its size in bytes.
+
+    :ivar trace_id: the trace that it names, so that events need not read it; empty for none.
+    """
 
     place: str
     digest: str
     size_bytes: int
+    trace_id: str = ""
 
 
 Document: TypeAlias = RawJson | StoredElsewhere

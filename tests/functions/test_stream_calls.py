@@ -22,6 +22,7 @@ from ojs_aws.services.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
+from tests.contract.test_job_store import big_document
 from tests.simulation.world import World
 
 Record = dict[str, Any]
@@ -95,6 +96,22 @@ def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) ->
     with aws.calls.counted() as calls:
         handler(records, None)
     assert calls == {}
+
+
+def test_the_trace_of_a_large_job_is_in_its_events_without_a_read(aws: EmbeddedAws) -> None:
+    """ojs-events, section 8: the document left the hot item, its trace did not."""
+    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    body = {"type": "a.b", "args": [str(big_document(20_000))], "meta": {"trace_id": "4bf9"}}
+    job = backend.ports.store.load(Api(backend).post("/jobs", body).json["id"])
+    made = record("1", None, job)
+    assert "M" in made["dynamodb"]["NewImage"]["d"]
+    handler = build_stream(backend, read_image)
+    handler({"Records": lives(1)[0]}, None)
+    with aws.calls.counted() as calls:
+        handler({"Records": [made]}, None)
+    assert calls == {"PutItem": 1, "PutEvents": 1}
+    *_, event = Api(backend).get("/events").json["events"]
+    assert event["data"]["trace_id"] == "4bf9"
 
 
 class Died(BaseException):

@@ -12,6 +12,7 @@ from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.tracing import trace_id_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -69,7 +70,7 @@ class Blobs:
                 details={"size_bytes": len(raw), "max_bytes": self.s3_threshold_bytes},
                 hint="Configure OJS_BUCKET, or send a reference to the data.",
             )
-        return StoredElsewhere(place, digest, len(raw)), document
+        return StoredElsewhere(place, digest, len(raw), trace_id_of(document)), document
 
     def item(self, job_id: str, place: StoredElsewhere, text: str) -> Item:
         """The item of a document that is kept in the table."""

@@ -172,13 +172,14 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
 def document_value(document: Document) -> Value:
     """A document, or the place where it is kept (a map)."""
     if isinstance(document, StoredElsewhere):
-        return {
-            "M": {
-                "p": string(document.place),
-                "h": string(document.digest),
-                "n": number(document.size_bytes),
-            }
+        place: Item = {
+            "p": string(document.place),
+            "h": string(document.digest),
+            "n": number(document.size_bytes),
         }
+        if document.trace_id:
+            place["t"] = string(document.trace_id)
+        return {"M": place}
     return packed(document)
 
 
@@ -187,7 +188,10 @@ def read_document(value: Value) -> Document:
     if "M" in value:
         place: Item = value["M"]
         return StoredElsewhere(
-            read_string(place, "p"), read_string(place, "h"), read_number(place, "n") or 0
+            read_string(place, "p"),
+            read_string(place, "h"),
+            read_number(place, "n") or 0,
+            read_string(place, "t"),
         )
     return RawJson(unpacked(value))
 

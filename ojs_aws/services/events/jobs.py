@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
-from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.job import Failure, JobRecord, JobState
-from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
+from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.tracing import trace_id_of
 from ojs_aws.services.events.made import Commit, Made
 
 Data = dict[str, RawJson]
 Told = list[tuple[str, Instant, Data]]
-
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
 def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit) -> list[Made]:
@@ -53,23 +50,8 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
 
 
 def _trace_id(job: JobRecord) -> str:
-    """The trace that the job's meta names (section 8.2); empty when it names none."""
     document = job.document
-    if not isinstance(document, str) or '"trace' not in document:
-        return ""
-    try:
-        members = decode(document, max_depth=1000)
-    except OjsError:
-        return ""
-    meta = members.get("meta") if isinstance(members, dict) else None
-    if not isinstance(meta, dict):
-        return ""
-    trace = meta.get("trace_id")
-    if isinstance(trace, str) and trace:
-        return trace[:128]
-    parent = meta.get("traceparent")
-    found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
-    return found[1] if found else ""
+    return trace_id_of(document) if isinstance(document, str) else document.trace_id
 
 
 def _is_heartbeat(before: JobRecord, after: JobRecord) -> bool:

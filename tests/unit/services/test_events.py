@@ -296,6 +296,14 @@ def test_events_of_a_job_with_a_trace_carry_its_id(
     assert watched.data("job.enqueued").get("trace_id") == trace
 
 
+def test_a_trace_is_known_also_of_a_document_that_is_kept_elsewhere(watched: Watched) -> None:
+    """Its place says so: no event costs a read."""
+    job = watched.world.store.jobs[watched.push()]
+    elsewhere = replace(job, document=StoredElsewhere("s3", "x", 10**6, "4bf92f35"))
+    (event,) = events_of(None, elsewhere, COMMIT)
+    assert json.loads(event.data)["trace_id"] == "4bf92f35"
+
+
 def test_a_repeated_record_repeats_the_ids_and_another_write_does_not(watched: Watched) -> None:
     """Ids depend on the write alone, not on who reads it or when."""
     completed(watched)
