@@ -51,7 +51,7 @@ class EmbeddedAws:
     calls: Calls
 
 
-def _deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
+def deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
     """Everything that a deployment creates, on the AWS that these client settings lead to."""
     dynamodb, sqs = boto3.client("dynamodb", **where), boto3.client("sqs", **where)
     s3, events = boto3.client("s3", **where), boto3.client("events", **where)
@@ -76,7 +76,7 @@ def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iter
     patch.setenv("NO_PROXY", "127.0.0.1")
     patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
     try:
-        aws = _deployed(settings or Settings(), where)
+        aws = deployed(settings or Settings(), where)
         yield aws
         used = aws.clients
         for client in (used.dynamodb, used.sqs, used.s3(), used.events()):
@@ -93,5 +93,5 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     patch.setenv("AWS_DEFAULT_REGION", REGION)
     patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know these endpoints
     with mock_aws():
-        yield _deployed(settings or Settings(), {})
+        yield deployed(settings or Settings(), {})
     patch.undo()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.json_text import decode
+from ojs_aws.local.aws import embedded_aws
 from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
@@ -18,7 +21,7 @@ from ojs_aws.services.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import REGION, EmbeddedAws, deployed, embedded
 from tests.simulation.memory import FakeClock
 
 CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
@@ -142,3 +145,30 @@ def test_an_occurrence_costs_six_calls(
     with aws.calls.counted() as calls:
         backend.cron_firing.fire("minutely")
     assert calls == {"GetItem": 1, "UpdateItem": 2, "SendMessage": 2, "PutItem": 1}
+
+
+def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
+    """CRON-21: on the real adapters, with an AWS whose calls are atomic and nothing else is."""
+    patch = pytest.MonkeyPatch()
+    patch.delenv("AWS_ENDPOINT_URL", raising=False)
+    patch.setenv("AWS_DEFAULT_REGION", REGION)
+    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    with embedded_aws():
+        aws = deployed(Settings(), {})
+        clock = FakeClock()
+        backends = [
+            build_backend(aws.settings, aws.clients, clock=clock, both=in_turn) for _ in range(8)
+        ]
+        api = Api(backends[0])
+        for number in range(3):
+            api.post("/cron", CRON | {"name": f"job-{number}", "overlap_policy": "allow"})
+        for _ in range(3):
+            clock.advance(s=60)
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda backend: backend.cron_firing.tick(), backends))
+        clock.advance(s=10)
+        backends[0].cron_firing.tick()
+        assert [entry.run_count for entry in backends[0].cron.list()] == [3, 3, 3]
+        jobs = backends[0].fetch(FetchRequest(("default",), 100, "w"))
+        assert len(jobs) == 9
+    patch.undo()

@@ -486,37 +486,39 @@ def test_a_large_job_is_refused(world: World) -> None:
 
 
 # ------------------------------------------------------------------------------- once
-def test_any_number_of_ticks_fires_an_occurrence_once(world: World) -> None:
-    """CRON-21: no leader is needed; one conditional write decides."""
-    lock = threading.Lock()
-    plain_save, plain_insert = world.cron.save, world.store.insert
+@pytest.mark.parametrize("overlap", ["allow", "skip", "enqueue"])
+def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str) -> None:
+    """CRON-21: no leader is needed. All read the same version; one conditional write decides."""
+    register(world, overlap=overlap)
+    ticks = 16
+    all_have_read = threading.Barrier(ticks)
+    one_at_a_time = threading.Lock()
+    plain_load, plain_save, plain_insert = world.cron.load, world.cron.save, world.store.insert
+
+    def load(name: str) -> CronEntry | None:
+        entry = plain_load(name)
+        all_have_read.wait(10)
+        return entry
 
     def save(before: CronEntry | None, after: CronEntry) -> None:
-        with lock:
+        with one_at_a_time:
             plain_save(before, after)
 
     def insert(job: JobRecord) -> None:
-        with lock:
+        with one_at_a_time:
             plain_insert(job)
 
-    world.cron.save, world.store.insert = save, insert  # type: ignore[method-assign]
-    for number in range(10):
-        register(world, name=f"job-{number}", overlap="allow")
-    for _ in range(5):
+    world.cron.load, world.cron.save = load, save  # type: ignore[method-assign]
+    world.store.insert = insert  # type: ignore[method-assign]
+    for minute in range(1, 6):
         world.clock.advance(s=60)
-        start = threading.Barrier(16)
-
-        def tick(start: threading.Barrier = start) -> None:
-            start.wait()
-            world.backend.cron_firing.tick()
-
-        threads = [threading.Thread(target=tick) for _ in range(16)]
+        threads = [threading.Thread(target=world.backend.cron_firing.tick) for _ in range(ticks)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len(jobs(world)) == 50
-    assert {entry.run_count for entry in world.cron.entries.values()} == {5}
+        assert len(jobs(world)) == minute
+        assert world.cron.entries[NAME].run_count == minute
 
 
 def _attempt(call: Callable[[], Any]) -> None:
