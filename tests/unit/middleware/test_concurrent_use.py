@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
@@ -75,10 +76,18 @@ async def handler(given: Job, ctx: JobContext) -> object:
     return ctx.metadata["n"]
 
 
-async def executed(chain: ExecutionChain, number: int) -> object:
+async def executed(
+    chain: ExecutionChain, number: int, meet: Callable[[], object] = lambda: None
+) -> object:
+    """Run a job; inside of its handler it waits for the others to ``meet``."""
     given = numbered(number)
+
+    async def meets(executed: Job, ctx: JobContext) -> object:
+        meet()
+        return await handler(executed, ctx)
+
     try:
-        return await chain.run(given, JobContext(given), handler)
+        return await chain.run(given, JobContext(given), meets)
     except ValueError as problem:
         return str(problem)
 
@@ -108,11 +117,16 @@ async def test_appendix_a_thread_safety_fifty_tasks_share_the_built_ins() -> Non
 
 
 def test_appendix_a_thread_safety_threads_share_the_built_ins() -> None:
-    """MW-CHAIN-026, MW-CHAIN-027: each thread with an event loop of its own."""
+    """MW-CHAIN-026, MW-CHAIN-027: ten at a time, each with an event loop of its own."""
     collected = Collected()
     chain = collected.chain()
-    with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda n: asyncio.run(executed(chain, n)), range(COUNT)))
+    meet = threading.Barrier(10, timeout=10).wait
+
+    def execute(number: int) -> object:
+        return asyncio.run(executed(chain, number, meet))
+
+    with ThreadPoolExecutor(10) as threads:
+        results = list(threads.map(execute, range(COUNT)))
     expect_each_job_once(collected, results, rounds=1)
 
 
