@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ojs_aws.client import Client
-from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
@@ -74,9 +73,11 @@ class FakeTransport:
         self.pushed.append(job)
         return Stored(job)
 
-    def cron(self) -> CronTransport:
-        """Nothing here registers cron jobs, but a client asks for the operations at once."""
-        return cast("CronTransport", self)
+    def __getattr__(self, name: str) -> Any:
+        """Groups of operations that a client asks for at once, and that no test here uses."""
+        if name in {"cron", "workers", "dead_letter"}:
+            return lambda: self
+        raise AttributeError(name)
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         self.batches.append([*jobs])
