@@ -54,19 +54,26 @@ class ProcessDiedError(BaseException):
 
 @dataclass
 class Faults:
-    """Counts the calls that services make and spoils the chosen one."""
+    """Counts the calls that services make and spoils the chosen one.
+
+    :ivar afterwards: told the number of each call that was not spoiled, once it is done.
+    """
 
     spoiled: int | None = None
     fault: Fault = Fault.FAILS_BEFORE
     calls: list[str] = field(default_factory=list)
+    afterwards: Callable[[int], None] = lambda _: None
 
     def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The call, as the services see it."""
 
         def observed(*args: Any, **kwargs: Any) -> Any:
             self.calls.append(name)
-            if len(self.calls) - 1 != self.spoiled:
-                return call(*args, **kwargs)
+            number = len(self.calls) - 1
+            if number != self.spoiled:
+                answer = call(*args, **kwargs)
+                self.afterwards(number)
+                return answer
             if self.fault is Fault.DIES_BEFORE:
                 raise ProcessDiedError
             if self.fault is Fault.FAILS_BEFORE:
