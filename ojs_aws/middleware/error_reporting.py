@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
+from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
+from ojs_aws.middleware.backtraces import backtrace_of
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.middleware.outcomes import GIVEN_UP, outcome_of
@@ -133,15 +133,10 @@ class ErrorReportingMiddleware:
             error=error,
             type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,
             message=str(error)[:MAX_MESSAGE_CHARACTERS],
-            backtrace=_backtrace(error),
+            backtrace=backtrace_of(error),
             job_id=job.id,
             job_type=job.type,
             queue=ctx.queue,
             attempt=ctx.attempt,
             args=args if self._redact is None else self._redact(args),
         )
-
-
-def _backtrace(error: BaseException) -> tuple[str, ...]:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bound_backtrace([f"{f.filename}:{f.lineno} in {f.name}" for f in reversed(frames)])

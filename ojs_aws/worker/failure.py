@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
+from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.domain.json_text import check_native
+from ojs_aws.middleware.backtraces import backtrace_of
 from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER_ERROR: Final = "handler_error"
 TIMEOUT: Final = "timeout"
 SHUTDOWN: Final = "shutdown"
-
-_OWN: Final = tuple(
-    str(Path(__file__).resolve().parents[1] / name) for name in ("worker", "middleware")
-)
-_MACHINERY: Final = ("asyncio", "threading.py", "concurrent", "contextvars")
 
 
 class JobError(Exception):
@@ -116,40 +109,6 @@ def shutdown_failure() -> dict[str, JsonValue]:
         "code": SHUTDOWN,
         "message": "The worker shut down before the job had ended.",
     }
-
-
-def backtrace_of(problem: BaseException) -> tuple[str, ...]:
-    """Where it was raised, innermost frame first, without the worker's and the chain's frames.
-
-    At most 50 frames and 10,000 characters, followed by what caused it.
-    """
-    frames = _frames(problem.__traceback__)
-    cause = problem.__cause__
-    seen = {id(problem)}
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        frames.append(f"caused by {type(cause).__name__}: {str(cause)[:200]}")
-        frames += _frames(cause.__traceback__)
-        cause = cause.__cause__
-    return bound_backtrace(frames)
-
-
-def _frames(trace: TracebackType | None) -> list[str]:
-    summary = traceback.extract_tb(trace)
-    shown = [frame for frame in summary if not _is_own(frame.filename)]
-    return [
-        f"{frame.filename}:{frame.lineno} in {frame.name}"
-        + (f": {frame.line}" if frame.line else "")
-        for frame in reversed(shown)
-    ]
-
-
-def _is_own(filename: str) -> bool:
-    if filename.startswith(_OWN):
-        return True
-    path = Path(filename)
-    is_library = "python3" in filename or "lib" in path.parts
-    return is_library and bool({*path.parts} & {*_MACHINERY})
 
 
 def _message(problem: BaseException) -> str:

@@ -392,8 +392,9 @@ def test_river_013_a_hook_is_in_no_traceback_of_a_handler(paths: Paths) -> None:
     async def handle(ctx: JobContext) -> None:
         raise ValueError("mine")
 
-    (frame,) = path.run().error.backtrace
+    frame, note = path.run().error.backtrace
     assert "in handle" in frame
+    assert note.endswith("frames of the worker and of its middleware chain left out)")
 
 
 def test_river_015_work_begin_is_called_once_before_each_attempt(paths: Paths) -> None:
