@@ -188,10 +188,10 @@ async def test_river_013_hooks_take_no_frame_in_the_traceback() -> None:
     outcome = await execute(Hooks([Looks()]), fails)
     assert isinstance(outcome, Failed)
     assert not {"work_begin", "insert_begin"} & {*frames}
-    frames = outcome.error["backtrace"]
-    assert isinstance(frames, list)
-    assert len(frames) == 2
-    assert "left out" in str(frames[1])
+    lines = outcome.error["backtrace"]
+    assert isinstance(lines, list)
+    assert len(lines) == 2
+    assert "left out" in str(lines[1])
 
 
 async def test_river_019_a_work_begin_that_raises_fails_the_job() -> None:
