@@ -63,7 +63,9 @@ def enqueue_sync(
 
 
 class FakeTransport:
-    """Stores every job: ``pushed`` one by one, ``batches`` together."""
+    """Stores every job: ``pushed`` one by one, ``batches`` together; does nothing else."""
+
+    cron = workers = queues = None
 
     def __init__(self) -> None:
         self.pushed: list[Job] = []
