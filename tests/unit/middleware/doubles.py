@@ -63,9 +63,7 @@ def enqueue_sync(
 
 
 class FakeTransport:
-    """Stores every job: ``pushed`` one by one, ``batches`` together; does nothing else."""
-
-    cron = workers = queues = None
+    """Stores every job: ``pushed`` one by one, ``batches`` together."""
 
     def __init__(self) -> None:
         self.pushed: list[Job] = []
