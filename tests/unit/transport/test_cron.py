@@ -113,6 +113,13 @@ def test_registering_again_changes_the_cron_job(api: Api) -> None:
     assert api.get("/cron").json["total"] == 1
 
 
+def test_null_is_as_good_as_left_out(api: Api) -> None:
+    """Also in what is answered: clients that fill in every field send nulls."""
+    nulls = {"args": None, "meta": None, "options": None, "description": None}
+    cron = api.post("/cron", DAILY | nulls).json["cron"]
+    assert (cron["args"], cron["options"], "meta" in cron) == ([], {}, False)
+
+
 def test_members_of_the_system_are_ignored(api: Api) -> None:
     """CRON-06."""
     system = {

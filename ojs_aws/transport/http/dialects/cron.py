@@ -58,7 +58,7 @@ def read_registration(members: Mapping[str, Member], max_depth: int) -> Registra
         overlap=_POLICIES.get(overlap, overlap) if isinstance(overlap, str) else overlap,
         is_enabled=given("enabled", default=True),
         description=given("description"),
-        document=assemble({name: job[name].raw for name in _SHOWN if name in job}),
+        document=assemble({name: envelope[name].raw for name in _SHOWN if name in envelope}),
         job=read_job(envelope, max_depth),
     )
 
