@@ -30,7 +30,7 @@ _NAMES: Final[Mapping[str, str]] = {
 """The hook of each type of event."""
 
 _LOST: Final = (VISIBILITY_TIMEOUT, WORKER_DEATH)
-"""Codes of the failure of an attempt whose reservation ended before its outcome came."""
+"""Types of the failure of an attempt whose reservation ended before its outcome came."""
 
 
 def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
@@ -51,11 +51,11 @@ def hook_of(event: Event) -> str:
     """Name of the hook that is called with an event; empty for none."""
     if event.type != "job.failed":
         return _NAMES.get(event.type, "")
-    if not any(code in event.data for code in _LOST):
+    if not any(name in event.data for name in _LOST):
         return ""
     error = _data(event).get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return "reservation_lost" if code in _LOST else ""
+    names = (error.get("type"), error.get("code")) if isinstance(error, dict) else ()
+    return "reservation_lost" if any(name in _LOST for name in names) else ""
 
 
 def start_periodic(hooks: Hooks, periodic: object) -> None:

@@ -17,6 +17,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, WorkerInfo
 from ojs_aws.services.events import Commit, events_of
+from ojs_aws.transport.events.hooks import hook_of
 from tests.api import BASE, Api
 from tests.simulation.world import World
 
@@ -108,6 +109,13 @@ def lost(watched: Watched) -> None:
     watched.api.get(f"/jobs/{job}")
 
 
+def dead(watched: Watched) -> None:
+    job = watched.push(retry={"max_attempts": 1})
+    watched.fetch(visibility_timeout_ms=600_000, heartbeat_interval_ms=5000)
+    watched.world.clock.advance(s=60)
+    watched.api.get(f"/jobs/{job}")
+
+
 def lost_and_back(watched: Watched) -> None:
     job = watched.push()
     watched.fetch()
@@ -164,6 +172,7 @@ LIVES: dict[Callable[[Watched], None], list[str]] = {
         "job.discarded",
     ],
     lost: ["job.enqueued", "job.started", "job.failed", "job.discarded"],
+    dead: ["job.enqueued", "job.started", "job.failed", "job.discarded"],
     lost_and_back: ["job.enqueued", "job.started", "job.failed", "job.enqueued"],
     timed_out: ["job.enqueued", "job.started", "job.failed", "job.discarded"],
     beaten: ["job.enqueued", "job.started", "job.heartbeat"],
@@ -242,16 +251,22 @@ def test_what_retrying_tells(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize(
-    ("life", "code"), [(lost, lifecycle.VISIBILITY_TIMEOUT), (timed_out, lifecycle.TIMEOUT)]
+    ("life", "kind"),
+    [
+        (lost, lifecycle.VISIBILITY_TIMEOUT),
+        (dead, lifecycle.WORKER_DEATH),
+        (timed_out, lifecycle.TIMEOUT),
+    ],
 )
 def test_a_lost_reservation_and_a_timeout_are_told_apart(
-    watched: Watched, life: Callable[[Watched], None], code: str
+    watched: Watched, life: Callable[[Watched], None], kind: str
 ) -> None:
-    """By the code of the failed attempt; and they happened when time ended it."""
+    """By the type of the failed attempt's error; and they happened when time ended it."""
     life(watched)
-    assert watched.data("job.failed")["error"]["code"] == code
+    assert watched.data("job.failed")["error"]["type"] == kind
     failed = watched.events[2]
     assert failed.time < watched.world.clock.now()
+    assert hook_of(failed) == ("" if kind == lifecycle.TIMEOUT else "reservation_lost")
 
 
 def test_what_a_heartbeat_tells(watched: Watched) -> None:
