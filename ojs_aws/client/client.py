@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
-from ojs_aws.client.cron import CronJobs
-from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.client.transport import Transport
-from ojs_aws.client.workers import Workers
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
@@ -32,6 +30,9 @@ from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator
 
 if TYPE_CHECKING:
+    from ojs_aws.client.cron import CronJobs
+    from ojs_aws.client.dead_letter import DeadLetterJobs
+    from ojs_aws.client.workers import Workers
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
@@ -60,15 +61,6 @@ class Client:
 
     admin: Admin
     """Operations for operators: dead letters, queues, health."""
-
-    cron: CronJobs
-    """Cron jobs."""
-
-    workers: Workers
-    """Workers: who beats, and what each is told to be."""
-
-    dead_letter: DeadLetterJobs
-    """Dead letters: to inspect, retry and remove."""
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -108,9 +100,6 @@ class Client:
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         self._enqueuing = Enqueuing(self.middleware, self.hooks)
         self.admin = Admin(self._transport)
-        self.cron = CronJobs(self._transport.cron())
-        self.workers = Workers(self._transport.workers())
-        self.dead_letter = DeadLetterJobs(self._transport.dead_letter())
 
     @classmethod
     def direct(
@@ -179,6 +168,29 @@ class Client:
     async def close(self) -> None:
         """Let go of connections."""
         await self._transport.close()
+
+    # ------------------------------------------------------------------ for operators
+    # Producers use none of these, so that each is imported when it is first asked for.
+    @cached_property
+    def cron(self) -> CronJobs:
+        """Cron jobs."""
+        from ojs_aws.client.cron import CronJobs  # noqa: PLC0415
+
+        return CronJobs(self._transport.cron())
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Workers: who beats, and what each is told to be."""
+        from ojs_aws.client.workers import Workers  # noqa: PLC0415
+
+        return Workers(self._transport.workers())
+
+    @cached_property
+    def dead_letter(self) -> DeadLetterJobs:
+        """Dead letters: to inspect, retry and remove."""
+        from ojs_aws.client.dead_letter import DeadLetterJobs  # noqa: PLC0415
+
+        return DeadLetterJobs(self._transport.dead_letter())
 
     # ------------------------------------------------------------------ enqueuing
     async def enqueue(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -111,15 +112,6 @@ class SyncClient(_Face[Client]):
     admin: SyncAdmin
     """Operations for operators: dead letters, queues, health."""
 
-    cron: SyncCronJobs
-    """Cron jobs."""
-
-    workers: SyncWorkers
-    """Workers: who beats, and what each is told to be."""
-
-    dead_letter: SyncDeadLetterJobs
-    """Dead letters: to inspect, retry and remove."""
-
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         url: str | None = None,
@@ -147,9 +139,21 @@ class SyncClient(_Face[Client]):
         )
         super().__init__(target, LoopThread("ojs-client"))
         self.admin = SyncAdmin(target.admin, self._loop)
-        self.cron = SyncCronJobs(target.cron, self._loop)
-        self.workers = SyncWorkers(target.workers, self._loop)
-        self.dead_letter = SyncDeadLetterJobs(target.dead_letter, self._loop)
+
+    @cached_property
+    def cron(self) -> SyncCronJobs:
+        """Cron jobs."""
+        return SyncCronJobs(self._target.cron, self._loop)
+
+    @cached_property
+    def workers(self) -> SyncWorkers:
+        """Workers: who beats, and what each is told to be."""
+        return SyncWorkers(self._target.workers, self._loop)
+
+    @cached_property
+    def dead_letter(self) -> SyncDeadLetterJobs:
+        """Dead letters: to inspect, retry and remove."""
+        return SyncDeadLetterJobs(self._target.dead_letter, self._loop)
 
     @classmethod
     def direct(

@@ -73,12 +73,6 @@ class FakeTransport:
         self.pushed.append(job)
         return Stored(job)
 
-    def __getattr__(self, name: str) -> Any:
-        """Groups of operations that a client asks for at once, and that no test here uses."""
-        if name in {"cron", "workers", "dead_letter"}:
-            return lambda: self
-        raise AttributeError(name)
-
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         self.batches.append([*jobs])
         return [Stored(job) for job in jobs]
