@@ -166,7 +166,10 @@ class Settings:
         "JSON array of rules that enqueue dead letters again; empty: none.",
     )
     event_retention_s: int = _setting(
-        "OJS_EVENT_RETENTION_S", 86_400, _integer(60, 10**9), "How long the event log goes back."
+        "OJS_EVENT_RETENTION_S",
+        7 * 86_400,
+        _integer(60, 10**9),
+        "How long the event log goes back.",
     )
     redact_backtraces: bool = _setting(
         "OJS_REDACT_BACKTRACES", False, _boolean, "Drop the backtraces of failures."

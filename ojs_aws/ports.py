@@ -541,6 +541,12 @@ class EventLog(Protocol):
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Keep a change that makes no events; again changes nothing."""
 
+    def aside(self, limit: int) -> Sequence[SetAside]:
+        """The first changes that were set aside, by number."""
+
+    def forget_aside(self, number: str) -> None:
+        """Keep a change no more: its events are told."""
+
 
 Announce = Callable[[Sequence[Event]], Collection[str]]
 """Tells the bus of events; answers the ids of those that it did not take."""

@@ -423,8 +423,10 @@ def test_what_was_set_aside_can_be_looked_at(log: DynamoEventLog) -> None:
     change = SetAside(number="49", reason="broken", record='{"dynamodb":{}}')
     log.set_aside(change, NOW)
     log.set_aside(change, NOW)
-    assert list(log.aside()) == [change]
+    assert log.aside(10) == [change]
     assert log.read(EventQuery()).events == ()
+    log.forget_aside("49")
+    assert log.aside(10) == []
 
 
 def test_chunks_expire_with_the_retention(aws: EmbeddedAws, log: DynamoEventLog) -> None:

@@ -511,7 +511,7 @@ class MemoryEvents:
     """Events in a list, in the order in which they were appended; what was set aside beside it."""
 
     log: list[Event] = field(default_factory=list)
-    aside: list[SetAside] = field(default_factory=list)
+    kept: dict[str, SetAside] = field(default_factory=dict)
 
     @property
     def events(self) -> dict[str, Event]:
@@ -534,4 +534,12 @@ class MemoryEvents:
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Keep a change."""
         assert now
-        self.aside.append(change)
+        self.kept[change.number] = change
+
+    def aside(self, limit: int) -> list[SetAside]:
+        """What was set aside."""
+        return list(self.kept.values())[:limit]
+
+    def forget_aside(self, number: str) -> None:
+        """Keep a change no more."""
+        del self.kept[number]

@@ -8,7 +8,7 @@ event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -193,8 +193,8 @@ class DynamoEventLog:
                 },
             )
 
-    def aside(self, limit: int = 100) -> Iterator[SetAside]:
-        """What was set aside, by number."""
+    def aside(self, limit: int) -> Sequence[SetAside]:
+        """One query."""
         with translated("Query"):
             items = self.client.query(
                 TableName=self.table,
@@ -203,9 +203,18 @@ class DynamoEventLog:
                 ExpressionAttributeValues={":pk": string(ASIDE)},
                 Limit=limit,
             )["Items"]
-        for item in items:
-            yield SetAside(
+        return [
+            SetAside(
                 number=read_string(item, n.SK),
                 reason=read_string(item, REASON),
                 record=unpacked(item[n.DOCUMENT]),
+            )
+            for item in items
+        ]
+
+    def forget_aside(self, number: str) -> None:
+        """One delete."""
+        with translated("DeleteItem"):
+            self.client.delete_item(
+                TableName=self.table, Key={n.PK: string(ASIDE), n.SK: string(number)}
             )

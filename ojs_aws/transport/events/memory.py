@@ -26,6 +26,10 @@ class Recent:
         while len(self._members) > self._size:
             del self._members[next(iter(self._members))]
 
+    def forget(self, member: str) -> None:
+        """Remember it no more."""
+        self._members.pop(member, None)
+
 
 class Memory:
     """How far events have got, by their ids, and how often records were tried."""
@@ -44,3 +48,8 @@ class Memory:
             self._tries.clear()
         self._tries[number] = self._tries.get(number, 0) + 1
         return self._tries[number]
+
+    def begin_again(self, number: str) -> None:
+        """Treat a record as one that was never tried; its events stay where they have got."""
+        self.given_up.forget(number)
+        self._tries.pop(number, None)

@@ -52,6 +52,10 @@ PATIENCE: Final = 50
 OUTAGE: Final = 3
 """Items whose events cannot be logged before the others of the batch are not even tried."""
 
+REDRIVE: Final = "redrive"
+MAX_REDRIVEN: Final = 100
+"""Records of one redrive; ask again for more."""
+
 UNKNOWN: Final = "unknown"
 
 _DONE: Final = "batchItemFailures"
@@ -138,7 +142,12 @@ class StreamConsumer:
         self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
-        """Tell the events of a batch; answers from where it must be repeated, if at all."""
+        """Tell the events of a batch; answers from where it must be repeated, if at all.
+
+        The event ``{"redrive": true}``, which an operator sends, stands for what was set aside.
+        """
+        if event.get(REDRIVE) is True:
+            return self._redrive(context)
         self._aside = 0
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         failed: Failed = {}
@@ -153,6 +162,19 @@ class StreamConsumer:
             self._count(self._aside, getattr(context, "function_name", ""))
         first = next((each for each in map(number_of, records) if each in failed), None)
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
+
+    def _redrive(self, context: object) -> Failures:
+        """Tell what was set aside, each by itself; answers what still cannot be told."""
+        log = self._backend.events
+        left = []
+        for change in log.aside(MAX_REDRIVEN):
+            self._memory.begin_again(change.number)
+            failures = self.handle({"Records": [json.loads(change.record)]}, context)[_DONE]
+            if failures or self._aside:
+                left.append({"itemIdentifier": change.number})
+            else:
+                log.forget_aside(change.number)
+        return {_DONE: left}
 
     # ------------------------------------------------------------------------------- reading
 

@@ -53,6 +53,11 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
         "backend": "dynamodb",
         "capabilities": capabilities,
         "extensions": [*EXTENSIONS],
+        "events": {  # ojs-events, section 9: the guarantees must be declared
+            "delivery": "at-least-once",
+            "ordering": "per-job",
+            "retention_seconds": settings.event_retention_s,
+        },
         "endpoints": {
             "base_url": _base_url(settings, request) + BASE,
             "manifest": "/ojs/manifest",

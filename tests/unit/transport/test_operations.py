@@ -575,6 +575,8 @@ def test_the_manifest_is_true(api: Api) -> None:
     assert manifest["specversion"] == manifest["ojs_version"] == "1.0"
     assert manifest["conformance_level"] == 1
     assert manifest["protocols"] == ["http"]
+    assert manifest["events"]["delivery"] == "at-least-once"
+    assert manifest["events"]["ordering"] == "per-job"
     assert all(isinstance(value, bool) for value in manifest["capabilities"].values())
     assert all(isinstance(name, str) for name in manifest["extensions"])
     assert manifest["endpoints"]["base_url"] == "http://jobs.example.com/ojs/v1"

@@ -123,7 +123,7 @@ def test_a_record_that_cannot_be_read_is_left_behind(
     assert handler({"Records": [first, poison, *rest]}, None) == {"batchItemFailures": []}
     assert len(world.events.events) == 3
     expected = 0 if poison == {"dynamodb": {}} else 1
-    assert len(world.events.aside) == expected
+    assert len(world.events.kept) == expected
 
 
 def test_items_that_are_no_jobs_make_no_events(world: World, handler: Handler) -> None:
@@ -205,7 +205,7 @@ def test_a_poison_change_is_set_aside_after_some_tries_and_counted(
     failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
     assert answers[: MAX_TRIES - 1] == [failed] * (MAX_TRIES - 1)
     assert answers[-1] == {"batchItemFailures": []}
-    (aside,) = world.events.aside
+    (aside,) = world.events.kept.values()
     assert json.loads(aside.record)["dynamodb"]["SequenceNumber"] == "1"
     assert counted == [1]
     job = life[0].id
@@ -228,9 +228,27 @@ def test_an_outage_sets_nothing_aside(
         for _ in range(3 * MAX_TRIES):
             answer = handler({"Records": batch(life)}, None)
             assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
-    assert world.events.aside == []
+    assert world.events.kept == {}
     assert handler({"Records": batch(life)}, None) == {"batchItemFailures": []}
     assert len(told(world)) == 3
+
+
+def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
+    world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the defect was mended; what still fails stays, and the answer names it."""
+    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}}
+    with monkeypatch.context() as patch:
+        refusing(world, patch, "job.started")
+        records = [*batch(life), record_of(7, None, another(world)), poison]
+        for _ in range(MAX_TRIES + 1):
+            handler({"Records": records}, None)
+        assert set(world.events.kept) == {"1", "9"}
+    answer = handler({"redrive": True}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "9"}]}
+    assert set(world.events.kept) == {"9"}
+    assert told(world)[-1] == (life[0].id, "job.started")
+    assert len(told(world)) == 4
 
 
 def test_what_aws_takes_for_no_patience_in_the_world_is_set_aside_in_the_end(
@@ -242,7 +260,9 @@ def test_what_aws_takes_for_no_patience_in_the_world_is_set_aside_in_the_end(
     records = {"Records": batch(life)}
     answers = [handler(records, None)["batchItemFailures"] for _ in range(PATIENCE)]
     assert [bool(answer) for answer in answers] == [True] * (PATIENCE - 1) + [False]
-    assert [json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.aside] == ["1"]
+    assert [
+        json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.kept.values()
+    ] == ["1"]
     assert len(told(world)) == 3
 
 
@@ -364,7 +384,7 @@ def test_a_hook_that_always_fails_is_given_up(
     answers = [handler(first, None)["batchItemFailures"] for _ in range(MAX_TRIES)]
     assert [bool(answer) for answer in answers] == [True] * (MAX_TRIES - 1) + [False]
     assert calls == ["job.enqueued"] * MAX_TRIES
-    assert "never" in world.events.aside[0].reason
+    assert "never" in world.events.aside(1)[0].reason
 
 
 def test_a_process_that_dies_after_the_log_repeats_with_the_same_ids(
