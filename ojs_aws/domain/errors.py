@@ -73,6 +73,12 @@ class InvalidPayloadError(InvalidRequestError):
     code = "invalid_payload"
 
 
+class InvalidWorkflowError(InvalidRequestError):
+    """A workflow that cannot be followed; the details name each fault (ojs-workflows, 11.1)."""
+
+    code = "invalid_workflow"
+
+
 class InvalidPolicyError(InvalidRequestError):
     """A policy that is well formed but cannot be followed (a backoff coefficient of 0.5, say)."""
 

@@ -203,6 +203,19 @@ def _members(text: str) -> dict[str, Member]:
     return members
 
 
+def parse_array(text: RawJson) -> list[Member]:
+    """The items of an array, each with its own text; the text is known to be valid JSON."""
+    items: list[Member] = []
+    at = _skip(text, 1)
+    while text[at] != "]":
+        value, end = _DECODER.raw_decode(text, at)
+        items.append(Member(RawJson(text[at:end]), value))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return items
+
+
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in _WHITESPACE:
         at += 1
