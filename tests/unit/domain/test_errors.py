@@ -21,6 +21,7 @@ CATALOGUE = {
     errors.InvalidRequestError: ("invalid_request", 400, False),
     errors.InvalidPayloadError: ("invalid_payload", 400, False),
     errors.InvalidPolicyError: ("invalid_request", 422, False),
+    errors.InvalidWorkflowError: ("invalid_workflow", 400, False),
     errors.SchemaValidationError: ("schema_validation", 422, False),
     errors.PayloadTooLargeError: ("payload_too_large", 413, False),
     errors.UnsupportedError: ("unsupported", 422, False),
