@@ -269,6 +269,7 @@ def test_a_trigger_tells_what_became_of_it(api: Api, world: World) -> None:
     triggered = api.post("/cron/cleanup/trigger")
     assert (triggered.status, triggered.json["triggered"]) == (201, True)
     job_id = triggered.json["job_id"]
+    assert triggered.headers["Location"] == f"/ojs/v1/jobs/{job_id}"
     assert triggered.json["cron"]["last_occurrence"]["job_id"] == job_id
     world.backend.fetch(FetchRequest(("low",), 1, "w"))
     skipped = api.post("/cron/cleanup/trigger")
@@ -283,6 +284,17 @@ def test_days_that_not_every_month_has_are_warned_of(api: Api) -> None:
     assert "day 30" in register(api, TEMPLATE, expression="0 0 0 30W,31 * *")["warnings"][0]
     for expression in ("0 0 28,31 * *", "0 0 L * *", "@monthly", "0 0 * * *"):
         assert "warnings" not in register(api, TEMPLATE, expression=expression)
+
+
+def test_null_says_as_much_as_nothing(api: Api) -> None:
+    """Several clients send it for what they do not have."""
+    nothing = dict.fromkeys(
+        ["cron", "timezone", "overlap_policy", "enabled", "args", "description"]
+    )
+    template = {"type": "a.b", "args": None, "meta": None, "options": None}
+    entry = register(api, TEMPLATE | nothing, job_template=template)["cron"]
+    assert entry["job_template"] == {"type": "a.b", "args": [], "options": {}}
+    assert (entry["args"], entry["timezone"], entry["enabled"]) == ([], "UTC", True)
 
 
 def test_cancel_means_cancel_previous(api: Api) -> None:

@@ -48,7 +48,7 @@ def read_registration(members: Mapping[str, Member], max_depth: int) -> Registra
 
     overlap = given("overlap_policy", OverlapPolicy.SKIP.value)
     job = _job_members(members, max_depth)
-    # Each run has an id of its own, and an instant of its own at which it begins.
+    # Each run has an id of its own; null says as much as nothing.
     envelope = {name: m for name, m in job.items() if name != "id" and m.value is not None}
     envelope.setdefault("args", Member(RawJson("[]"), []))
     return Registration(

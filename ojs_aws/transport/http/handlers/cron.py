@@ -92,8 +92,10 @@ def delete_cron(call: Call) -> Answer:
 def trigger_cron(call: Call) -> Answer:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     entry, occurrence = call.backend.cron.trigger(_name(call))
-    status = CREATED if occurrence.outcome is Outcome.TRIGGERED else OK
-    return Answer(trigger_answer(entry, occurrence), status)
+    body = trigger_answer(entry, occurrence)
+    if occurrence.outcome is not Outcome.TRIGGERED:
+        return Answer(body)
+    return Answer(body, CREATED, {"Location": f"{BASE}/jobs/{occurrence.job_id}"})
 
 
 def _name(call: Call) -> str:
