@@ -70,7 +70,10 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
 def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:
     """Up to when a worker that has just beaten for a job counts as alive.
 
-    One that asks for a longer extension in this very heartbeat is given it.
+    One that promised no interval, and asks for a longer extension in this very heartbeat, is given
+    it; a promise counts whatever is asked for.
     """
     silence = silence_ms(worker, job.started_at)
-    return Instant(worker.last_seen + max(silence, requested_ms or 0))
+    if worker.interval_ms is None:
+        silence = max(silence, requested_ms or 0)
+    return Instant(worker.last_seen + silence)

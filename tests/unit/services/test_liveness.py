@@ -141,6 +141,15 @@ def test_a_longer_extension_that_was_asked_for_is_given(world: World) -> None:
     assert state(world, job) is JobState.AVAILABLE
 
 
+def test_a_promise_counts_whatever_extension_is_asked_for(world: World) -> None:
+    """Five seconds promised, a minute asked for: dead after fifteen."""
+    job = push(world)
+    fetch(world, heartbeat_interval_ms=5_000)
+    world.backend.heartbeat("w1", [job.id], 60_000, WorkerReport(interval_ms=5_000))
+    world.clock.advance(s=15)
+    assert state(world, job) is JobState.AVAILABLE
+
+
 def test_split_brain_the_word_of_a_worker_that_was_declared_dead_no_longer_counts(
     world: World,
 ) -> None:

@@ -14,12 +14,14 @@ import pytest
 
 from ojs_aws.adapters.sqs.codec import encode_message
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.timeout import TimeoutMiddleware
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker import DiscardError, LambdaWorker
+from ojs_aws.worker.records import read_record
 from tests.simulation.world import World
 
 
@@ -350,6 +352,46 @@ def test_the_reservation_does_not_outlast_the_invocation_by_much(bench: Bench) -
     bench.push("a.b")
     bench.invoke(context=Context(seconds=30))
     assert lengths == [35_000]
+
+
+def test_a_job_of_a_function_that_died_runs_once_more_though_its_message_stays_hidden(
+    bench: Bench,
+) -> None:
+    """The queue hides a delivered message for long (here 120 s, six timeouts when deployed).
+
+    The reservation is not that long: it ends with the time that the invocation had, and the dead
+    attempt counts. From then on the job is anybody's; the sweep sends a message of its own, and the
+    hidden one finds nothing to do when it comes back.
+    """
+    ran = []
+
+    @bench.worker.handler("a.b")
+    def handle(ctx: JobContext) -> None:
+        ran.append(ctx.job.attempt)
+
+    clock, sweep = bench.world.clock, bench.backend.sweep
+    job_id = bench.push("a.b")
+    (record,) = bench.records()
+    received = read_record(record, {"ojs-default": "default"}).received
+    (claimed,) = bench.backend.fetch.claim_messages("default", [received], "lambda_dead", 35_000)
+    assert claimed.record is not None  # and here the process is gone
+    clock.advance(s=34)
+    sweep.tick()
+    assert bench.records() == []
+    assert bench.invoke([{**record, "messageId": "early"}]) == {"early"}
+    assert ran == []
+    clock.advance(s=1)
+    assert bench.job(job_id).state is JobState.AVAILABLE
+    assert bench.job(job_id).failures[0].type == "visibility_timeout"
+    clock.advance(s=61)
+    sweep.tick()
+    assert bench.invoke() == set()
+    assert (ran, bench.job(job_id).state) == ([2], JobState.COMPLETED)
+    clock.advance(s=60)
+    bench.invoke()
+    assert (ran, bench.left()) == ([2], 0)
+    with pytest.raises(ConflictError):
+        bench.backend.ack(job_id, "lambda_dead", None, has_message=False)
 
 
 def test_queues_with_dots_are_recognised() -> None:
