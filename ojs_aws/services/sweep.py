@@ -2,7 +2,7 @@
 
 Runs once a minute. Its cost grows with what is due, not with what waits, and hardly with the number
 of queues: one where nothing was ready or due soon is looked at again only after some minutes
-(decision 13).
+(decision 14).
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ from benchmarks.soak import Plan, soak
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_job_ends_once_whatever_its_workers_do(seed: int) -> None:
+def test_every_job_ends_once_whatever_its_workers_do() -> None:
     """Promises 1 to 3 and 6: no job lost, no reservations overlap, each transition told."""
-    result = soak(Plan(jobs=120, workers=4, seed=seed, longest_s=120))
+    result = soak(Plan(jobs=120, workers=4, seed=1, longest_s=120))
     assert result.problems == []
     assert sum(result.states.values()) == 120
     assert set(result.states) <= {"completed", "discarded", "cancelled"}
