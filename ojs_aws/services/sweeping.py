@@ -88,16 +88,17 @@ class QueueSweep:
         """
         now = self.changing.clock.now()
         report = QueueReport()
-        is_waiting = bool(self.store.due(info.name, Instant(0), _reach(now), 1).jobs)
-        if is_waiting:
+        first = self.store.due(info.name, Instant(0), _reach(now), 1).jobs
+        if first:
             armed, lag_ms = self._arm(info, now, is_over)
-            settled = self._settle(info.name, now, is_over)
+            is_overdue = first[0].due <= now - SETTLE_AFTER_MS
+            settled = self._settle(info.name, now, is_over) if is_overdue else 0
             report = QueueReport(armed=armed, lag_ms=lag_ms, settled=settled)
         head = self.store.head(info.name, PAGE)
         return replace(
             report,
             covered=self._cover(info.name, head, now),
-            is_idle=not is_waiting and not head.jobs,
+            is_idle=not first and not head.jobs,
         )
 
     # ------------------------------------------------------------------ what comes within reach

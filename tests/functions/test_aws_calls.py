@@ -203,6 +203,18 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
     assert "SendMessageBatch" not in calls
 
 
+def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: Backend) -> None:
+    """Something is due soon, nothing is overdue; the cursor moves over what PUSH armed."""
+    push(backend, scheduled_at="+PT5M")
+    with aws.calls.counted() as calls:
+        backend.sweep.tick()
+    assert calls == {"Query": 1 + 3, "UpdateItem": 2}
+    backend.clock.advance(s=60)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        backend.sweep.tick()
+    assert calls == {"Query": 1 + 3, "UpdateItem": 1}
+
+
 def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
