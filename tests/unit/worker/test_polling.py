@@ -222,7 +222,7 @@ async def test_terminate_waits_for_jobs_and_ends_when_they_are_done() -> None:
 
 
 async def test_the_grace_period_bounds_the_way_out() -> None:
-    """WRK-011, WRK-012: then the handler is stopped and the job goes back as a shutdown."""
+    """WRK-011, WRK-012, GS-003: then the handler is stopped and the job goes back as a shutdown."""
     bench, first = Bench(grace_s=5), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:
@@ -250,7 +250,7 @@ async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> N
 
 
 async def test_a_second_signal_ends_at_once() -> None:
-    """ojs-graceful-shutdown, 4.2: no waiting, nothing reported; the jobs come back."""
+    """GS-002, GS-R002; ojs-graceful-shutdown, 4.2: no waiting, nothing reported; the jobs come back."""
     bench, first = Bench(), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:
@@ -266,7 +266,7 @@ async def test_a_second_signal_ends_at_once() -> None:
 
 
 async def test_a_signal_quiets_and_another_wakes() -> None:
-    """Worker protocol, 9.3 and 9.4: SIGTSTP and SIGCONT."""
+    """GS-R001; worker protocol, 9.3 and 9.4: SIGTSTP and SIGCONT."""
     bench = Bench()
     async with bench.running():
         react = reactions(bench.lifecycle)
