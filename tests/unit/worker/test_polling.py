@@ -250,7 +250,7 @@ async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> N
 
 
 async def test_a_second_signal_ends_at_once() -> None:
-    """GS-002, GS-R002; ojs-graceful-shutdown, 4.2: no waiting, nothing reported; the jobs come back."""
+    """GS-002, GS-R002: no waiting, nothing reported; the jobs come back."""
     bench, first = Bench(), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:

@@ -106,7 +106,7 @@ def verbs(server: Server) -> list[str]:
 
 
 def test_sigterm_lets_the_job_finish_and_ends_cleanly(start: Any) -> None:
-    """WRK-011, GS-001, worker protocol 9.2: drained, acknowledged, exit code 0, no fetch afterwards."""
+    """WRK-011, GS-001: drained, acknowledged, exit code 0, no fetch afterwards."""
     process, server = start(0.5)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=10)
