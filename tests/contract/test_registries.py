@@ -155,6 +155,17 @@ def test_a_directive_reaches_its_worker_with_the_next_heartbeat(backend: Backend
     assert workers.direct("w", "quiet", Instant(NOW + 3_600_000)) is None
 
 
+def test_what_a_worker_was_told_ends_with_it(backend: Backend) -> None:
+    """A process that takes the id again is not ended by it."""
+    workers = backend.ports.workers()
+    workers.beat("w", WorkerReport(), NOW)
+    workers.direct("w", "terminate", NOW)
+    ending = WorkerReport(state="terminate", active_jobs=1)
+    assert workers.beat("w", ending, NOW).directive == "terminate"
+    workers.beat("w", WorkerReport(state="terminate"), NOW)
+    assert workers.beat("w", WorkerReport(), Instant(NOW + 1)).directive == "running"
+
+
 def test_a_worker_is_removed_unless_it_has_beaten_since(backend: Backend) -> None:
     """Whoever removes it has judged its last heartbeat."""
     workers = backend.ports.workers()

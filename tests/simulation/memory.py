@@ -390,6 +390,8 @@ class MemoryWorkers:
     def beat(self, worker_id: str, report: WorkerReport, now: Instant) -> WorkerInfo:
         """Renew a worker."""
         known = self.workers.get(worker_id)
+        if report.state == "terminate" and not report.active_jobs:
+            self.directives.pop(worker_id, None)
         self.workers[worker_id] = WorkerInfo(
             id=worker_id,
             last_seen=now,

@@ -65,6 +65,9 @@ class DynamoWorkerRegistry:
         update.set(STATE, string(report.state))
         update.set(ACTIVE, number(report.active_jobs))
         update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
+        if has_ended:
+            # A process that takes the id again must not be ended by what this one was told.
+            update.remove(DIRECTIVE)
         ids = _packed_ids(report.job_ids)
         if ids:
             update.set(JOB_IDS, {"B": ids})
