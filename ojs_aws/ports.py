@@ -242,6 +242,12 @@ class JobStore(Protocol):
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
         """How many rows a list has, in one call; not exact beyond some thousands."""
 
+    def count_waiting(self, queue: str) -> Mapping[JobState, Count]:
+        """How many jobs wait for time in each state, in one call; bounded like :meth:`count`.
+
+        :returns: scheduled, retryable and active ones.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -304,6 +310,7 @@ class QueueInfo:
     :ivar swept_until: every far job due up to here has its message.
     :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
         when the sweep stopped between two instants.
+    :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
     """
 
     name: str
@@ -311,6 +318,7 @@ class QueueInfo:
     paused_at: Instant | None = None
     swept_until: Instant | None = None
     sweep_cursor: str = ""
+    triggers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +347,27 @@ class QueueRegistry(Protocol):
     def all(self) -> list[QueueInfo]:
         """Every declared or used queue, by name."""
 
+    def load(self, queue: str) -> QueueInfo | None:
+        """A declared or used queue, strongly consistent."""
+
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+        """Pause a queue in one write; one that is paused keeps the time of its first pause.
+
+        FETCH learns of it from the head of the ready list.
+
+        :param triggers: ids of the Lambda triggers that are about to be switched off.
+        :returns: the queue after it.
+        """
+
+    def resume(self, queue: str) -> QueueInfo | None:
+        """Let a queue be fetched from again, in one write.
+
+        :returns: the queue before it; None, and nothing is written, when it has no item.
+        """
+
+    def forget_triggers(self, queue: str) -> None:
+        """Note that the Lambda triggers of a queue are on again; not while it is paused."""
+
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """Remember that far jobs due up to here have their messages. Never moves back.
 
@@ -350,6 +379,16 @@ class QueueRegistry(Protocol):
 
     def last_tick(self) -> LastTick | None:
         """What :meth:`remember_tick` was last told, if anything."""
+
+
+class Triggers(Protocol):
+    """The triggers by which SQS invokes the Lambda workers of a queue."""
+
+    def running(self, queue: str) -> list[str]:
+        """Ids of the triggers that are on."""
+
+    def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
+        """Switch triggers on or off; one that is gone is no error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

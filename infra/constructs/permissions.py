@@ -61,7 +61,8 @@ OPERATOR: Final = Permissions(
     table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
     has_index=True,
     # A cron job that is triggered by hand is pushed, and may cancel the run before it.
-    queues=("sqs:DeleteMessage", "sqs:SendMessage"),
+    # A queue that is resumed is asked for its messages, and given those that it lacks.
+    queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
 )

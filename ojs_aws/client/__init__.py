@@ -20,12 +20,14 @@ if TYPE_CHECKING:
         JobFailedError,
         WaitTimeoutError,
     )
+    from ojs_aws.client.queues import QueueEntry, QueueNumbers, Queues
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
     from ojs_aws.client.sync import (
         SyncAdmin,
         SyncClient,
         SyncCronJobs,
         SyncDeadLetterJobs,
+        SyncQueues,
         SyncWorkers,
     )
     from ojs_aws.client.transport import Transport
@@ -48,12 +50,16 @@ __all__ = [
     "HttpConnection",
     "JobCancelledError",
     "JobFailedError",
+    "QueueEntry",
+    "QueueNumbers",
+    "Queues",
     "Resends",
     "Stored",
     "SyncAdmin",
     "SyncClient",
     "SyncCronJobs",
     "SyncDeadLetterJobs",
+    "SyncQueues",
     "SyncWorkers",
     "Transport",
     "WaitTimeoutError",
@@ -91,6 +97,10 @@ _HOMES: Final = {
     "WorkerEntry": "workers",
     "WorkerList": "workers",
     "Workers": "workers",
+    "QueueEntry": "queues",
+    "QueueNumbers": "queues",
+    "Queues": "queues",
+    "SyncQueues": "sync",
 }
 
 

@@ -32,6 +32,7 @@ from ojs_aws.ports import IdGenerator
 if TYPE_CHECKING:
     from ojs_aws.client.cron import CronJobs
     from ojs_aws.client.dead_letter import DeadLetterJobs
+    from ojs_aws.client.queues import Queues
     from ojs_aws.client.workers import Workers
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
@@ -177,6 +178,13 @@ class Client:
         from ojs_aws.client.cron import CronJobs  # noqa: PLC0415
 
         return CronJobs(self._transport.cron())
+
+    @cached_property
+    def queues(self) -> Queues:
+        """Queues: what they hold, pausing and resuming."""
+        from ojs_aws.client.queues import Queues  # noqa: PLC0415
+
+        return Queues(self._transport.queue_operations())
 
     @cached_property
     def workers(self) -> Workers:

@@ -13,6 +13,7 @@ from typing import Self
 from ojs_aws.bootstrap import aws_clients, build_backend
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.config import Settings
@@ -105,6 +106,12 @@ class DirectTransport:
         from ojs_aws.client.direct_operators import DirectDeadLetters  # noqa: PLC0415
 
         return DirectDeadLetters(self._backend)
+
+    def queue_operations(self) -> QueuesTransport:
+        """The operations on queues."""
+        from ojs_aws.client.direct_queues import DirectQueues  # noqa: PLC0415 - few need it
+
+        return DirectQueues(self._backend)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -10,6 +10,8 @@ from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.http_cron import HttpCronTransport
 from ojs_aws.client.http_operators import HttpDeadLetters, HttpWorkers
+from ojs_aws.client.http_queues import HttpQueues
+from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.domain.envelope import Job
@@ -106,6 +108,10 @@ class HttpTransport:
     def dead_letter(self) -> DeadLetterTransport:
         """The operations on dead letters."""
         return HttpDeadLetters(self._connection)
+
+    def queue_operations(self) -> QueuesTransport:
+        """The operations on queues."""
+        return HttpQueues(self._connection)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -16,6 +16,7 @@ from ojs_aws.client.client import Client
 from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.client.queues import Queues
 from ojs_aws.client.workers import Workers
 
 if TYPE_CHECKING:
@@ -98,6 +99,15 @@ class SyncDeadLetterJobs(_Face[DeadLetterJobs]):
     delete_many = _face(DeadLetterJobs.delete_many)
 
 
+class SyncQueues(_Face[Queues]):
+    """:class:`Queues` for code that is not asynchronous."""
+
+    list = _face(Queues.list)
+    stats = _face(Queues.stats)
+    pause = _face(Queues.pause)
+    resume = _face(Queues.resume)
+
+
 class SyncClient(_Face[Client]):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
@@ -144,6 +154,11 @@ class SyncClient(_Face[Client]):
     def cron(self) -> SyncCronJobs:
         """Cron jobs."""
         return SyncCronJobs(self._target.cron, self._loop)
+
+    @cached_property
+    def queues(self) -> SyncQueues:
+        """Queues: what they hold, pausing and resuming."""
+        return SyncQueues(self._target.queues, self._loop)
 
     @cached_property
     def workers(self) -> SyncWorkers:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.domain.envelope import Job
@@ -58,6 +59,9 @@ class Transport(Protocol):
 
     def dead_letter(self) -> DeadLetterTransport:
         """The operations on dead letters."""
+
+    def queue_operations(self) -> QueuesTransport:
+        """The operations on queues."""
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

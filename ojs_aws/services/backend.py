@@ -7,7 +7,7 @@ routes need and no more.
 # ruff: noqa: PLC0415 - imports wait for their service, see above
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Marks,
         MessageQueue,
         QueueRegistry,
+        Triggers,
         WorkerRegistry,
     )
     from ojs_aws.services.ack import Ack
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
     from ojs_aws.services.push import Push, QueueRules
+    from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Each, Sweep
     from ojs_aws.services.workers import Workers
@@ -54,6 +56,17 @@ if TYPE_CHECKING:
 def _nobody(_: object) -> tuple[()]:
     """No bus: nothing is announced, and nothing refused."""
     return ()
+
+
+class _NoTriggers:
+    """No Lambda workers: nothing is triggered."""
+
+    def running(self, _queue: str) -> list[str]:
+        """None."""
+        return []
+
+    def switch(self, _ids: Sequence[str], *, is_on: bool) -> None:
+        """Nothing to switch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +87,7 @@ class Ports:
     both: Both
     each: Each | None = None
     announce: Callable[[], Announce] = lambda: _nobody
+    triggers: Callable[[], Triggers] = _NoTriggers
 
 
 class Backend:
@@ -241,7 +255,24 @@ class Backend:
         """The queues."""
         from ojs_aws.services.queues import Queues
 
-        return Queues(self.ports.queues)
+        ports = self.ports
+        return Queues(
+            registry=ports.queues,
+            store=ports.store,
+            messages=ports.messages,
+            waking=self.waking,
+            triggers=ports.triggers,
+            clock=ports.clock,
+            declared=frozenset(self.settings.queues),
+            allow_undeclared=self.settings.allow_undeclared_queues,
+        )
+
+    @cached_property
+    def queue_statistics(self) -> QueueStatistics:
+        """How many jobs queues have."""
+        from ojs_aws.services.queue_stats import QueueStatistics
+
+        return QueueStatistics(self.ports.store, self.ports.clock)
 
     @cached_property
     def sweep(self) -> Sweep:
@@ -251,7 +282,13 @@ class Backend:
 
         ports = self.ports
         queue = QueueSweep(ports.store, ports.messages, ports.queues, self.changing, self.waking)
-        return Sweep(queue, ports.queues, ports.clock, ports.each or one_by_one)
+        return Sweep(
+            queue,
+            ports.queues,
+            ports.clock,
+            ports.each or one_by_one,
+            self.queues.finish_resume,
+        )
 
     @cached_property
     def cron(self) -> Cron:

@@ -27,6 +27,9 @@ MAX_QUEUES = 100
 HEAD_SPARE = 5
 """Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
 
+PAUSED_FOR_S = 900
+"""How long a message that invoked a worker of a paused queue is set aside, in seconds."""
+
 _log = logging.getLogger(__name__)
 
 A = TypeVar("A")
@@ -115,9 +118,11 @@ class Fetch:
         """
         request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
         head = self.store.head(queue, len(received) + HEAD_SPARE)
+        if head.is_paused:
+            self.waking.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
+            return [Claimed(None, keep_message=True) for _ in received]
         turn = self._round(queue, request, list(received))
-        if not head.is_paused:
-            turn.run(head, len(received))
+        turn.run(head, len(received))
         kept = turn.release() if turn.hands else frozenset()
         whole = {job.id: job for job in self._filled(turn.claimed)}
 
@@ -169,8 +174,10 @@ class Fetch:
             received, head = receive(), look()
         else:
             received, head = self.both(receive, look)
+        if head.is_paused:  # its messages come back by themselves, and a resume does not need them
+            return []
         turn = self._round(queue, request, received)
-        claimed = [] if head.is_paused else turn.run(head, need)
+        claimed = turn.run(head, need)
         if turn.hands:
             turn.release()
         return claimed

@@ -1,18 +1,170 @@
-"""The queues there are (HTTP binding, section 11)."""
+"""Queues, for operators: which there are, pausing and resuming (HTTP binding, section 11).
+
+A queue exists from its first use on, or because it is declared. What is known of it stands in one
+item; while the queue is paused that item is the first row of its ready list, so that FETCH learns
+of it from what it reads anyway.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from ojs_aws.ports import QueueInfo, QueueRegistry
+from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_queue
+from ojs_aws.ports import (
+    Clock,
+    JobList,
+    JobStore,
+    ListedJob,
+    Message,
+    MessageQueue,
+    QueueInfo,
+    QueueMissingError,
+    QueueRegistry,
+    Triggers,
+)
+from ojs_aws.services.waking import Waking
+
+MAX_WOKEN: Final = 1000
+"""Jobs for which a resume sends messages; the sweep goes on where there are more."""
+
+PAGE: Final = 100
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Lists queues."""
+    """Lists, pauses and resumes queues.
+
+    :ivar declared: names of the queues that exist from the beginning.
+    :ivar allow_undeclared: whether a queue may come to be at its first use.
+    """
 
     registry: QueueRegistry
+    store: JobStore
+    messages: MessageQueue
+    waking: Waking
+    triggers: Callable[[], Triggers]
+    clock: Clock
+    declared: frozenset[str]
+    allow_undeclared: bool
 
     def list(self) -> list[QueueInfo]:
         """Every queue that is declared or was used, by name."""
         return self.registry.all()
+
+    def get(self, name: str) -> QueueInfo:
+        """One queue.
+
+        :raises NotFoundError: it is neither declared nor was it ever used.
+        """
+        info = self.registry.load(check_queue(name))
+        if info is None:
+            raise _unknown(name)
+        return info
+
+    def pause(self, name: str) -> QueueInfo:
+        """Let nobody fetch from a queue; jobs may still be enqueued, and active ones go on.
+
+        Lambda triggers are switched off, so that no message invokes a worker for nothing. Where
+        that fails, the workers themselves set the messages aside. A queue that was never used
+        may be paused before it is.
+
+        :returns: the queue after it; one that was paused already keeps the time.
+        :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
+        """
+        check_queue(name)
+        if not self.allow_undeclared and name not in self.declared:
+            raise _unknown(name)
+        running = self._running(name)
+        info = self.registry.pause(name, running, self.clock.now())
+        if running:
+            self._switch(running, is_on=False)
+        return info
+
+    def resume(self, name: str) -> Instant:
+        """Let workers fetch again, and wake those that wait for messages.
+
+        :returns: when it was resumed.
+        :raises NotFoundError: it is neither declared nor was it ever used.
+        """
+        now = self.clock.now()
+        before = self.registry.resume(check_queue(name))
+        if before is None:
+            if name not in self.declared:
+                raise _unknown(name)
+            return now
+        if before.triggers:
+            self.finish_resume(before)
+        elif before.paused_at is not None:
+            self._wake(name, now)
+        return now
+
+    def finish_resume(self, info: QueueInfo) -> None:
+        """Switch the triggers on that a pause switched off; the sweep does so too.
+
+        So they come back even if a resume ended in its middle.
+        """
+        if self._switch(info.triggers, is_on=True):
+            try:
+                self.registry.forget_triggers(info.name)
+            except OjsError:
+                _log.warning("Could not note that queue %s runs", info.name, exc_info=True)
+
+    def _running(self, name: str) -> Sequence[str]:
+        try:
+            return self.triggers().running(name)
+        except OjsError:
+            _log.warning("Could not find the triggers of queue %s", name, exc_info=True)
+            return []
+
+    def _switch(self, ids: Sequence[str], *, is_on: bool) -> bool:
+        try:
+            self.triggers().switch(ids, is_on=is_on)
+        except OjsError:
+            _log.warning("Could not switch triggers", exc_info=True)
+            return False
+        return True
+
+    def _wake(self, name: str, now: Instant) -> None:
+        """Send messages in the place of those that workers set aside during the pause.
+
+        A message too many finds nothing to run and is deleted.
+        """
+        try:
+            rows = self._ready(name)
+            missing = len(rows) - self.messages.backlog(name) if rows else 0
+        except (OjsError, QueueMissingError):
+            _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
+            return
+        if missing > 0:
+            self.waking.send(name, [(_message(row), 0) for row in rows[:missing]], now)
+
+    def _ready(self, name: str) -> Sequence[ListedJob]:
+        """The first ready jobs, a bounded number of them."""
+        rows: Sequence[ListedJob] = ()
+        cursor = ""
+        while len(rows) < MAX_WOKEN:
+            page = self.store.listed(name, JobList.READY, PAGE, cursor=cursor, newest_first=False)
+            rows = [*rows, *page.jobs]
+            cursor = page.cursor
+            if not cursor:
+                break
+        return rows
+
+
+def _message(row: ListedJob) -> Message:
+    return Message(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no queue '{name}'.",
+        details={"resource_type": "queue", "resource_id": name, "queue": name},
+        hint="A queue exists once a job was pushed to it, or when it is declared (OJS_QUEUES).",
+    )

@@ -87,6 +87,10 @@ class _Look:
     again_at: Instant
 
 
+def _nothing(_: QueueInfo) -> None:
+    """No triggers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Sweeps queues. Any part may be repeated or cut short; the next tick goes on.
@@ -99,6 +103,7 @@ class Sweep:
     queues: QueueRegistry
     clock: Clock
     each: Each = one_by_one
+    finish_resume: Callable[[QueueInfo], None] = _nothing
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
@@ -115,7 +120,11 @@ class Sweep:
             return self._safely(info, is_over)
 
         report = SweepReport()
-        for part in self.each(sweep, self._in_turn(self.queues.all())):
+        infos = self.queues.all()
+        for info in infos:
+            if info.triggers and info.paused_at is None:
+                self.finish_resume(info)
+        for part in self.each(sweep, self._in_turn(infos)):
             report = report.plus(part)
         try:
             self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms))

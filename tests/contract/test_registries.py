@@ -11,7 +11,16 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import EventQuery, LastTick, Message, WorkerInfo, WorkerReport
+from ojs_aws.ports import (
+    EventQuery,
+    Head,
+    JobList,
+    LastTick,
+    Message,
+    QueueInfo,
+    WorkerInfo,
+    WorkerReport,
+)
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.topology import sqs_queue_name
@@ -186,3 +195,34 @@ def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
         backend.dead_letters.list(DeadLetterFilter(queue="default"), cursor=cursor)
     with pytest.raises(InvalidRequestError, match="cursor"):
         backend.dead_letters.list(cursor=cursor)
+
+
+def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backend) -> None:
+    """In one write, and gone with the next; counts and pages do not take it for a job."""
+    registry, store = backend.ports.queues, backend.ports.store
+    paused = registry.pause("email", ["t-1"], NOW)
+    assert (paused.name, paused.paused_at, paused.triggers) == ("email", NOW, ("t-1",))
+    assert registry.pause("email", ["t-2"], Instant(NOW + 5)).paused_at == NOW
+    assert registry.load("email") == registry.pause("email", [], NOW)
+    assert store.head("email", 5).is_paused
+    assert store.head("default", 5) == Head(())
+    assert store.count("email", JobList.READY).rows == 0
+    assert store.listed("email", JobList.READY, 5).jobs == ()
+    registry.forget_triggers("email")
+    before = registry.resume("email")
+    assert before is not None
+    assert before.triggers == ("t-1", "t-2")
+    assert not store.head("email", 5).is_paused
+    registry.forget_triggers("email")
+    after = registry.load("email")
+    assert after is not None
+    assert (after.paused_at, after.triggers) == (None, ())
+
+
+def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
+    """A declared one is known all the same."""
+    registry = backend.ports.queues
+    assert registry.resume("never") is None
+    assert registry.load("never") is None
+    assert registry.resume("default") is None
+    assert registry.load("default") == QueueInfo(name="default")

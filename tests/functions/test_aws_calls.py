@@ -303,3 +303,38 @@ def test_a_queue_is_registered_by_a_job_that_has_no_message_yet(
         push(backend, queue="later", scheduled_at="+P7D")
     assert calls == {"PutItem": 2, "UpdateItem": 1}
     assert [info.name for info in backend.queues.list()] == ["default", "later"]
+
+
+def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It receives and looks at the head, and that is all; PUSH does not notice."""
+    push(backend)
+    with aws.calls.counted() as calls:
+        backend.queues.pause("default")
+    assert calls == {"UpdateItem": 1}
+    with aws.calls.counted() as calls:
+        assert backend.fetch(REQUEST) == []
+    assert calls == {"ReceiveMessage": 1, "Query": 1}
+    with aws.calls.counted() as calls:
+        push(backend)
+    assert calls == {"PutItem": 1, "SendMessage": 1}
+    with aws.calls.counted() as calls:
+        backend.queues.resume("default")
+    assert calls == {"UpdateItem": 1, "Query": 1, "GetQueueAttributes": 1, "SendMessage": 1}
+
+
+@pytest.mark.parametrize("jobs", [0, 60])
+def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
+    aws: EmbeddedAws, backend: Backend, jobs: int
+) -> None:
+    """Eleven queries, and one read of a sample where something was completed."""
+    for _ in range(jobs):
+        push(backend)
+    for job in backend.fetch(FetchRequest(("default",), count=50)) if jobs else ():
+        backend.ack(job.id, None, None)
+    with aws.calls.counted() as calls:
+        stats = backend.queue_statistics("default")
+    assert calls == {"Query": 11} | ({"BatchGetItem": 1} if jobs else {})
+    assert stats.counts.counts["available"] == max(0, jobs - 50)
+    assert stats.counts.counts["completed"] == min(jobs, 50)

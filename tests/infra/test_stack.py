@@ -295,6 +295,7 @@ EXPECTED_ACTIONS = {
         "dynamodb:DeleteItem",
         "sqs:SendMessage",
         "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
         "sqs:CreateQueue",
         "s3:GetObject",
         "s3:PutObject",

@@ -7,6 +7,7 @@ may come in any order. It passes the same contract suite as the real adapters.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -267,6 +268,12 @@ class MemoryStore:
         """How many rows there are."""
         return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
 
+    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+        """Waiting jobs by state."""
+        counted = Counter(row.state for row in self._rows(queue, JobList.WAITING))
+        states = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
+        return {state: Count(counted[state]) for state in states}
+
 
 def _is_between(row: ListedJob, between: Between | None) -> bool:
     return between is None or between.since <= int(row.sort_key) <= between.until
@@ -352,6 +359,7 @@ class MemoryRegistry:
         default_factory=lambda: {"default": QueueInfo(name="default")}
     )
     tick: LastTick | None = None
+    store: MemoryStore | None = None
 
     def ensure(self, queue: str, now: Instant) -> None:
         """Make a queue known."""
@@ -364,6 +372,37 @@ class MemoryRegistry:
     def all(self) -> list[QueueInfo]:
         """Every known queue."""
         return sorted(self.infos.values(), key=lambda info: info.name)
+
+    def load(self, queue: str) -> QueueInfo | None:
+        """One queue."""
+        return self.infos.get(queue)
+
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+        """Pause a queue."""
+        info = self.infos.get(queue, QueueInfo(name=queue, created_at=now))
+        self.infos[queue] = replace(
+            info,
+            paused_at=info.paused_at or now,
+            triggers=tuple(sorted({*info.triggers, *triggers})),
+        )
+        if self.store is not None:
+            self.store.paused.add(queue)
+        return self.infos[queue]
+
+    def resume(self, queue: str) -> QueueInfo | None:
+        """Resume a queue."""
+        before = self.infos.get(queue)
+        if before is not None:
+            self.infos[queue] = replace(before, paused_at=None)
+        if self.store is not None:
+            self.store.paused.discard(queue)
+        return before
+
+    def forget_triggers(self, queue: str) -> None:
+        """The triggers are on again."""
+        info = self.infos.get(queue)
+        if info is not None and info.paused_at is None:
+            self.infos[queue] = replace(info, triggers=())
 
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """Remember how far the sweep got."""
@@ -378,6 +417,22 @@ class MemoryRegistry:
     def last_tick(self) -> LastTick | None:
         """The tick before."""
         return self.tick
+
+
+@dataclass
+class MemoryTriggers:
+    """Lambda triggers: ids by queue, and which of them are off."""
+
+    by_queue: dict[str, list[str]] = field(default_factory=dict)
+    off: set[str] = field(default_factory=set)
+
+    def running(self, queue: str) -> list[str]:
+        """Those that are on."""
+        return [each for each in self.by_queue.get(queue, []) if each not in self.off]
+
+    def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
+        """Switch some."""
+        self.off = self.off - set(ids) if is_on else self.off | set(ids)
 
 
 @dataclass

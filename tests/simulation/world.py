@@ -15,6 +15,7 @@ from ojs_aws.ports import (
     Marks,
     MessageQueue,
     QueueRegistry,
+    Triggers,
     WorkerRegistry,
 )
 from ojs_aws.services.backend import Backend, Ports
@@ -30,6 +31,7 @@ from tests.simulation.memory import (
     MemoryQueue,
     MemoryRegistry,
     MemoryStore,
+    MemoryTriggers,
     MemoryWorkers,
 )
 
@@ -44,6 +46,7 @@ class World:
     workers: MemoryWorkers = field(default_factory=MemoryWorkers)
     cron: MemoryCron = field(default_factory=MemoryCron)
     marks: MemoryMarks = field(default_factory=MemoryMarks)
+    triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
@@ -52,6 +55,7 @@ class World:
         """Put the services together."""
         self.messages = MemoryQueue(self.clock)
         self.alarms = MemoryAlarms(self.clock)
+        self.registry.store = self.store
         self.backend = Backend(
             self.settings,
             Ports(
@@ -63,6 +67,7 @@ class World:
                 events=lambda: self.events,
                 cron=lambda: cast("CronEntries", Observed(self.cron, self.faults)),
                 alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),
+                triggers=lambda: cast("Triggers", Observed(self.triggers, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -367,6 +367,10 @@ class DynamoJobStore:
         """One query of the index."""
         return self.lists.count(queue, name, between)
 
+    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+        """One query of the index."""
+        return self.lists.count_waiting(queue)
+
 
 def _life(job: JobRecord) -> str:
     """Tells the documents of one life of an id from those of a later job with the same id."""

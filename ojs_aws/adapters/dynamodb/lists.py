@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from ojs_aws.adapters.dynamodb.codec import from_row
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.topology import TABLE
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
 PAUSED: Final = "!"
 """Rows that begin like this come first in the ready list and say something of the queue itself."""
+
+
+_ALL_JOBS: Final = ("0", "~")
+"""Sort keys of jobs; rows that say something of the queue itself come before them."""
+
+_WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,8 @@ class Lists:
         rows, last = self._query(
             partition, limit, start=start, backwards=newest_first, between=_keys(between)
         )
-        return Page(tuple(from_row(row) for row in rows), _cursor(last))
+        jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
+        return Page(tuple(from_row(row) for row in jobs), _cursor(last))
 
     def place_of(self, row: ListedJob) -> str:
         """Made of the row itself, as a page's own cursor is."""
@@ -75,12 +84,28 @@ class Lists:
         """One query that answers no rows; it reads a megabyte of the index at most."""
         if between is not None and between.until < between.since:
             return Count(0)
-        arguments = _condition(n.list_key(queue, name), _keys(between))
+        keys = _ALL_JOBS if between is None else _keys(between)
+        arguments = _condition(n.list_key(queue, name), keys)
         with translated("Query"):
             answer = self.client.query(
                 TableName=self.table, IndexName=TABLE.index.name, Select="COUNT", **arguments
             )
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
+
+    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+        """One query that answers nothing but states; it reads a megabyte of the index at most."""
+        arguments = _condition(n.list_key(queue, JobList.WAITING), None)
+        arguments["ExpressionAttributeNames"]["#st"] = n.STATE
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                ProjectionExpression="#st",
+                **arguments,
+            )
+        is_exact = not answer.get("LastEvaluatedKey")
+        counted = Counter(read_string(row, n.STATE) for row in answer["Items"])
+        return {state: Count(counted[state], is_exact) for state in _WAITING}
 
     def _query(
         self,

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.lists import PAUSED
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
 from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import LastTick, QueueInfo
+from ojs_aws.ports import JobList, LastTick, QueueInfo
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
@@ -24,6 +27,8 @@ from ojs_aws.topology import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
@@ -37,6 +42,7 @@ SWEPT_UNTIL: Final = "su"
 SWEEP_CURSOR: Final = "sc"
 TICK: Final = "tick"
 LAG: Final = "lag"
+TRIGGERS: Final = "tr"
 MAX_NOTED: Final = 10_000
 """Names that a process remembers; beyond, a queue may be registered again."""
 
@@ -126,6 +132,61 @@ class DynamoQueueRegistry:
             if not start:
                 return sorted(infos.values(), key=lambda info: info.name)
 
+    def load(self, queue: str) -> QueueInfo | None:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.dynamodb.get_item(
+                TableName=self.table, Key=_key(queue), ConsistentRead=True
+            )
+        if "Item" in answer:
+            return read_queue(answer["Item"])
+        return QueueInfo(name=queue) if queue in self.declared else None
+
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+        """One update: the item becomes the first row of the queue's ready list."""
+        update = Update()
+        update.set_if_absent(n.CREATED, n.CREATED, number(now))
+        update.set_if_absent(PAUSED_AT, PAUSED_AT, number(now))
+        update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
+        update.set(n.GSK, string(PAUSED))
+        if triggers:
+            update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
+        with translated("UpdateItem"):
+            answer = self.dynamodb.update_item(
+                TableName=self.table, Key=_key(queue), ReturnValues="ALL_NEW", **update.arguments()
+            )
+        return read_queue(answer["Attributes"])
+
+    def resume(self, queue: str) -> QueueInfo | None:
+        """One update: the row leaves the ready list."""
+        update = Update()
+        update.remove(PAUSED_AT, n.GPK, n.GSK)
+        update.when(f"attribute_exists({update.name(n.PK)})")
+        try:
+            with conditional("UpdateItem"):
+                answer = self.dynamodb.update_item(
+                    TableName=self.table,
+                    Key=_key(queue),
+                    ReturnValues="ALL_OLD",
+                    **update.arguments(),
+                )
+        except ConditionFailedError:
+            return None
+        return read_queue(answer["Attributes"])
+
+    def forget_triggers(self, queue: str) -> None:
+        """One update, unless the queue was paused again."""
+        update = Update()
+        update.remove(TRIGGERS)
+        update.when(f"attribute_not_exists({update.name(PAUSED_AT)})")
+        try:
+            with conditional("UpdateItem"):
+                self.dynamodb.update_item(
+                    TableName=self.table, Key=_key(queue), **update.arguments()
+                )
+        except ConditionFailedError:
+            return
+
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """One update; an older sweep that comes late changes nothing."""
         with translated("UpdateItem"):
@@ -191,4 +252,5 @@ def read_queue(item: Item) -> QueueInfo:
         paused_at=instant(PAUSED_AT),
         swept_until=instant(SWEPT_UNTIL),
         sweep_cursor=read_string(item, SWEEP_CURSOR),
+        triggers=tuple(sorted(item.get(TRIGGERS, {}).get("SS", ()))),
     )

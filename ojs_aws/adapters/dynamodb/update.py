@@ -47,6 +47,10 @@ class Update:
         """Add to a number."""
         self._adds.append(f"{self.name(attribute)} {self.value(number(amount))}")
 
+    def add_to_set(self, attribute: str, values: Value) -> None:
+        """Add members to a set."""
+        self._adds.append(f"{self.name(attribute)} {self.value(values)}")
+
     def remove(self, *attributes: str) -> None:
         """Remove attributes."""
         self._removes += [self.name(attribute) for attribute in attributes]

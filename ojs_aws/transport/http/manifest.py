@@ -23,7 +23,7 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "delayed_jobs": True,
     "events": True,
     "job_ttl": True,
-    "pause_resume": False,
+    "pause_resume": True,
     "priority_queues": True,
     "progress": False,
     "rate_limiting": False,

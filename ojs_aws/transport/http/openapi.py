@@ -93,6 +93,19 @@ _PAGINATION: Final = _object(
     page=_INTEGER,
     per_page=_INTEGER,
 )
+_STATUS: Final[Schema] = {"type": "string", "enum": ["active", "paused"]}
+_QUEUE: Final = _object(
+    ("name", "status", "paused"),
+    name=_STRING,
+    status=_STATUS,
+    state=_STATUS,
+    paused=_BOOLEAN,
+    paused_at=_INSTANT,
+    created_at=_INSTANT,
+    counts={"type": "object"},
+    depth=_INTEGER,
+    estimated=_array(_STRING),
+)
 _WORKER: Final = _object(
     ("id", "state", "directive", "last_heartbeat_at"),
     id=_STRING,
@@ -221,6 +234,26 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         next_cursor=_STRING,
     ),
     "DeletedAnswer": _object(("deleted", "job_id"), deleted=_BOOLEAN, job_id=_JOB_ID),
+    "Queue": _QUEUE,
+    "QueueAnswer": _object(
+        ("queue", "name", "status", "paused"),
+        queue=_ref("Queue"),
+        name=_STRING,
+        status=_STATUS,
+        paused=_BOOLEAN,
+        paused_at=_INSTANT,
+        resumed_at=_INSTANT,
+    ),
+    "QueueStatsAnswer": _object(
+        ("queue", "stats", "status", "computed_at"),
+        queue=_ref("Queue"),
+        stats={"type": "object"},
+        status=_STATUS,
+        computed_at=_INSTANT,
+    ),
+    "CountedQueuesAnswer": _object(
+        ("items", "pagination"), items=_array(_ref("Queue")), pagination=_ref("Pagination")
+    ),
     "QueuesAnswer": _object(
         ("queues", "pagination"),
         queues=_array(_object(("name", "status"), name=_STRING, status=_STRING, paused=_BOOLEAN)),

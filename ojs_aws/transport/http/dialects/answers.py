@@ -18,7 +18,6 @@ from ojs_aws.services.render import render_job
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.ports import QueueInfo
     from ojs_aws.services.heartbeat import Beat
     from ojs_aws.services.push import Pushed
 
@@ -172,18 +171,3 @@ def page_answer(
     return assemble(
         {name: assemble_array(items), "pagination": encode(pagination), "total": encode(total)}
     )
-
-
-def queue_item(info: QueueInfo) -> RawJson:
-    """One queue of the list."""
-    is_paused = info.paused_at is not None
-    members: dict[str, JsonValue] = {
-        "name": info.name,
-        "status": "paused" if is_paused else "active",
-        "paused": is_paused,
-    }
-    if info.created_at is not None:
-        members["created_at"] = format_instant(info.created_at)
-    if info.paused_at is not None:
-        members["paused_at"] = format_instant(info.paused_at)
-    return encode(members)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.json_text import assemble, assemble_array, encode
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.dialects.answers import (
-    page_answer,
-    queue_item,
-)
-from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 from ojs_aws.transport.http.event_queries import read_events
 from ojs_aws.transport.http.handlers.cron import (
     change_cron,
@@ -33,6 +26,14 @@ from ojs_aws.transport.http.handlers.dead_letters import (
     retry_dead_letter,
     retry_dead_letters,
 )
+from ojs_aws.transport.http.handlers.queues import (
+    get_queue,
+    list_queues,
+    list_queues_with_counts,
+    pause_queue,
+    queue_stats,
+    resume_queue,
+)
 from ojs_aws.transport.http.handlers.workers import (
     deregister_worker,
     get_worker,
@@ -44,7 +45,6 @@ from ojs_aws.transport.http.handlers.workers import (
     terminate_worker,
     terminate_workers,
 )
-from ojs_aws.transport.http.queries import number_of, text_of
 
 __all__ = [
     "change_cron",
@@ -55,18 +55,23 @@ __all__ = [
     "deregister_worker",
     "get_cron",
     "get_dead_letter",
+    "get_queue",
     "get_worker",
     "list_crons",
     "list_dead_letters",
     "list_events",
     "list_queues",
+    "list_queues_with_counts",
     "list_workers",
     "pause_cron",
+    "pause_queue",
     "purge_dead_letters",
+    "queue_stats",
     "quiet_worker",
     "quiet_workers",
     "register_cron",
     "resume_cron",
+    "resume_queue",
     "resume_worker",
     "resume_workers",
     "retry_dead_letter",
@@ -75,27 +80,6 @@ __all__ = [
     "terminate_workers",
     "trigger_cron",
 ]
-
-_MARK: Final = "q:"
-
-
-def list_queues(call: Call) -> Answer:
-    """The queues by name; the cursor names the last one shown."""
-    query = call.request.query
-    limit, offset = number_of(query, "limit"), number_of(query, "offset")
-    after = read_mark(_MARK, text_of(query, "cursor"))
-    queues = call.backend.queues.list()
-    rest = [info for info in queues if info.name > after][offset:]
-    shown = rest[:limit]
-    body = page_answer(
-        "queues",
-        [queue_item(info) for info in shown],
-        total=len(queues),
-        limit=limit,
-        offset=offset,
-        cursor=write_mark(_MARK, shown[-1].name) if len(rest) > limit else "",
-    )
-    return Answer(body)
 
 
 def list_events(call: Call) -> Answer:

@@ -1,0 +1,37 @@
+"""Queues straight on DynamoDB, for operators inside AWS; the services are called in threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.ports import QueueInfo
+from ojs_aws.services.backend import Backend
+from ojs_aws.transport.http.dialects.queues import changed_queue, queue_members, stats_answer
+
+
+class DirectQueues:
+    """The port QueuesTransport over the services."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Use the services of a deployment."""
+        self._backend = backend
+
+    async def list(self) -> list[Mapping[str, JsonValue]]:
+        """List the queues."""
+        return [queue_members(each) for each in await asyncio.to_thread(self._backend.queues.list)]
+
+    async def stats(self, name: str) -> Mapping[str, JsonValue]:
+        """Count the jobs of a queue."""
+        info = await asyncio.to_thread(self._backend.queues.get, name)
+        return stats_answer(info, await asyncio.to_thread(self._backend.queue_statistics, name))
+
+    async def pause(self, name: str) -> Mapping[str, JsonValue]:
+        """Pause a queue."""
+        return changed_queue(await asyncio.to_thread(self._backend.queues.pause, name))
+
+    async def resume(self, name: str) -> Mapping[str, JsonValue]:
+        """Resume a queue."""
+        at = await asyncio.to_thread(self._backend.queues.resume, name)
+        return changed_queue(QueueInfo(name=name), resumed_at=at)

@@ -1,0 +1,120 @@
+"""Queues, for operators: what they hold, pausing and resuming (HTTP binding, section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ojs_aws.domain.errors import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEntry:
+    """A queue.
+
+    :ivar paused_at: RFC 3339; None while it is not paused.
+    :ivar described: everything that the backend says of it.
+    """
+
+    name: str
+    paused: bool
+    paused_at: str | None = None
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueNumbers:
+    """What a queue holds, and what it did in the last hour.
+
+    :ivar depth: jobs that have not ended.
+    :ivar estimated: names of the numbers that are at least what is said, not exact.
+    :ivar described: everything that the backend says, durations and throughput among it.
+    """
+
+    name: str
+    paused: bool
+    available: int
+    active: int
+    scheduled: int
+    retryable: int
+    completed: int
+    discarded: int
+    depth: int
+    estimated: Sequence[str] = ()
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+class QueuesTransport(Protocol):
+    """How a client reaches the operations on queues; answers are as the binding has them."""
+
+    async def list(self) -> Sequence[Mapping[str, JsonValue]]:
+        """All queues."""
+
+    async def stats(self, name: str) -> Mapping[str, JsonValue]:
+        """What one holds."""
+
+    async def pause(self, name: str) -> Mapping[str, JsonValue]:
+        """Pause one."""
+
+    async def resume(self, name: str) -> Mapping[str, JsonValue]:
+        """Resume one."""
+
+
+class Queues:
+    """Queues of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
+
+    def __init__(self, transport: QueuesTransport) -> None:
+        """Use the client's transport."""
+        self._transport = transport
+
+    async def list(self) -> list[QueueEntry]:
+        """All queues that are declared or were used, by name."""
+        return [_entry(described) for described in await self._transport.list()]
+
+    async def stats(self, name: str) -> QueueNumbers:
+        """Count the jobs of a queue.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        described = await self._transport.stats(name)
+
+        def count(key: str) -> int:
+            value = described.get(key)
+            return value if isinstance(value, int) else 0
+
+        estimated = described.get("estimated")
+        return QueueNumbers(
+            name=name,
+            paused=described.get("paused") is True,
+            available=count("available"),
+            active=count("active"),
+            scheduled=count("scheduled"),
+            retryable=count("retryable"),
+            completed=count("completed"),
+            discarded=count("discarded"),
+            depth=count("depth"),
+            estimated=[str(each) for each in estimated] if isinstance(estimated, list) else (),
+            described=described,
+        )
+
+    async def pause(self, name: str) -> QueueEntry:
+        """Let nobody fetch from a queue; active jobs go on, and jobs may still be enqueued."""
+        return _entry(await self._transport.pause(name))
+
+    async def resume(self, name: str) -> QueueEntry:
+        """Let workers fetch from a queue again.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        return _entry(await self._transport.resume(name))
+
+
+def _entry(described: Mapping[str, JsonValue]) -> QueueEntry:
+    paused_at = described.get("paused_at")
+    return QueueEntry(
+        name=str(described.get("name", "")),
+        paused=described.get("paused") is True,
+        paused_at=paused_at if isinstance(paused_at, str) else None,
+        described=described,
+    )

@@ -1,0 +1,85 @@
+"""Queues over HTTP (HTTP binding, section 11; ojs-admin-api, section 6)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from ojs_aws.domain.json_text import assemble, encode
+from ojs_aws.ports import QueueInfo
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects import queues as shapes
+from ojs_aws.transport.http.dialects.answers import page_answer
+from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.queries import number_of, text_of
+
+_MARK: Final = "q:"
+
+
+def list_queues(call: Call) -> Answer:
+    """The queues by name; the cursor names the last one shown."""
+    query = call.request.query
+    limit, offset = number_of(query, "limit"), number_of(query, "offset")
+    after = read_mark(_MARK, text_of(query, "cursor"))
+    queues = call.backend.queues.list()
+    rest = [info for info in queues if info.name > after][offset:]
+    shown = rest[:limit]
+    body = page_answer(
+        "queues",
+        [encode(shapes.queue_members(info)) for info in shown],
+        total=len(queues),
+        limit=limit,
+        offset=offset,
+        cursor=write_mark(_MARK, shown[-1].name) if len(rest) > limit else "",
+    )
+    return Answer(body)
+
+
+def list_queues_with_counts(call: Call) -> Answer:
+    """The queues by name, with how many jobs each has."""
+    wanted = requested_page(call.request.query)
+    after = read_mark(_MARK, wanted.cursor)
+    queues = call.backend.queues.list()
+    rest = [info for info in queues if info.name > after][wanted.offset :]
+    shown = rest[: wanted.limit]
+    counts = call.backend.queue_statistics.counts
+    items = [shapes.counted_queue(info, counts(info.name)) for info in shown]
+    cursor = write_mark(_MARK, shown[-1].name) if len(rest) > wanted.limit else ""
+    body = {
+        "items": encode([{**item} for item in items]),
+        "queues": encode([{**item} for item in items]),
+        "pagination": encode(wanted.pagination(len(queues), cursor)),
+        "total": encode(len(queues)),
+    }
+    return Answer(assemble(body))
+
+
+def get_queue(call: Call) -> Answer:
+    """One queue, with how many jobs it has."""
+    info = call.backend.queues.get(_name(call))
+    stats = call.backend.queue_statistics(info.name)
+    return Answer(encode(shapes.queue_answer(info, stats)))
+
+
+def queue_stats(call: Call) -> Answer:
+    """What a queue holds, and what it did in the last hour."""
+    info = call.backend.queues.get(_name(call))
+    stats = call.backend.queue_statistics(info.name)
+    return Answer(encode(shapes.stats_answer(info, stats)))
+
+
+def pause_queue(call: Call) -> Answer:
+    """Let nobody fetch from a queue."""
+    info = call.backend.queues.pause(_name(call))
+    return Answer(encode(shapes.changed_queue(info)))
+
+
+def resume_queue(call: Call) -> Answer:
+    """Let workers fetch from a queue again."""
+    name = _name(call)
+    at = call.backend.queues.resume(name)
+    return Answer(encode(shapes.changed_queue(QueueInfo(name=name), resumed_at=at)))
+
+
+def _name(call: Call) -> str:
+    return unquote(call.path["queue"])

@@ -1,0 +1,176 @@
+"""Pausing and resuming, and what queues hold, over the model."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.queues import MAX_WOKEN
+from tests.simulation.faults import Fault, ProcessDiedError
+from tests.simulation.world import World
+
+REQUEST = FetchRequest(("default",), worker_id="w")
+ERROR = parse_object('{"type": "Broken", "message": "it broke", "retryable": false}')
+
+
+@pytest.fixture
+def world() -> World:
+    """A fresh backend with one Lambda trigger."""
+    made = World()
+    made.triggers.by_queue["default"] = ["trigger-1"]
+    return made
+
+
+def push(world: World, **attributes: object) -> str:
+    """Push a job."""
+    record = world.backend.push(Job("demo.echo", [], **attributes)).record  # type: ignore[arg-type]
+    assert record is not None
+    return record.id
+
+
+def test_a_paused_queue_takes_jobs_and_gives_none(world: World) -> None:
+    """Until it is resumed; active jobs go on (ojs-admin-api, section 6.3)."""
+    first = push(world)
+    assert [job.id for job in world.backend.fetch(REQUEST)] == [first]
+    info = world.backend.queues.pause("default")
+    assert info.paused_at == world.clock.at
+    second = push(world)
+    assert world.backend.fetch(REQUEST) == []
+    world.backend.ack(first, "w", None)
+    world.clock.advance(s=10)
+    assert world.backend.queues.pause("default").paused_at == world.clock.at - 10_000
+    world.backend.queues.resume("default")
+    assert [job.id for job in world.backend.fetch(REQUEST)] == [second]
+
+
+def test_a_queue_may_be_paused_before_it_is_used(world: World) -> None:
+    """And is known from then on; a resume of one that nobody knows is an error."""
+    world.backend.queues.pause("later")
+    assert [info.name for info in world.backend.queues.list()] == ["default", "later"]
+    world.backend.queues.resume("later")
+    with pytest.raises(NotFoundError):
+        world.backend.queues.resume("never")
+    with pytest.raises(NotFoundError):
+        world.backend.queues.get("never")
+    with pytest.raises(InvalidRequestError):
+        world.backend.queues.pause("Not a queue")
+
+
+def test_an_undeclared_queue_is_not_made_by_a_pause() -> None:
+    """Where only declared ones are allowed."""
+    world = World(settings=Settings(allow_undeclared_queues=False))
+    with pytest.raises(NotFoundError):
+        world.backend.queues.pause("other")
+    world.backend.queues.pause("default")
+    world.backend.queues.resume("default")
+
+
+def test_triggers_are_switched_off_and_on(world: World) -> None:
+    """So that a paused queue invokes nobody."""
+    world.backend.queues.pause("default")
+    assert world.triggers.off == {"trigger-1"}
+    world.backend.queues.pause("default")
+    world.backend.queues.resume("default")
+    assert world.triggers.off == set()
+    assert world.backend.queues.get("default").triggers == ()
+
+
+def test_a_trigger_that_was_off_before_stays_off(world: World) -> None:
+    """A pause gives back what it took."""
+    world.triggers.by_queue["default"].append("by-hand")
+    world.triggers.off = {"by-hand"}
+    world.backend.queues.pause("default")
+    world.backend.queues.resume("default")
+    assert world.triggers.off == {"by-hand"}
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("spoiled", range(4))
+def test_whatever_fails_in_a_resume_the_workers_are_woken(
+    world: World, fault: Fault, spoiled: int
+) -> None:
+    """The sweep switches the triggers on that a resume left off."""
+    push(world)
+    world.backend.queues.pause("default")
+    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+    with suppress(OjsError, ProcessDiedError):
+        world.backend.queues.resume("default")
+    world.faults.spoiled = None
+    if world.registry.infos["default"].paused_at is not None:
+        world.backend.queues.resume("default")
+    world.backend.sweep.tick()
+    assert world.triggers.off == set()
+    assert len(world.backend.fetch(REQUEST)) == 1
+
+
+def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: World) -> None:
+    """For minutes, and a resume sends others in their place."""
+    for _ in range(3):
+        push(world)
+    world.triggers.by_queue.clear()
+    world.backend.queues.pause("default")
+    received = world.messages.receive("default", 10, 120)
+    claimed = world.backend.fetch.claim_messages("default", received, "lambda")
+    assert [(each.record, each.keep_message) for each in claimed] == [(None, True)] * 3
+    world.clock.advance(s=600)
+    assert world.messages.receive("default", 10, 120) == []
+    world.backend.queues.resume("default")
+    again = world.messages.receive("default", 10, 120)
+    taken = world.backend.fetch.claim_messages("default", again, "lambda")
+    assert len({each.record.id for each in taken if each.record}) == 3
+
+
+def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
+    """And a bounded number where they are not."""
+    world.triggers.by_queue.clear()
+    for _ in range(5):
+        push(world)
+    world.backend.queues.pause("default")
+    world.backend.queues.resume("default")
+    assert world.messages.backlog("default") == 5
+    world.backend.queues.resume("default")
+    assert world.messages.backlog("default") == 5
+    assert MAX_WOKEN == 1000
+
+
+def test_statistics_count_each_state_once(world: World) -> None:
+    """STATE-024: the numbers add up to the number of jobs."""
+    done, failed, cancelled = push(world), push(world), push(world)
+    push(world, scheduled_at="+PT1H")
+    push(world, pending=True)
+    world.clock.advance(ms=40)
+    for job in world.backend.fetch(FetchRequest(("default",), 3, "w")):
+        world.clock.advance(ms=100)
+        if job.id == done:
+            world.backend.ack(done, "w", None)
+        if job.id == failed:
+            world.backend.fail(failed, "w", ERROR)
+        if job.id == cancelled:
+            world.backend.cancel(cancelled)
+    push(world)
+    stats = world.backend.queue_statistics("default")
+    expected = {
+        "available": 1,
+        "scheduled": 1,
+        "pending": 1,
+        "completed": 1,
+        "cancelled": 1,
+        "discarded": 1,
+        "dead_letter": 0,
+        "active": 0,
+        "retryable": 0,
+    }
+    assert stats.counts.counts == expected
+    assert stats.counts.depth == 3
+    assert stats.counts.estimated == ()
+    assert (stats.completed_last_hour, stats.failed_last_hour) == (1, 1)
+    assert (stats.durations_ms, stats.waits_ms) == ((100,), (40,))
+    world.clock.advance(s=3601)
+    later = world.backend.queue_statistics("default")
+    assert (later.completed_last_hour, later.failed_last_hour) == (0, 0)

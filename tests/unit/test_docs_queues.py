@@ -1,0 +1,33 @@
+"""docs/queues.md says what is so, and its examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ojs_aws.client import Client, SyncClient
+from ojs_aws.client.direct import DirectTransport
+from tests.simulation.world import World
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "queues.md").read_text("utf-8")
+
+
+def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order of the page."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
+        exec(block, names)  # noqa: S102 - our own page
+    with SyncClient(client=Client(transport=DirectTransport(World().backend))) as client:
+        names["maintain"](client)
+        names["show"](client)
+        assert capsys.readouterr().out == "default active 0\n"
+
+
+def test_what_it_links_to_exists() -> None:
+    """Files of this repository."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
+        assert (ROOT / "docs" / target).exists(), target
