@@ -29,6 +29,7 @@ def client(request: pytest.FixtureRequest, world: World) -> Client:
 
 async def test_a_queue_is_paused_counted_and_resumed(client: Client, world: World) -> None:
     """And listed with the others."""
+    world.registry.ensure("email", world.clock.now())
     await client.enqueue("email.send", queue="email")
     paused = await client.queues.pause("email")
     assert (paused.name, paused.paused) == ("email", True)
