@@ -24,7 +24,7 @@ def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     with SyncClient(client=Client(transport=DirectTransport(World().backend))) as client:
         names["maintain"](client)
         names["show"](client)
-        assert capsys.readouterr().out == "default active 0\n"
+        assert capsys.readouterr().out == "default active 0\nemail active 0\n"
 
 
 def test_what_it_links_to_exists() -> None:
