@@ -137,7 +137,9 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
     backend, rows = lab.backend, []
     request = FetchRequest(("default",), worker_id="worker-1")
 
-    def step(name: str, call: Callable[[], Any], job_id: str, index: int, reads: float = 0) -> None:
+    def step(
+        name: str, call: Callable[[], Any], job_id: str, index: float, reads: float = 0
+    ) -> None:
         before = lab.kilobytes(job_id) if job_id else {}
         lab.meter.take()
         made = call()
@@ -160,6 +162,12 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
 
     step("PUSH", push, "", 1)
     blocks = sum(lab.kilobytes(holder[0]).values()) * KILOBYTE / READ_BLOCK
+    unique: Any = {"keys": ["type", "args"], "period": "PT1H"}
+    lock = 2.0  # its write units, in a transaction
+    alone = Job("demo.unique", document(size), unique=unique)
+    step("PUSH unique", lambda: backend.push(alone), "", 1 + lock)
+    again = Job("demo.unique", document(size), unique=unique | {"on_conflict": "ignore"})
+    step("PUSH duplicate", lambda: backend.push(again), "", lock, reads=1)
     step("FETCH", lambda: backend.fetch(request), holder[0], 2, reads=0.5)
     step("FAIL", lambda: backend.fail(holder[0], "worker-1", ERROR), holder[0], 2, reads=1)
     step("INFO", lambda: backend.info(holder[0]), holder[0], 0, reads=max(1.0, blocks))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         EventLog,
         IdGenerator,
         Marks,
+        UniqueJobs,
         WorkerRegistry,
     )
     from ojs_aws.services.fetch import Both
@@ -246,10 +247,17 @@ def build_backend(
         url = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
         return SqsCronAlarms(aws.sqs, url)
 
+    store = job_store(settings, aws)
+
+    def unique() -> UniqueJobs:
+        from ojs_aws.adapters.dynamodb.unique_jobs import DynamoUniqueJobs  # noqa: PLC0415
+
+        return DynamoUniqueJobs(store)
+
     return Backend(
         settings,
         Ports(
-            store=job_store(settings, aws),
+            store=store,
             messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
             queues=DynamoQueueRegistry(
                 dynamodb=aws.dynamodb,
@@ -266,6 +274,7 @@ def build_backend(
             announce=announce,
             cron=cron,
             alarms=alarms,
+            unique=unique,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

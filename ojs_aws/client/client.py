@@ -336,7 +336,9 @@ class Client:
         async def keep(final: Job) -> Job | None:
             stored = await store(_without_system_attributes(final))
             kept.append(stored)
-            return stored.job
+            # The chain goes on with the job it knows, when another one was found under its key.
+            is_other = stored.job is not None and stored.job.id != final.id
+            return final if is_other else stored.job
 
         final, dropped_by = await self._enqueuing.one(job, keep)
         if not kept:
@@ -344,8 +346,12 @@ class Client:
         stored = kept[0]
         if stored.job is None:
             return dropped(job, stored.dropped_by)
+        is_other = stored.job.id != job.id
         return EnqueueResult(
-            status=EnqueueStatus.ENQUEUED, job=final or stored.job, is_new=stored.is_new
+            status=EnqueueStatus.ENQUEUED,
+            job=stored.job if is_other else final or stored.job,
+            is_new=stored.is_new,
+            asked_id=job.id if is_other else "",
         )
 
 

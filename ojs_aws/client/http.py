@@ -44,7 +44,7 @@ class HttpTransport:
         body = assemble({"jobs": assemble_array(job.to_json() for job in jobs)})
         answer = await self._connection.request("POST", "/jobs/batch", body)
         listed = jobs_of(answer.members)
-        by_id = {job.id: job for job in listed}
+        by_id = {str(job.get("requested_id") or job.id): job for job in listed}
         dropped = _dropped(answer.members)
         is_new = answer.status == _CREATED
         return [

@@ -135,6 +135,7 @@ class JobRecord:
     :ivar past_failures: error history before the last manual retry.
     :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
     :ivar replay: its automatic replays, if there were any.
+    :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
     """
 
     id: str
@@ -167,6 +168,7 @@ class JobRecord:
     result: Document | None = None
     is_dead_letter: bool = False
     replay: Replay | None = None
+    unique_key: str = ""
 
     @property
     def document_bytes(self) -> int:

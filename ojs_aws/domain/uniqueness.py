@@ -7,6 +7,7 @@ hexadecimal. It is made from arguments, which may be secret: log it at DEBUG at 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,9 +16,13 @@ from typing import Final
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import json_type
-from ojs_aws.domain.timestamps import parse_duration
+from ojs_aws.domain.timestamps import Instant, parse_duration
+
+UNIQUE_KEY: Final = "unique_key"
+"""The envelope's member for a key that the client made itself, because the backend cannot: it
+encrypts the arguments, or has a name for what must be unique (appendix A.1)."""
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta")
 DEFAULT_STATES: Final = frozenset(
@@ -29,6 +34,7 @@ DEFAULT_STATES: Final = frozenset(
         JobState.PENDING,
     }
 )
+_KEY: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 _STATES: Final = tuple(state.value for state in JobState)
 
 
@@ -149,6 +155,40 @@ def _invalid(member: str, expected: str, value: JsonValue) -> InvalidRequestErro
 
 
 # ---------------------------------------------------------------------------------- the fingerprint
+def unique_key(job: Job, policy: UniquePolicy) -> str:
+    """The uniqueness key of a job: the one that the client sent, else the fingerprint.
+
+    :raises InvalidRequestError: the client's is no key, or as :func:`fingerprint`.
+    """
+    if UNIQUE_KEY not in job:
+        return fingerprint(job, policy)
+    given = job.get(UNIQUE_KEY)
+    if isinstance(given, str) and _KEY.fullmatch(given):
+        return given
+    received = json_type(given)
+    raise InvalidRequestError(
+        f"The '{UNIQUE_KEY}' attribute must be 64 lowercase hexadecimal digits; "
+        f"received {received}.",
+        details={"field": UNIQUE_KEY, "expected": "a SHA-256 in hexadecimal", "received": received},
+    )
+
+
+def named_key(job_type: str, name: str) -> str:
+    """The uniqueness key of jobs of one type that their client gives a name of its own."""
+    text = canonical_json({"key": name, "type": job_type})
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def keeps_out(policy: UniquePolicy, existing: JobRecord, now: Instant) -> bool:
+    """Whether a job with the same key is a duplicate to a newcomer's policy (section 7.4).
+
+    :param existing: as of now, with everything applied that time has decided.
+    """
+    if existing.state not in policy.states:
+        return False
+    return policy.period_ms is None or existing.created_at + policy.period_ms > now
+
+
 def fingerprint(job: Job, policy: UniquePolicy) -> str:
     """The uniqueness key of a job under a policy (section 4): 64 lowercase hexadecimal digits.
 

@@ -172,8 +172,10 @@ def _check_members(job: Job) -> None:
     if not isinstance(job.get("pending", False), (bool, type(None))):
         raise invalid("pending", "a boolean", job.get("pending"))
     unique = job.get("unique")
-    if unique is not None and not isinstance(unique, dict):
-        raise invalid("unique", "an object", unique)
+    if unique is not None:
+        from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+
+        parse_unique_policy(unique)
     tags = job.get("tags")
     if tags is not None and not (
         isinstance(tags, list)

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import MAX_NATIVE_DEPTH, decode
-from ojs_aws.domain.uniqueness import fingerprint, parse_unique_policy
+from ojs_aws.domain.uniqueness import UNIQUE_KEY, fingerprint, parse_unique_policy
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.encryption_codec import (
     ENCODING,
@@ -35,9 +35,6 @@ META_BOUND_TO: Final = "ojs.codec.bound_to"
 it. Whoever removes or changes it makes the arguments unreadable."""
 
 MARKER: Final = "ojs_encoded"
-UNIQUE_KEY: Final = "unique_key"
-"""The envelope's attribute for the uniqueness key of the plain arguments (extension interactions,
-section 4.3)."""
 
 R = TypeVar("R")
 

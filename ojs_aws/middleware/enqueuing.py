@@ -115,7 +115,9 @@ class _Batch:
         """Pass jobs to the middleware at a position, or on to their own chains."""
         if position == len(self._layers):
             results = await self._inner(jobs) if jobs else []
-            self._stored += [result.id for result in results if result.is_enqueued]
+            self._stored += [
+                result.id for result in results if result.is_enqueued and not result.is_duplicate
+            ]
             return results
         layer = self._layers[position]
         step = _BatchStep(self, position, layer.name, [job.id for job in jobs])
@@ -183,10 +185,10 @@ def _aligned(
             stacklevel=2,
         )
         returned = []
-    outcomes = {result.id: result for result in passed}
+    outcomes = {result.asked_id or result.id: result for result in passed}
     for result in returned:
-        if isinstance(result, EnqueueResult) and result.id in outcomes:
-            outcomes[result.id] = result
+        if isinstance(result, EnqueueResult) and (result.asked_id or result.id) in outcomes:
+            outcomes[result.asked_id or result.id] = result
     return [outcomes[job.id] if job.id in outcomes else dropped(job, name) for job in jobs]
 
 

@@ -23,6 +23,8 @@ class EnqueueResult:
     :ivar job: the job as stored; one that was dropped or failed, as the middleware last saw it.
     :ivar is_new: False when the very same job had been enqueued before.
     :ivar dropped_by: name of the middleware that dropped the job.
+    :ivar asked_id: id of the job that was to be enqueued, where ``job`` is another one that was
+        found under the same uniqueness key; else empty.
     :ivar error: what was raised; only in the results of a batch, a single enqueue raises it.
     """
 
@@ -30,12 +32,18 @@ class EnqueueResult:
     job: Job
     is_new: bool = True
     dropped_by: str = ""
+    asked_id: str = ""
     error: BaseException | None = None
 
     @property
     def id(self) -> str:
         """Id of the job, whether it was enqueued or not."""
         return self.job.id
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the system had a job with the same uniqueness key, which this one gave way to."""
+        return bool(self.asked_id)
 
     @property
     def state(self) -> str | None:

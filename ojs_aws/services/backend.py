@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         MessageQueue,
         QueueRegistry,
         Triggers,
+        UniqueJobs,
         WorkerRegistry,
     )
     from ojs_aws.services.ack import Ack
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Each, Sweep
+    from ojs_aws.services.unique import Uniqueness
     from ojs_aws.services.workers import Workers
 
 
@@ -81,6 +83,7 @@ class Ports:
     events: Callable[[], EventLog]
     cron: Callable[[], CronEntries]
     alarms: Callable[[], CronAlarms]
+    unique: Callable[[], UniqueJobs]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
@@ -131,7 +134,15 @@ class Backend:
             rules=self._rules(),
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,
+            unique=lambda: self.unique,
         )
+
+    @cached_property
+    def unique(self) -> Uniqueness:
+        """What lets in jobs with a unique policy."""
+        from ojs_aws.services.unique import Uniqueness
+
+        return Uniqueness(self.ports.store, self.ports.unique(), self.changing, self.clock)
 
     @cached_property
     def fetch(self) -> Fetch:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
@@ -26,6 +26,9 @@ from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
 from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore
 from ojs_aws.services.waking import Waking
+
+if TYPE_CHECKING:
+    from ojs_aws.services.unique import Uniqueness
 
 MAX_BATCH: Final = 100
 """Jobs that one DynamoDB transaction can hold."""
@@ -58,16 +61,23 @@ class Pushed:
     :ivar record: the stored job; None when a middleware dropped it.
     :ivar is_new: False when the very same envelope had been pushed before.
     :ivar dropped_by: name of the middleware that dropped the job.
+    :ivar is_duplicate: the record is another job, which has the same uniqueness key.
+    :ivar is_update: so it is, and it has this one's arguments and metadata now.
     """
 
     record: JobRecord | None
     is_new: bool = True
     dropped_by: str = ""
+    is_duplicate: bool = False
+    is_update: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Enqueues jobs: one conditional put, then one message."""
+    """Enqueues jobs: one conditional put, then one message.
+
+    :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
+    """
 
     store: JobStore
     waking: Waking
@@ -77,6 +87,7 @@ class Push:
     rules: QueueRules
     max_envelope_bytes: int
     default_timeout_ms: int
+    unique: Callable[[], Uniqueness]
 
     def __call__(self, job: Job) -> Pushed:
         """Enqueue one job.
@@ -85,7 +96,7 @@ class Push:
 
         :raises InvalidRequestError: a constraint of the envelope is broken; nothing is stored.
         :raises EnqueueRejectedError: a middleware or a hook raised an error of its own.
-        :raises DuplicateError: another job has this id.
+        :raises DuplicateError: another job has this id, or the same uniqueness key.
         """
         now = self.clock.now()
         self._complete(job, now)
@@ -95,7 +106,12 @@ class Push:
         pushed: list[Pushed] = []
 
         def store(final: Job) -> Job:
-            pushed.append(self._store(self._record(final, now)))
+            record = self._record(final, now)
+            pushed.append(
+                self._store_unique([final], [record])[0]
+                if record.unique_key
+                else self._store(record)
+            )
             return final
 
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
@@ -148,18 +164,23 @@ class Push:
         from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
 
         pushed: dict[str, Pushed] = {}
+        finals: dict[str, Job] = {}
         index_of = {job.id: index for index, job in enumerate(jobs)}
 
         async def one(job: Job, store: StoreOne) -> EnqueueResult:
             async def checked(final: Job) -> Job | None:
-                records[job.id] = self._record(final, now)
+                records[job.id], finals[job.id] = self._record(final, now), final
                 return (await store(final)).job
 
             with at_index(index_of[job.id]), _rejecting(job.id):
                 return result_of(job, *await self.enqueuing.one(job, checked))
 
         async def store_all(through: Sequence[Job]) -> list[Stored]:
-            stored = self._store_all([records[job.id] for job in through])
+            wanted = [records[job.id] for job in through]
+            if any(record.unique_key for record in wanted):
+                stored = self._store_unique([finals[job.id] for job in through], wanted)
+            else:
+                stored = self._store_all(wanted)
             pushed.update({job.id: one for job, one in zip(through, stored, strict=True)})
             return [Stored(job, one.is_new) for job, one in zip(through, stored, strict=True)]
 
@@ -190,6 +211,33 @@ class Push:
             return [found[i] for i in range(len(records))]
         return []
 
+    def _store_unique(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
+        """One transaction with the locks of unique jobs, and the messages."""
+        from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+        from ojs_aws.services.unique import Wanted  # noqa: PLC0415
+
+        wanted = [
+            Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
+            for job, record in zip(jobs, records, strict=True)
+        ]
+        lets = self.unique().let_in(wanted, self._same)
+        self.waking.cover(
+            [let.record for let in lets if not let.is_duplicate and not let.is_update],
+            self.clock.now(),
+        )
+        for let in lets:
+            if let.replaced is not None:
+                self.waking.forget(let.replaced)
+        return [
+            Pushed(
+                let.record,
+                is_new=let.is_new,
+                is_duplicate=let.is_duplicate,
+                is_update=let.is_update,
+            )
+            for let in lets
+        ]
+
     def _complete(self, job: Job, now: Instant) -> None:
         """Validate an envelope, and give it the id that it lacks.
 
@@ -215,9 +263,9 @@ class Push:
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )
-        return self._new(envelope, state, now)
+        return self._new(envelope, state, now, _unique_key(job))
 
-    def _new(self, envelope: Envelope, state: JobState, now: Instant) -> JobRecord:
+    def _new(self, envelope: Envelope, state: JobState, now: Instant, unique_key: str) -> JobRecord:
         return JobRecord(
             id=envelope.id,
             type=envelope.type,
@@ -236,6 +284,7 @@ class Push:
             expires_at=envelope.expires_at,
             retry=envelope.retry,
             retry_document=envelope.retry_document,
+            unique_key=unique_key,
         )
 
     def _same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
@@ -258,6 +307,15 @@ def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
     if stored is None:
         return dropped(job, dropped_by)
     return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)
+
+
+def _unique_key(job: Job) -> str:
+    """The uniqueness key; empty for a job without a unique policy."""
+    if job.get("unique") is None:
+        return ""
+    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key  # noqa: PLC0415
+
+    return unique_key(job, parse_unique_policy(job.get("unique")))
 
 
 def _dropped(result: EnqueueResult) -> Pushed:

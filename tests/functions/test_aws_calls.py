@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,6 +58,58 @@ def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Bac
     with aws.calls.counted() as calls:
         push(backend, args=[_incompressible(50_000)])
     assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+
+
+UNIQUE = {"keys": ["type"]}
+
+
+def test_a_unique_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
+    """One transaction of the job and its lock, one message; a large document the same."""
+    for args in ([1], [_incompressible(50_000)]):
+        policy = {"keys": ["type", "args"]}
+        with aws.calls.counted() as calls:
+            push(backend, args=args, unique=policy)
+        assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "cost"),
+    [
+        ("reject", {"TransactWriteItems": 1, "GetItem": 1}),
+        ("ignore", {"TransactWriteItems": 1, "GetItem": 1}),
+        ("replace", {"TransactWriteItems": 2, "GetItem": 1, "SendMessage": 1}),
+        ("replace_except_schedule", {"TransactWriteItems": 2, "GetItem": 1}),
+    ],
+)
+def test_what_a_duplicate_costs(
+    aws: EmbeddedAws, backend: Backend, strategy: str, cost: dict[str, int]
+) -> None:
+    """The refused transaction, a look at the job, and what is written then."""
+    push(backend, unique=UNIQUE, scheduled_at="+PT1H")
+    with aws.calls.counted() as calls, contextlib.suppress(OjsError):
+        push(backend, unique={**UNIQUE, "on_conflict": strategy})
+    assert calls == cost
+
+
+def test_a_unique_push_costs_five_write_units(aws: EmbeddedAws, backend: Backend) -> None:
+    """Two for the job and two for its lock, in a transaction, and one for the index."""
+    job = push(backend, unique={**UNIQUE, "period": "PT1H"})
+    key = {"pk": {"S": f"uniq#{job.unique_key}"}, "sk": {"S": "lock"}}
+    lock = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
+    sizes = item_bytes(_hot_item(aws, job.id)), item_bytes(lock)
+    assert 2 * write_units(*sizes) + 1 == 5
+
+
+def test_a_job_that_is_not_unique_costs_nothing_more(aws: EmbeddedAws, backend: Backend) -> None:
+    """Neither a call nor a byte, and once it is enqueued a unique one costs what others do."""
+    plain, unique = push(backend), push(backend, unique=UNIQUE)
+    assert "uk" not in _hot_item(aws, plain.id)
+    for job in (plain, unique):
+        with aws.calls.counted() as calls:
+            backend.fetch(REQUEST)
+            backend.ack(job.id, "worker-1", None)
+        assert calls.pop("UpdateItem") == 2
+        assert calls == {"ReceiveMessage": 1, "Query": 1, "DeleteMessage": 1}
 
 
 @pytest.mark.parametrize("backlog", [1, 60])

@@ -35,6 +35,9 @@ OBSERVED = frozenset(
         "remember_tick",
         "last_tick",
         "set",
+        "admit",
+        "lock",
+        "forget",
     }
 )
 

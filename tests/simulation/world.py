@@ -16,6 +16,7 @@ from ojs_aws.ports import (
     MessageQueue,
     QueueRegistry,
     Triggers,
+    UniqueJobs,
     WorkerRegistry,
 )
 from ojs_aws.services.backend import Backend, Ports
@@ -32,6 +33,7 @@ from tests.simulation.memory import (
     MemoryRegistry,
     MemoryStore,
     MemoryTriggers,
+    MemoryUniqueJobs,
     MemoryWorkers,
 )
 
@@ -56,6 +58,7 @@ class World:
         self.messages = MemoryQueue(self.clock)
         self.alarms = MemoryAlarms(self.clock)
         self.registry.store = self.store
+        self.unique = MemoryUniqueJobs(self.store)
         self.backend = Backend(
             self.settings,
             Ports(
@@ -68,6 +71,7 @@ class World:
                 cron=lambda: cast("CronEntries", Observed(self.cron, self.faults)),
                 alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),
                 triggers=lambda: cast("Triggers", Observed(self.triggers, self.faults)),
+                unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -106,6 +106,8 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
         n.DOCUMENT: document_value(job.document),
     }
     item |= _optional(job)
+    if job.unique_key:
+        item[n.UNIQUE_KEY] = {"B": bytes.fromhex(job.unique_key)}
     item |= {
         name: number(instant)
         for name, attribute in _INSTANTS.items()
@@ -226,6 +228,7 @@ def from_item(item: Item) -> JobRecord:
         result=read_document(item[n.RESULT]) if n.RESULT in item else None,
         is_dead_letter=n.DEAD_LETTER in item,
         replay=_replay(item),
+        unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **instants,
     )
 

@@ -206,14 +206,22 @@ class DynamoJobStore:
     # ------------------------------------------------------------------ transitions
     def save(self, before: JobRecord, after: JobRecord) -> None:
         """One update of what differs, if the version is still the one that was read."""
+        self._write(before.id, self.change(before, after), returning="NONE")
+
+    def change(self, before: JobRecord, after: JobRecord) -> Update:
+        """The update that makes one version of a job the next."""
         old, new = self._hot_item(before), self._hot_item(after)
+        if before.document == after.document:
+            # Where it is kept is not told by its text alone: see ``UniqueJobs``.
+            old.pop(n.DOCUMENT)
+            new.pop(n.DOCUMENT)
         update = Update()
         for name, value in new.items():
             if old.get(name) != value:
                 update.set(name, value)
         update.remove(*(name for name in old if name not in new))
         update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
-        self._write(before.id, update, returning="NONE")
+        return update
 
     def _hot_item(self, job: JobRecord) -> Item:
         """The item of a job; a document that was filled in counts as the pointer it came from."""

@@ -48,14 +48,25 @@ PAST_FAILURES: Final = "pf"
 RESULT: Final = "rs"
 DEAD_LETTER: Final = "dd"
 REPLAY: Final = "rn"
+UNIQUE_KEY: Final = "uk"
+HOLDER: Final = "j"
+"""On the lock of a uniqueness key: the job that holds it."""
+APPLIED: Final = "ap"
+"""On such a lock: the push whose arguments were last put into that job."""
 
 JOB_SK: Final = JOB_SORT_KEY
+LOCK_SK: Final = "lock"
 BLOB: Final = "blob#"
 
 
 def job_pk(job_id: str) -> str:
     """Partition key of everything that belongs to a job."""
     return f"job#{job_id}"
+
+
+def lock_pk(key: str) -> str:
+    """Partition key of the lock of a uniqueness key."""
+    return f"uniq#{key}"
 
 
 def job_id_of(pk: str) -> str:

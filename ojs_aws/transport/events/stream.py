@@ -11,13 +11,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SetAside
 from ojs_aws.services.cron_runs import ended_run
@@ -113,7 +113,8 @@ class _Change:
 
     :ivar number: its sequence number.
     :ivar subject: the key of its item: order is kept within it.
-    :ivar expired: a job that DynamoDB removed.
+    :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
+    :ivar removed: a unique job that is gone, and whose lock may be there still.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     """
 
@@ -122,6 +123,7 @@ class _Change:
     events: tuple[Event, ...]
     record: Mapping[str, Any]
     expired: JobRecord | None = None
+    removed: JobRecord | None = None
     waking: str = ""
 
 
@@ -187,10 +189,11 @@ class StreamConsumer:
             before, after = (self._image(change, name) for name in ("OldImage", "NewImage"))
             commit = commit_of(record)
             events = tuple(events_of(before, after, commit))
-            expired = before if commit.is_expiry and isinstance(before, JobRecord) else None
+            expired = left_over(before, after, is_expiry=commit.is_expiry)
+            removed = before if after is None and _is_unique(before) else None
             subject = json.dumps(change.get("Keys") or [each.subject for each in events[:1]])
             waking = ended_run(before, after)
-            return _Change(commit.number, subject, events, record, expired, waking)
+            return _Change(commit.number, subject, events, record, expired, removed, waking)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
             try:
@@ -274,14 +277,17 @@ class StreamConsumer:
                 held.add(change.subject)
 
     def _forget(self, changes: Sequence[_Change], failed: Failed) -> None:
-        """Remove the documents of jobs that DynamoDB removed; it removes their items alone."""
+        """Remove what jobs left behind: DynamoDB removes their items alone."""
         for change in changes:
-            if change.expired is not None:
-                try:
+            try:
+                if change.expired is not None:
                     self._backend.ports.store.forget_documents(change.expired)
-                except OjsError as problem:
-                    self._logger.warning("Could not remove documents", exc_info=True)
-                    failed[change.number] = _trouble(problem)
+                if change.removed is not None:
+                    gone = change.removed
+                    self._backend.ports.unique().forget(gone.unique_key, gone.id)
+            except OjsError as problem:
+                self._logger.warning("Could not remove what a job left", exc_info=True)
+                failed[change.number] = _trouble(problem)
 
     def _wake(self, changes: Sequence[_Change]) -> None:
         """Let the next run of a cron job begin; without this the tick does it, within a minute."""
@@ -317,6 +323,21 @@ class StreamConsumer:
 def _trouble(problem: Exception) -> _Trouble:
     """AWS's trouble passes, ours does not."""
     return _Trouble(repr(problem), PATIENCE if isinstance(problem, OjsError) else MAX_TRIES)
+
+
+def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
+    """The job whose documents nobody refers to any more, if there is one."""
+    if not isinstance(before, JobRecord):
+        return None
+    if is_expiry:
+        return before
+    is_replaced = isinstance(after, JobRecord) and before.document != after.document
+    is_elsewhere = isinstance(before.document, StoredElsewhere)
+    return replace(before, result=None) if is_replaced and is_elsewhere else None
+
+
+def _is_unique(job: object) -> TypeGuard[JobRecord]:
+    return isinstance(job, JobRecord) and bool(job.unique_key)
 
 
 def number_of(record: Mapping[str, Any]) -> str:

@@ -28,12 +28,18 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "progress": False,
     "rate_limiting": False,
     "schema_validation": False,
-    "unique_jobs": False,
+    "unique_jobs": True,
     "workflows": False,
 }
 """By the names of the HTTP binding and of the admin UI."""
 
-EXTENSIONS: Final = ("cron", "dead-letter", "events", "retry", "worker-protocol")
+EXTENSIONS: Final = ("cron", "dead-letter", "events", "retry", "unique-jobs", "worker-protocol")
+
+UNIQUE_JOBS: Final[Mapping[str, str]] = {
+    "strength": "strong",
+    "mechanism": "DynamoDB transaction of the job and a lock item per uniqueness key",
+}
+"""The declaration of unique jobs, section 8.3; clients read the capability as a boolean."""
 
 
 def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
@@ -58,6 +64,7 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
             "ordering": "per-job",
             "retention_seconds": settings.event_retention_s,
         },
+        "unique_jobs": {**UNIQUE_JOBS},
         "endpoints": {
             "base_url": _base_url(settings, request) + BASE,
             "manifest": "/ojs/manifest",

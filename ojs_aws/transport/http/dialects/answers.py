@@ -94,7 +94,16 @@ def push_answer(pushed: Pushed, job_id: str) -> RawJson:
     """PUSH: the job, or who dropped it."""
     if pushed.record is None:
         return assemble(_dropped(pushed, job_id) | {"job": RawJson("null")})
-    return job_answer(render_job(pushed.record))
+    return job_answer(render_job(pushed.record), _another(pushed, job_id))
+
+
+def _another(pushed: Pushed, job_id: str) -> Rendered:
+    """That a job is another one than was pushed: it has the same uniqueness key."""
+    if pushed.is_duplicate:
+        return {"deduplicated": RawJson("true"), "requested_id": encode(job_id)}
+    if pushed.is_update:
+        return {"updated": RawJson("true"), "requested_id": encode(job_id)}
+    return {}
 
 
 def _dropped(pushed: Pushed, job_id: str) -> Rendered:
@@ -110,7 +119,11 @@ def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
 
     :param results: each job's id and what became of it.
     """
-    jobs = [assemble(render_job(p.record)) for _, p in results if p.record is not None]
+    jobs = [
+        assemble(render_job(pushed.record) | _another(pushed, job_id))
+        for job_id, pushed in results
+        if pushed.record is not None
+    ]
     dropped = [assemble(_dropped(p, job_id)) for job_id, p in results if p.record is None]
     members: Rendered = {
         "jobs": assemble_array(jobs),

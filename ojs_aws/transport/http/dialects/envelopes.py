@@ -21,6 +21,7 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
+from ojs_aws.transport.http.dialects.unique import read_unique
 
 Members = dict[str, Member]
 
@@ -72,6 +73,8 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
         flat |= _hoisted(flat, _options(options, max_depth))
     if "retry" in flat:
         flat["retry"] = _retry(flat["retry"], max_depth)
+    if "unique" in flat:
+        flat |= read_unique(flat, max_depth)
     return Job.from_parsed(flat)
 
 

@@ -1,0 +1,239 @@
+"""Unique jobs in DynamoDB: the job, its lock and the job it replaces in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.blobs import ITEM
+from ojs_aws.adapters.dynamodb.codec import (
+    MAX_TRANSACTION_BYTES,
+    check_new,
+    from_item,
+    to_item,
+)
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, UniqueLock
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+
+_CANCELLED: Final = "TransactionCanceledException"
+_EXPLAINED: Final = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+"""Why a transaction may fail when others want the same key; both are answered by looking again."""
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """A transaction being put together.
+
+    :ivar jobs: positions of the admissions whose job an action puts, by the action's position.
+    :ivar locks: the same for locks.
+    :ivar documents: puts that may go ahead of the transaction where it has no room for them.
+    """
+
+    actions: list[dict[str, Any]]
+    jobs: dict[int, int]
+    locks: dict[int, int]
+    documents: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoUniqueJobs:
+    """The port UniqueJobs over the table of a job store."""
+
+    store: DynamoJobStore
+
+    def admit(self, admissions: Sequence[Admission]) -> None:
+        """One transaction; documents for S3 are put before it."""
+        token = self.store.token()
+        transaction = _Transaction([], {}, {}, [])
+        for position, admission in enumerate(admissions):
+            self._add(transaction, position, admission, token)
+        check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
+        self._write(transaction, token)
+
+    def lock(self, key: str) -> UniqueLock | None:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.store.client.get_item(
+                TableName=self.store.table, Key=_key(key), ConsistentRead=True
+            )
+        return _read(answer["Item"]) if "Item" in answer else None
+
+    def forget(self, key: str, job_id: str) -> None:
+        """One conditional delete."""
+        try:
+            with conditional("DeleteItem"):
+                self.store.client.delete_item(
+                    TableName=self.store.table,
+                    Key=_key(key),
+                    ConditionExpression="#j = :j",
+                    ExpressionAttributeNames={"#j": n.HOLDER},
+                    ExpressionAttributeValues={":j": string(job_id)},
+                )
+        except ConditionFailedError:
+            pass  # it is gone, or another job's
+
+    # ------------------------------------------------------------------ the transaction
+    def _add(
+        self, transaction: _Transaction, position: int, admission: Admission, token: str
+    ) -> None:
+        if admission.job is not None:
+            life = str(admission.job.created_at)
+            job = self._placed(transaction, admission.job, life, (position, admission))
+            item = to_item(job, self.store.retention)
+            transaction.jobs[len(transaction.actions)] = position
+            transaction.actions.append(self._put(item, token, "attribute_not_exists(#pk)"))
+        if admission.before is not None and admission.after is not None:
+            # Each version has a document of its own: the one before is removed later, and must
+            # not be the one that a later version has again.
+            life = f"{admission.after.created_at}:{admission.after.version}"
+            after = admission.after
+            if after.document != admission.before.document:
+                after = self._placed(transaction, after, life, (position, admission))
+            update = self.store.change(admission.before, after)
+            update.set(n.TOKEN, string(token))
+            key = {n.PK: string(n.job_pk(after.id)), n.SK: string(n.JOB_SK)}
+            change = {
+                "TableName": self.store.table,
+                "Key": key,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                **update.arguments(),
+            }
+            transaction.actions.append({"Update": change})
+        if admission.lock is not None:
+            transaction.locks[len(transaction.actions)] = position
+            transaction.actions.append(self._lock_put(admission.lock, admission.seen, token))
+
+    def _placed(
+        self, transaction: _Transaction, job: JobRecord, life: str, of: tuple[int, Admission]
+    ) -> JobRecord:
+        """The job with its document where it belongs."""
+        placed, text = self.store.blobs.placed(job.document, life)
+        if isinstance(placed, StoredElsewhere) and text:
+            if placed.place == ITEM:
+                transaction.documents.append(self.store.blobs.item(job.id, placed, text))
+            else:
+                self._require_seen(*of)
+                self.store.blobs.keep(job.id, placed, text)
+        return replace(job, document=placed)
+
+    def _require_seen(self, position: int, admission: Admission) -> None:
+        """Do not upload what will probably be refused: nobody would remove it.
+
+        :raises NotAdmittedError: the lock is not as it was seen.
+        """
+        stored = admission.job and self.store.load(admission.job.id)
+        found = admission.lock and self.lock(admission.lock.key)
+        if stored is not None:
+            raise NotAdmittedError({position: stored}, {})
+        if found is not None and found != admission.seen:
+            raise NotAdmittedError({}, {position: found})
+
+    def _put(self, item: Item, token: str, condition: str, **values: object) -> dict[str, Any]:
+        item[n.TOKEN] = string(token)
+        put: dict[str, Any] = {
+            "TableName": self.store.table,
+            "Item": item,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": {"#pk": n.PK},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        return {"Put": put | values}
+
+    def _lock_put(self, lock: UniqueLock, seen: UniqueLock | None, token: str) -> dict[str, Any]:
+        item = _item(lock)
+        if seen is None:
+            return self._put(item, token, "attribute_not_exists(#pk)")
+        return self._put(
+            item,
+            token,
+            "attribute_not_exists(#pk) OR (#j = :j AND #tk = :tk)",
+            ExpressionAttributeNames={"#pk": n.PK, "#j": n.HOLDER, "#tk": n.TOKEN},
+            ExpressionAttributeValues={":j": string(seen.job_id), ":tk": string(seen.version)},
+        )
+
+    def _write(self, transaction: _Transaction, token: str) -> None:
+        actions = [*transaction.actions, *self._documents(transaction)]
+        sent: Any = actions
+        with translated("TransactWriteItems"):
+            try:
+                self.store.client.transact_write_items(TransactItems=sent)
+            except ClientError as problem:
+                reasons = _reasons(problem)
+                if reasons is None:
+                    raise
+                self._explain(transaction, reasons, token)
+
+    def _documents(self, transaction: _Transaction) -> list[dict[str, Any]]:
+        """The puts of documents; those that the transaction has no room for are made now."""
+        room = MAX_ACTIONS - len(transaction.actions)
+        left = MAX_TRANSACTION_BYTES - sum(
+            item_bytes(action["Put"]["Item"]) for action in transaction.actions if "Put" in action
+        )
+        puts: list[dict[str, Any]] = []
+        for document in transaction.documents:
+            left -= item_bytes(document)
+            if len(puts) < room and left > 0:
+                puts.append({"Put": {"TableName": self.store.table, "Item": document}})
+                continue
+            with translated("PutItem"):
+                self.store.client.put_item(TableName=self.store.table, Item=document)
+        return puts
+
+    def _explain(
+        self, transaction: _Transaction, reasons: Sequence[dict[str, Any]], token: str
+    ) -> None:
+        """Tell from the reasons of a cancelled transaction who stood in the way.
+
+        :raises NotAdmittedError: unless it was this very transaction, whose answer was lost. One
+            item is enough to tell: others may have been changed since.
+        """
+        met = {at: reason["Item"] for at, reason in enumerate(reasons) if reason.get("Item")}
+        if any(read_string(item, n.TOKEN) == token for item in met.values()):
+            return
+        jobs, locks = transaction.jobs, transaction.locks
+        raise NotAdmittedError(
+            {jobs[at]: from_item(item) for at, item in met.items() if at in jobs},
+            {locks[at]: _read(item) for at, item in met.items() if at in locks},
+        )
+
+
+def _reasons(problem: ClientError) -> Sequence[dict[str, Any]] | None:
+    """Why a transaction was cancelled, if others were the cause and not its content."""
+    if error_code(problem) != _CANCELLED:
+        return None
+    response: Any = problem.response
+    reasons: Sequence[dict[str, Any]] = response.get("CancellationReasons", ())
+    codes = {str(reason.get("Code")) for reason in reasons} - {"None"}
+    return reasons if codes and codes <= _EXPLAINED else None
+
+
+def _key(key: str) -> Item:
+    return {n.PK: string(n.lock_pk(key)), n.SK: string(n.LOCK_SK)}
+
+
+def _item(lock: UniqueLock) -> Item:
+    item = {**_key(lock.key), n.HOLDER: string(lock.job_id)}
+    if lock.applied_id:
+        item[n.APPLIED] = string(lock.applied_id)
+    if lock.until is not None:
+        item[n.TTL] = number(lock.until // 1000 + 1)
+    return item
+
+
+def _read(item: Item) -> UniqueLock:
+    return UniqueLock(
+        key=read_string(item, n.PK).removeprefix(n.lock_pk("")),
+        job_id=read_string(item, n.HOLDER),
+        version=read_string(item, n.TOKEN),
+        applied_id=read_string(item, n.APPLIED),
+    )

@@ -1,0 +1,326 @@
+"""Letting jobs in under uniqueness keys (unique jobs, sections 5 to 9).
+
+A key has a lock, which names the job that was let in last. Whether that job keeps a newcomer out is
+told by the job itself, read consistently, and the newcomer's policy; so a lock needs no release,
+and none can leak. Each outcome is one transaction that insists on the lock as it was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendError, DuplicateError, InvalidRequestError
+from ojs_aws.domain.job import Document, JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson, assemble, parse_object
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
+from ojs_aws.ports import (
+    MAX_ACTIONS,
+    Admission,
+    Clock,
+    JobStore,
+    NotAdmittedError,
+    UniqueJobs,
+    UniqueLock,
+)
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.push import at_index
+
+MAX_LOOKS: Final = 16
+"""How often a request looks again because others want the same key at the same time."""
+
+_ANY_DEPTH: Final = 1000
+_BROUGHT: Final = ("args", "meta")
+"""What a job brings into one that keeps its schedule (section 5.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A job to be stored; ``policy`` is None for one without a unique policy."""
+
+    record: JobRecord
+    policy: UniquePolicy | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Let:
+    """What became of a job.
+
+    :ivar record: the job that there is now.
+    :ivar is_new: whether it is the wanted one, stored now.
+    :ivar is_duplicate: whether another one was found under the key, and left as it was.
+    :ivar is_update: whether another one was found there, and has the wanted one's arguments now.
+    :ivar replaced: the job that was cancelled for it, as it was before.
+    """
+
+    record: JobRecord
+    is_new: bool = False
+    is_duplicate: bool = False
+    is_update: bool = False
+    replaced: JobRecord | None = None
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One job on its way.
+
+    :ivar admission: how it would get in; None when nothing is to be written for it.
+    :ivar let: what becomes of it then.
+    :ivar follows: an earlier job of the batch, whose duplicate it is.
+    """
+
+    wanted: Wanted
+    admission: Admission | None
+    let: Let
+    follows: int | None = None
+
+
+Same = Callable[[JobRecord, JobRecord], JobRecord]
+"""The stored job with the id of a wanted one, if it came from the same envelope; raises if not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniqueness:
+    """Stores jobs, some of them under uniqueness keys, all or none."""
+
+    store: JobStore
+    jobs: UniqueJobs
+    changing: Changing
+    clock: Clock
+
+    def let_in(self, wanted: Sequence[Wanted], same: Same) -> list[Let]:
+        """Store the jobs that nobody keeps out.
+
+        :returns: what became of each, in order.
+        :raises DuplicateError: a job has a duplicate and its policy says to reject it, or its id is
+            another job's; nothing is stored.
+        :raises InvalidRequestError: too many jobs for one transaction.
+        :raises BackendError: too many others wanted the same keys.
+        """
+        entries = _entries(wanted)
+        for _ in range(MAX_LOOKS):
+            positions = [at for at, entry in enumerate(entries) if entry.admission is not None]
+            admissions = [entry.admission for entry in entries if entry.admission is not None]
+            _check_size(admissions)
+            if not admissions:
+                return _outcomes(entries)
+            try:
+                self.jobs.admit(admissions)
+            except NotAdmittedError as refused:
+                existing = {positions[at]: job for at, job in refused.existing.items()}
+                locks = {positions[at]: lock for at, lock in refused.locks.items()}
+                self._settle_own(entries, existing, same)
+                self._look(entries, positions, locks if existing or locks else None, same)
+                _check_whole(entries)
+            else:
+                return _outcomes(entries)
+        raise BackendError(
+            "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
+        )
+
+    # ------------------------------------------------------------------ what stood in the way
+    def _settle_own(
+        self, entries: Sequence[_Entry], existing: dict[int, JobRecord], same: Same
+    ) -> None:
+        """Jobs that are stored already: by this very request, sent before, or by another one."""
+        for at, job in existing.items():
+            with _at(entries, at):
+                entries[at].let = Let(record=same(entries[at].wanted.record, job))
+                entries[at].admission = None
+
+    def _look(
+        self,
+        entries: Sequence[_Entry],
+        positions: Sequence[int],
+        locks: dict[int, UniqueLock] | None,
+        same: Same,
+    ) -> None:
+        """Find out how jobs can get in past the locks that they met.
+
+        :param locks: None when it is not known what was met: then all are read.
+        """
+        for at in positions:
+            entry = entries[at]
+            if entry.admission is None or entry.admission.lock is None:
+                continue
+            if locks is None:
+                with _at(entries, at):
+                    self._decide(entry, self.jobs.lock(entry.admission.lock.key), same)
+            elif at in locks:
+                with _at(entries, at):
+                    self._decide(entry, locks[at], same)
+
+    def _decide(self, entry: _Entry, lock: UniqueLock | None, same: Same) -> None:
+        """What becomes of a job, with the lock of its key as it is."""
+        record, policy = entry.wanted.record, entry.wanted.policy
+        assert policy is not None  # noqa: S101 - no other job has a lock
+        now = self.clock.now()
+        holder = None if lock is None else self.store.load(lock.job_id)
+        if lock is None or holder is None:
+            _fresh(entry, lock)
+        elif holder.id == record.id:
+            entry.let, entry.admission = Let(record=same(record, holder)), None
+        elif lock.applied_id == record.id:
+            entry.let = Let(record=self.store.fill(holder), is_update=True)
+            entry.admission = None
+        elif not keeps_out(policy, current := lifecycle.settle(holder, now), now):
+            _fresh(entry, lock)
+        elif policy.on_conflict is OnConflict.REJECT:
+            raise _rejected(record, current)
+        elif policy.on_conflict is OnConflict.IGNORE:
+            entry.let = Let(record=self.store.fill(current), is_duplicate=True)
+            entry.admission = None
+        else:
+            self._replace(entry, lock, self.changing.settled(holder, now), now)
+
+    def _replace(self, entry: _Entry, lock: UniqueLock, holder: JobRecord, now: Instant) -> None:
+        """Put a job in the place of the one that holds its lock."""
+        policy = entry.wanted.policy
+        keeps_schedule = policy and policy.on_conflict is OnConflict.REPLACE_EXCEPT_SCHEDULE
+        if keeps_schedule and holder.state is JobState.SCHEDULED:
+            self._bring(entry, lock, holder)
+        elif holder.state.is_terminal:  # there is nothing left to cancel
+            _fresh(entry, lock)
+        else:
+            _fresh(entry, lock, holder, lifecycle.cancel(holder, now))
+
+    def _bring(self, entry: _Entry, lock: UniqueLock, holder: JobRecord) -> None:
+        """Put a job's arguments and metadata into the scheduled one, which stays what it is."""
+        whole = self.store.fill(holder)
+        document = _brought(whole.document, entry.wanted.record.document)
+        after = replace(holder, document=document, version=holder.version + 1)
+        entry.let = Let(record=after, is_update=True)
+        entry.admission = Admission(
+            lock=replace(
+                lock,
+                version="",
+                until=_until(holder, entry.wanted.policy),
+                applied_id=entry.wanted.record.id,
+            ),
+            seen=lock,
+            before=holder,
+            after=after,
+        )
+
+
+# ------------------------------------------------------------------ entries
+def _entries(wanted: Sequence[Wanted]) -> list[_Entry]:
+    """Each job as if nobody kept it out; of two with one key, the second is the duplicate.
+
+    :raises DuplicateError: two jobs of the batch have the same key, and the second is not one that
+        is to be ignored.
+    """
+    entries: list[_Entry] = []
+    first: dict[str, int] = {}
+    for at, each in enumerate(wanted):
+        entry = _Entry(each, None, Let(record=each.record))
+        entries.append(entry)
+        holder = first.setdefault(each.record.unique_key, at) if each.policy else at
+        if holder == at:
+            _fresh(entry, None)
+            continue
+        if each.policy and each.policy.on_conflict is not OnConflict.IGNORE:
+            raise DuplicateError(
+                f"Jobs at index {holder} and {at} have the same uniqueness key.",
+                details={"index": at, "existing_job_id": wanted[holder].record.id},
+                hint="Enqueue them one after the other, or let duplicates be ignored.",
+            )
+        entry.follows = holder
+    return entries
+
+
+def _fresh(
+    entry: _Entry,
+    seen: UniqueLock | None,
+    before: JobRecord | None = None,
+    after: JobRecord | None = None,
+) -> None:
+    """The job is to be stored as a new one."""
+    record = entry.wanted.record
+    lock = None
+    if entry.wanted.policy is not None:
+        until = _until(record, entry.wanted.policy)
+        lock = UniqueLock(key=record.unique_key, job_id=record.id, until=until)
+    entry.admission = Admission(job=record, lock=lock, seen=seen, before=before, after=after)
+    entry.let = Let(record=record, is_new=True, replaced=before)
+
+
+def _until(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
+    """When a lock is of no use any more: the period is counted from the job's creation."""
+    if policy is None or policy.period_ms is None:
+        return None
+    return Instant(holder.created_at + policy.period_ms)
+
+
+def _brought(old: Document, new: Document) -> RawJson:
+    if not isinstance(old, str) or not isinstance(new, str):
+        raise TypeError("a document is kept elsewhere; fill it in first")
+    members = {name: m.raw for name, m in parse_object(old, max_depth=_ANY_DEPTH).items()}
+    brought = {name: m.raw for name, m in parse_object(new, max_depth=_ANY_DEPTH).items()}
+    for name in _BROUGHT:
+        members.pop(name, None)
+        if name in brought:
+            members[name] = brought[name]
+    return assemble(members)
+
+
+def _check_size(admissions: Sequence[Admission]) -> None:
+    actions = sum(
+        sum(part is not None for part in (each.job, each.lock, each.after)) for each in admissions
+    )
+    if actions > MAX_ACTIONS:
+        raise InvalidRequestError(
+            f"The batch needs {actions} writes in one transaction, which holds {MAX_ACTIONS}: one "
+            "for each job, one more for each unique job, and one for each job that is replaced.",
+            details={"field": "jobs", "received": len(admissions), "max_writes": MAX_ACTIONS},
+            hint="Send fewer jobs at once.",
+        )
+
+
+def _check_whole(entries: Sequence[_Entry]) -> None:
+    """Refuse a batch of which some jobs are stored and others are still to be."""
+    stored = [
+        entry.let.record.id
+        for entry in entries
+        if entry.admission is None
+        and entry.let.record.id == entry.wanted.record.id
+        and entry.follows is None
+    ]
+    if stored and any(entry.admission is not None for entry in entries):
+        raise DuplicateError(
+            f"A job with the id '{stored[0]}' already exists.",
+            details={"existing_job_id": stored[0]},
+            hint="Give each job an id of its own, or leave the id out.",
+        )
+
+
+def _outcomes(entries: Sequence[_Entry]) -> list[Let]:
+    lets: list[Let] = []
+    for entry in entries:
+        if entry.follows is None:
+            lets.append(entry.let)
+        else:
+            lets.append(Let(record=lets[entry.follows].record, is_duplicate=True))
+    return lets
+
+
+def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
+    return DuplicateError(
+        f"Job '{existing.id}' has the same uniqueness key and is {existing.state}.",
+        details={
+            "existing_job_id": existing.id,
+            "existing_job_state": str(existing.state),
+            "unique_key": record.unique_key,
+            "uniqueness_key": record.unique_key,
+        },
+        hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
+    )
+
+
+def _at(entries: Sequence[_Entry], at: int) -> AbstractContextManager[None]:
+    """Say in an error which job of a batch it is about."""
+    return at_index(at) if len(entries) > 1 else nullcontext()

@@ -1,0 +1,35 @@
+"""The pages about unique jobs and transactional enqueue: examples run, links lead on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.aws import embedded
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "unique-jobs.md"]
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, on an AWS in memory, as somebody who copies them would run them."""
+    text = page.read_text()
+    blocks = FENCE.findall(text)
+    assert blocks
+    for block in blocks:
+        with embedded() as aws:
+            monkeypatch.delenv("OJS_URL", raising=False)
+            monkeypatch.setenv("OJS_TABLE", aws.settings.table)
+            monkeypatch.setenv("OJS_QUEUE_URL_PREFIX", aws.settings.queue_url_prefix)
+            exec(compile(block, str(page), "exec"), {"__name__": "__main__"})  # noqa: S102
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_lead_somewhere(page: Path) -> None:
+    """Relative links to files."""
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
