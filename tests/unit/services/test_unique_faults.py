@@ -40,7 +40,7 @@ def attempt(call: Callable[[], Any]) -> Any:
 
 def push(world: World, job_id: str, strategy: str, args: list[Any], **more: Any) -> Any:
     """Push a job of the one key."""
-    unique = {"keys": ["type"], "on_conflict": strategy}
+    unique: dict[str, Any] = {"keys": ["type"], "on_conflict": strategy}
     job = Job("a.b", [*args], id=job_id, unique=unique, **more)
     return attempt(lambda: world.backend.push(job))
 
