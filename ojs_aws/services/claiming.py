@@ -172,6 +172,8 @@ class Round:
 
     def _claim(self, candidate: Candidate) -> None:
         self.tries_left -= 1
+        # What happened to the job since the round began must not come after its start.
+        self.now = max(self.now, self.changing.clock.now())
         hand = self._hand_for(candidate.id)
         reservation = self._reservation(candidate, hand)
         try:

@@ -10,7 +10,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import ReceivedMessage
-from ojs_aws.services.fetch import Claimed
+from ojs_aws.services.fetch import Claimed, FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -101,6 +101,29 @@ def test_an_error_between_two_claims_leaves_the_claimed_jobs_to_the_worker(
     assert world.faults.calls[third_claim] == "claim"
     assert len(ids(outcomes)) == 2
     assert [each.keep_message for each in outcomes if each.record is None] == [True, True]
+
+
+def test_an_attempt_never_starts_before_the_one_before_it_ended(world: World) -> None:
+    """Found by a soak: a slow round claims a job that another worker lost meanwhile."""
+    push(world, priority=1)
+    job_id = push(world)
+    received = receive(world)
+    first_claim = len(world.faults.calls) + 1
+
+    def meanwhile(number: int) -> None:
+        if number != first_claim:
+            return
+        world.clock.advance(s=1)
+        world.backend.fetch(FetchRequest(("default",), 1, "w2", 100))
+        world.clock.advance(s=1)
+        world.backend.info(job_id)
+
+    world.faults.afterwards = meanwhile
+    _, second = claim(world, received)
+    assert second.record is not None
+    assert (second.record.id, second.record.attempt) == (job_id, 2)
+    assert second.record.enqueued_at == world.clock.at - 900
+    assert second.record.started_at == world.clock.at
 
 
 def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
