@@ -89,10 +89,14 @@ async def test_each_outcome_has_its_level() -> None:
 async def test_powertools_logger_will_do() -> None:
     """MW-BUILTIN-002: its JSON has the fields at the top."""
     stream = io.StringIO()
-    powertools = PowertoolsLogger(service="shop", stream=stream)
+    powertools = PowertoolsLogger(service="logging-test", stream=stream)
     await EnqueueChain([LoggingMiddleware(powertools)]).run(job(queue="email"), store)
     told = json.loads(stream.getvalue())
-    assert (told["message"], told["service"], told["level"]) == ("Job enqueued", "shop", "INFO")
+    assert (told["message"], told["service"], told["level"]) == (
+        "Job enqueued",
+        "logging-test",
+        "INFO",
+    )
     assert (told["job_id"], told["job_type"], told["queue"]) == (JOB_ID, "a.b", "email")
 
 
