@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Marks,
         UniqueJobs,
         WorkerRegistry,
+        Workflows,
     )
     from ojs_aws.services.fetch import Both
 
@@ -241,6 +242,14 @@ def build_backend(
 
         return DynamoCronEntries(aws.dynamodb, settings.table, _token)
 
+    store = job_store(settings, aws)
+
+    def workflows() -> Workflows:
+        from ojs_aws.adapters.dynamodb.workflow_store import DynamoWorkflows  # noqa: PLC0415
+
+        kept_s = settings.completed_retention_s
+        return DynamoWorkflows(aws.dynamodb, settings.table, store.new_items, _token, kept_s)
+
     def alarms() -> CronAlarms:
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms  # noqa: PLC0415
 
@@ -275,6 +284,7 @@ def build_backend(
             cron=cron,
             alarms=alarms,
             unique=unique,
+            workflows=workflows,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

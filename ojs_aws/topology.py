@@ -44,6 +44,12 @@ TABLE: Final = Table(
 JOB_SORT_KEY: Final = "job"
 """Sort key of the items of jobs; each has a partition of its own."""
 
+WORKFLOW_SORT_KEY: Final = "workflow"
+"""Sort key of the items of workflows; each has a partition of its own."""
+
+STREAMED_SORT_KEYS: Final = (JOB_SORT_KEY, WORKFLOW_SORT_KEY)
+"""Sort keys of items whose every change is told by the stream, whatever their partition."""
+
 STREAMED_PARTITIONS: Final = ("cron", "workers")
 """Partitions of items whose every change is told by the stream, beside the jobs."""
 
@@ -105,7 +111,7 @@ def is_told(partition: str, sort_key: str) -> bool:
     What the trigger's filters say when deployed (queues there only when they are paused).
     """
     told = (*STREAMED_PARTITIONS, QUEUE_PARTITION)
-    return sort_key == JOB_SORT_KEY or partition in told
+    return sort_key in STREAMED_SORT_KEYS or partition in told
 
 
 def dead_letter_queue_name(prefix: str) -> str:

@@ -13,13 +13,13 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.topology import (
-    JOB_SORT_KEY,
     MESSAGE_RETENTION_S,
     METRICS,
     PAUSED_ATTRIBUTE,
     QUEUE_PARTITION,
     SET_ASIDE_METRIC,
     STREAMED_PARTITIONS,
+    STREAMED_SORT_KEYS,
 )
 
 
@@ -126,7 +126,7 @@ class ChangeStream(Construct):
 def told_changes() -> list[dict[str, object]]:
     """The changes that invoke the function, as patterns; any one of them is enough."""
     keys = {
-        "job": {"sk": {"S": [JOB_SORT_KEY]}},
+        "job": {"sk": {"S": list(STREAMED_SORT_KEYS)}},
         "kinds": {"pk": {"S": list(STREAMED_PARTITIONS)}},
         "queues": {"pk": {"S": [QUEUE_PARTITION]}},
     }

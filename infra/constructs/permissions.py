@@ -36,12 +36,12 @@ class Permissions:
 
 
 PRODUCER: Final = Permissions(
-    table=(*READ, *WRITE),
+    table=("dynamodb:BatchGetItem", *READ, *WRITE),
     queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
     creates_queues=True,
     documents=DOCUMENTS,
 )
-"""PUSH, INFO, CANCEL, ACTIVATE: cannot read lists, claim or delete."""
+"""PUSH, INFO, CANCEL, ACTIVATE, workflows: cannot read lists, claim or delete."""
 
 WORKER_API: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),
@@ -82,12 +82,14 @@ TICK: Final = Permissions(
 alarms of cron jobs."""
 
 STREAM: Final = Permissions(
-    table=(*READ, "dynamodb:DeleteItem", *WRITE),
-    documents=("s3:DeleteObject",),
+    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
+    queues=("sqs:SendMessage",),
+    creates_queues=True,
+    documents=("s3:DeleteObject", *DOCUMENTS),
     publishes=True,
 )
 """Lifecycle events: appends to the event log and the bus, and removes the documents of jobs whose
-retention ended. Its trigger reads the stream."""
+retention ended. Moves workflows on: enqueues their jobs. Its trigger reads the stream."""
 
 LAMBDA_WORKER: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),

@@ -34,6 +34,7 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
     "worker.stopped": ("worker_id", "reason"),
     "worker.quiet": ("worker_id", "active_jobs"),
     "worker.heartbeat": ("worker_id", "active_jobs", "queues"),
+    "workflow.created": ("workflow_id", "workflow_name", "total_steps"),
     "workflow.started": ("workflow_id", "workflow_name", "total_steps"),
     "workflow.step_completed": (
         "workflow_id",
@@ -43,6 +44,11 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
         "duration_ms",
         "steps_remaining",
     ),
+    "workflow.step_failed": ("workflow_id", "workflow_name", "step_id", "step_type"),
+    "workflow.job_completed": ("workflow_id", "workflow_name", "step_id", "step_type"),
+    "workflow.job_failed": ("workflow_id", "workflow_name", "step_id", "step_type"),
+    "workflow.callback_fired": ("workflow_id", "workflow_name", "callback", "job_id"),
+    "workflow.cancelled": ("workflow_id", "workflow_name", "total_steps"),
     "workflow.completed": ("workflow_id", "workflow_name", "total_steps", "duration_ms"),
     "workflow.failed": (
         "workflow_id",

@@ -134,6 +134,8 @@ class JobRecord:
     :ivar failures: error history of the current life, oldest first.
     :ivar past_failures: error history before the last manual retry.
     :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
+    :ivar workflow_id: the workflow that it is a part of, or empty.
+    :ivar workflow_step: the index of its step there.
     :ivar replay: its automatic replays, if there were any.
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
     """
@@ -167,6 +169,8 @@ class JobRecord:
     past_failures: tuple[Failure, ...] = ()
     result: Document | None = None
     is_dead_letter: bool = False
+    workflow_id: str = ""
+    workflow_step: int | None = None
     replay: Replay | None = None
     unique_key: str = ""
 

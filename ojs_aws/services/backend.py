@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Triggers,
         UniqueJobs,
         WorkerRegistry,
+        Workflows,
     )
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.sweep import Each, Sweep
     from ojs_aws.services.unique import Uniqueness
     from ojs_aws.services.workers import Workers
+    from ojs_aws.services.workflow_advancing import Advancing
+    from ojs_aws.services.workflows import WorkflowService
 
 
 def _nobody(_: object) -> tuple[()]:
@@ -84,6 +87,7 @@ class Ports:
     cron: Callable[[], CronEntries]
     alarms: Callable[[], CronAlarms]
     unique: Callable[[], UniqueJobs]
+    workflows: Callable[[], Workflows]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
@@ -122,6 +126,9 @@ class Backend:
     @cached_property
     def push(self) -> Push:
         """PUSH."""
+        return self._push(self.ports.enqueuing())
+
+    def _push(self, enqueuing: Enqueuing) -> Push:
         from ojs_aws.services.push import Push
 
         settings = self.settings
@@ -130,7 +137,7 @@ class Backend:
             waking=self.waking,
             clock=self.ports.clock,
             ids=self.ports.ids,
-            enqueuing=self.ports.enqueuing(),
+            enqueuing=enqueuing,
             rules=self._rules(),
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,
@@ -324,6 +331,38 @@ class Backend:
             activate=self.activate,
             clock=self.clock,
             ids=self.ids,
+        )
+
+    @cached_property
+    def workflows(self) -> WorkflowService:
+        """The workflows."""
+        from ojs_aws.services.workflows import WorkflowService
+
+        return WorkflowService(
+            workflows=self.advancing.workflows,
+            store=self.ports.store,
+            push=self.push,
+            changing=self.changing,
+            waking=self.waking,
+            advancing=self.advancing,
+            clock=self.clock,
+            ids=self.ids,
+        )
+
+    @cached_property
+    def advancing(self) -> Advancing:
+        """What moves workflows on. Their jobs have passed the middleware when they come here."""
+        from ojs_aws.middleware.enqueue_chain import EnqueueChain
+        from ojs_aws.middleware.enqueuing import Enqueuing
+        from ojs_aws.services.workflow_advancing import Advancing
+
+        return Advancing(
+            workflows=self.ports.workflows(),
+            store=self.ports.store,
+            push=self._push(Enqueuing(EnqueueChain())),
+            changing=self.changing,
+            waking=self.waking,
+            clock=self.clock,
         )
 
     @cached_property

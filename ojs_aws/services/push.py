@@ -117,7 +117,7 @@ class Push:
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
             return [result_of(passed, *await self.enqueuing.one(passed, store)) for passed in jobs]
 
-        with _rejecting(job.id):
+        with rejecting(job.id):
             [result] = await self.enqueuing.many([job], through)
         return pushed[0] if pushed else _dropped(result)
 
@@ -172,7 +172,7 @@ class Push:
                 records[job.id], finals[job.id] = self._record(final, now), final
                 return (await store(final)).job
 
-            with at_index(index_of[job.id]), _rejecting(job.id):
+            with at_index(index_of[job.id]), rejecting(job.id):
                 return result_of(job, *await self.enqueuing.one(job, checked))
 
         async def store_all(through: Sequence[Job]) -> list[Stored]:
@@ -188,7 +188,7 @@ class Push:
             return await Batch(one, store_all, stops_at_failure=True).run(passed)
 
         records: dict[str, JobRecord] = {}
-        with _rejecting(""):
+        with rejecting(""):
             results = await self.enqueuing.many(jobs, through)
         return [pushed.get(result.id) or _dropped(result) for result in results]
 
@@ -346,7 +346,7 @@ def at_index(index: int) -> Iterator[None]:
 
 
 @contextmanager
-def _rejecting(job_id: str) -> Iterator[None]:
+def rejecting(job_id: str) -> Iterator[None]:
     """Turn an error of a middleware's own into one that an answer can name.
 
     :raises EnqueueRejectedError: with the ids of the jobs that are stored all the same.

@@ -160,7 +160,7 @@ def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
     patterns = [
         json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
     ]
-    assert {"Keys": {"sk": {"S": ["job"]}}} in patterns
+    assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
     assert {"Keys": {"pk": {"S": ["cron", "workers"]}}} in patterns
     queues = [each for each in patterns if each["Keys"] == {"pk": {"S": ["queues"]}}]
     assert [set(each) - {"Keys"} for each in queues] == [{"NewImage"}, {"OldImage"}]
@@ -275,7 +275,14 @@ WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 EXPECTED_ACTIONS = {
     "producer": READ
     | WRITE
-    | {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:CreateQueue", "s3:GetObject", "s3:PutObject"},
+    | {
+        "dynamodb:BatchGetItem",
+        "sqs:SendMessage",
+        "sqs:DeleteMessage",
+        "sqs:CreateQueue",
+        "s3:GetObject",
+        "s3:PutObject",
+    },
     "worker_api": READ
     | WRITE
     | {
@@ -326,6 +333,11 @@ EXPECTED_ACTIONS = {
         # documents of jobs whose retention ended
         "dynamodb:DeleteItem",
         "s3:DeleteObject",
+        # of workflows: their jobs are read, and enqueued as PUSH does
+        "dynamodb:BatchGetItem",
+        "sqs:CreateQueue",
+        "s3:GetObject",
+        "s3:PutObject",
         # of the trigger: reading the stream, and giving up a batch
         "dynamodb:DescribeStream",
         "dynamodb:GetRecords",

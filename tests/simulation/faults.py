@@ -38,6 +38,9 @@ OBSERVED = frozenset(
         "admit",
         "lock",
         "forget",
+        "create",
+        "plan",
+        "results",
     }
 )
 

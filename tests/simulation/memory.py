@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
@@ -19,6 +19,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflow import Workflow, WorkflowState
 from ojs_aws.ports import (
     Admission,
     AlreadyStoredError,
@@ -38,9 +39,12 @@ from ojs_aws.ports import (
     SetAside,
     StaleCronError,
     StaleJobError,
+    StaleWorkflowError,
     UniqueLock,
     WorkerInfo,
     WorkerReport,
+    WorkflowPage,
+    WorkflowPlan,
 )
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -652,3 +656,65 @@ class MemoryEvents:
     def forget_aside(self, number: str) -> None:
         """Keep a change no more."""
         del self.kept[number]
+
+
+@dataclass
+class MemoryWorkflows:
+    """Workflows in dicts; their jobs go into the store that they are given."""
+
+    store: MemoryStore
+    kept: dict[str, Workflow] = field(default_factory=dict)
+    plans: dict[str, WorkflowPlan] = field(default_factory=dict)
+    left: dict[str, dict[int, RawJson]] = field(default_factory=dict)
+
+    def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
+        """Store a new workflow with its first jobs."""
+        if workflow.id in self.kept:
+            raise StaleWorkflowError(self.kept[workflow.id])
+        self.plans[workflow.id] = plan
+        self.left[workflow.id] = {}
+        self._write(workflow, jobs)
+
+    def save(
+        self,
+        before: Workflow,
+        after: Workflow,
+        results: Mapping[int, RawJson],
+        jobs: Sequence[JobRecord],
+    ) -> None:
+        """Replace one version by the next."""
+        current = self.kept.get(before.id)
+        if current is None or current.version != before.version:
+            raise StaleWorkflowError(current)
+        self.left[after.id].update(results)
+        self._write(after, jobs)
+
+    def _write(self, workflow: Workflow, jobs: Sequence[JobRecord]) -> None:
+        assert len(jobs) <= 90
+        self.store.insert_all(jobs)
+        self.kept[workflow.id] = workflow
+
+    def load(self, workflow_id: str) -> Workflow | None:
+        """Read a workflow."""
+        return self.kept.get(workflow_id)
+
+    def plan(self, workflow_id: str) -> WorkflowPlan | None:
+        """Read a plan."""
+        return self.plans.get(workflow_id)
+
+    def results(self, workflow_id: str) -> dict[int, RawJson]:
+        """Read what the jobs left."""
+        return {**self.left.get(workflow_id, {})}
+
+    def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
+        """A page, the newest first."""
+        found = [each for each in self.kept.values() if state is None or each.state is state]
+        found.sort(key=lambda each: (each.created_at, each.id), reverse=True)
+        start = int(cursor or 0)
+        following = str(start + limit) if len(found) > start + limit else ""
+        return WorkflowPage(tuple(found[start : start + limit]), following)
+
+    def forget(self, workflow_id: str) -> None:
+        """Remove the rest."""
+        self.plans.pop(workflow_id, None)
+        self.left.pop(workflow_id, None)

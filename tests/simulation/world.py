@@ -18,6 +18,7 @@ from ojs_aws.ports import (
     Triggers,
     UniqueJobs,
     WorkerRegistry,
+    Workflows,
 )
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
@@ -35,6 +36,7 @@ from tests.simulation.memory import (
     MemoryTriggers,
     MemoryUniqueJobs,
     MemoryWorkers,
+    MemoryWorkflows,
 )
 
 
@@ -50,6 +52,7 @@ class World:
     marks: MemoryMarks = field(default_factory=MemoryMarks)
     triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
+    workflows: MemoryWorkflows = field(default_factory=lambda: MemoryWorkflows(MemoryStore()))
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
 
@@ -59,6 +62,7 @@ class World:
         self.alarms = MemoryAlarms(self.clock)
         self.registry.store = self.store
         self.unique = MemoryUniqueJobs(self.store)
+        self.workflows.store = self.store
         self.backend = Backend(
             self.settings,
             Ports(
@@ -72,6 +76,7 @@ class World:
                 alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),
                 triggers=lambda: cast("Triggers", Observed(self.triggers, self.faults)),
                 unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),
+                workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -108,6 +108,9 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     item |= _optional(job)
     if job.unique_key:
         item[n.UNIQUE_KEY] = {"B": bytes.fromhex(job.unique_key)}
+    if job.workflow_step is not None:
+        item[n.WORKFLOW] = string(job.workflow_id)
+        item[n.WORKFLOW_STEP] = number(job.workflow_step)
     item |= {
         name: number(instant)
         for name, attribute in _INSTANTS.items()
@@ -227,6 +230,8 @@ def from_item(item: Item) -> JobRecord:
         past_failures=read_history(item, n.PAST_FAILURES),
         result=read_document(item[n.RESULT]) if n.RESULT in item else None,
         is_dead_letter=n.DEAD_LETTER in item,
+        workflow_id=read_string(item, n.WORKFLOW),
+        workflow_step=read_number(item, n.WORKFLOW_STEP),
         replay=_replay(item),
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **instants,

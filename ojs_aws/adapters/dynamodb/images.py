@@ -10,14 +10,22 @@ from ojs_aws.adapters.dynamodb import cron_entries, queue_registry, worker_regis
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
+from ojs_aws.adapters.dynamodb.workflow_codec import workflow_of
+from ojs_aws.topology import WORKFLOW_SORT_KEY
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
     cron_entries.PARTITION: cron_entries.read_cron,
 }
-"""What an item stands for whose changes are events, by its partition key; jobs are told by their
-sort key. See ``services/events`` for how to add a kind."""
+"""What an item stands for whose changes are events, by its partition key; jobs and workflows are
+told by their sort key. See ``services/events`` for how to add a kind."""
+
+
+_BY_SORT_KEY: Final[Mapping[str, Callable[[Item], object]]] = {
+    n.JOB_SK: from_item,
+    WORKFLOW_SORT_KEY: workflow_of,
+}
 
 
 def read_image(image: Mapping[str, Any]) -> object | None:
@@ -27,8 +35,8 @@ def read_image(image: Mapping[str, Any]) -> object | None:
     """
     item: Item = dict(image)
     partition = read_string(item, n.PK)
-    is_job = read_string(item, n.SK) == n.JOB_SK and partition.startswith(n.job_pk(""))
-    read = from_item if is_job else READERS.get(partition)
+    read = _BY_SORT_KEY.get(read_string(item, n.SK)) if "#" in partition else None
+    read = read or READERS.get(partition)
     return read({name: _value(value) for name, value in item.items()}) if read else None
 
 

@@ -90,6 +90,10 @@ class DynamoJobStore:
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """One transaction; documents that do not fit inline are put before it."""
+        self._insert_items(self.new_items(jobs), [])
+
+    def new_items(self, jobs: Sequence[JobRecord]) -> list[Item]:
+        """The items of new jobs, for a transaction; documents that do not fit them are put now."""
         placed = [self.blobs.placed(job.document, _life(job)) for job in jobs]
         items = [
             to_item(replace(job, document=document), self.retention)
@@ -99,7 +103,7 @@ class DynamoJobStore:
         for job, (document, text) in zip(jobs, placed, strict=True):
             if isinstance(document, StoredElsewhere) and text:
                 self.blobs.keep(job.id, document, text)
-        self._insert_items(items, [])
+        return items
 
     def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
         token = self.token()

@@ -23,12 +23,14 @@ from typing import Any, Final
 from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.workflow import Workflow
 from ojs_aws.ports import QueueInfo, WorkerInfo
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.made import Commit, Made
 from ojs_aws.services.events.queues import queue_events
 from ojs_aws.services.events.workers import worker_events
+from ojs_aws.services.events.workflows import workflow_events
 
 __all__ = ["Commit", "Made", "events_of"]
 
@@ -37,6 +39,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
     WorkerInfo: worker_events,
     QueueInfo: queue_events,
     CronEntry: cron_events,
+    Workflow: workflow_events,
 }
 """What tells the events of an item, by the class that it is read into."""
 
@@ -45,14 +48,15 @@ def events_of(before: object | None, after: object | None, commit: Commit) -> li
     """The events of one committed write, in lifecycle order.
 
     A repeated stream record repeats the ids: they are made of the event's time, its subject, the
-    write (a job's version, else the record's number) and the place among the write's events.
+    write (a job's or workflow's version, else the record's number) and the place among the events
+    of the write.
 
     :raises KeyError: the item is of a kind that has no events.
     """
     item = after if after is not None else before
     if item is None:
         return []
-    version = item.version if isinstance(item, JobRecord) else None
+    version = item.version if isinstance(item, (JobRecord, Workflow)) else None
     write = commit.number if version is None else version
     return [
         Event(

@@ -22,6 +22,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SetAside
 from ojs_aws.services.cron_runs import ended_run
 from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.workflow_following import Following, follow, following
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.memory import Memory
 
@@ -116,6 +117,7 @@ class _Change:
     :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
     :ivar removed: a unique job that is gone, and whose lock may be there still.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
+    :ivar following: what it means for a workflow.
     """
 
     number: str
@@ -125,6 +127,7 @@ class _Change:
     expired: JobRecord | None = None
     removed: JobRecord | None = None
     waking: str = ""
+    following: Following | None = None
 
 
 class StreamConsumer:
@@ -159,6 +162,7 @@ class StreamConsumer:
         self._call_hooks(changes, failed)
         self._forget(changes, failed)
         self._wake(changes)
+        self._follow(changes, failed)
         self._give_up(changes, failed)
         if self._aside:
             self._count(self._aside, getattr(context, "function_name", ""))
@@ -193,7 +197,10 @@ class StreamConsumer:
             removed = before if after is None and _is_unique(before) else None
             subject = json.dumps(change.get("Keys") or [each.subject for each in events[:1]])
             waking = ended_run(before, after)
-            return _Change(commit.number, subject, events, record, expired, removed, waking)
+            follows = following(before, after)
+            return _Change(
+                commit.number, subject, events, record, expired, removed, waking, follows
+            )
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
             try:
@@ -296,6 +303,12 @@ class StreamConsumer:
                 self._backend.ports.alarms().set(name, 0)
             except OjsError:
                 self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
+
+    def _follow(self, changes: Sequence[_Change], failed: Failed) -> None:
+        """Move workflows on, also where something else failed."""
+        found = [(each.number, each.following) for each in changes if each.following is not None]
+        for number, problem in follow(lambda: self._backend.advancing, found).items():
+            failed.setdefault(number, _trouble(problem))
 
     # ---------------------------------------------------------------------------- giving up
 

@@ -29,11 +29,19 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "rate_limiting": False,
     "schema_validation": False,
     "unique_jobs": True,
-    "workflows": False,
+    "workflows": True,
 }
 """By the names of the HTTP binding and of the admin UI."""
 
-EXTENSIONS: Final = ("cron", "dead-letter", "events", "retry", "unique-jobs", "worker-protocol")
+EXTENSIONS: Final = (
+    "cron",
+    "dead-letter",
+    "events",
+    "retry",
+    "unique-jobs",
+    "worker-protocol",
+    "workflows",
+)
 
 UNIQUE_JOBS: Final[Mapping[str, str]] = {
     "strength": "strong",

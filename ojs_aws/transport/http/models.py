@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from ojs_aws.domain import validation as rules
 from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
+from ojs_aws.domain.workflow_definition import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.services.cron import MAX_DESCRIPTION
 from ojs_aws.services.dead_letter_bulk import MAX_BULK
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.push import MAX_BATCH
+from ojs_aws.services.workflows import ID_PATTERN as WORKFLOW_ID_PATTERN
 
 JobId = Annotated[
     str, Field(pattern=f"^{rules.ID_PATTERN}$", examples=["019539a4-b68c-7def-8000-1a2b3c4d5e6f"])
@@ -237,6 +239,34 @@ class BatchBody(Body):
     """PUSH of a batch (section 9.2)."""
 
     jobs: Annotated[list[PushBody], Field(min_length=1, max_length=MAX_BATCH)]
+
+
+# ------------------------------------------------------------------------------- workflows
+class StepBody(Body):
+    """A step: a job as PUSH takes it, or a workflow (then with ``steps`` or ``jobs``)."""
+
+    type: str | None = None
+    args: list[Any] | None = None
+    meta: dict[str, Any] | None = None
+    options: OptionsBody | None = None
+    id: Annotated[str, Field(max_length=MAX_STEP_NAME)] | None = None
+    name: Annotated[str, Field(max_length=MAX_STEP_NAME)] | None = None
+    depends_on: list[str] | None = None
+    steps: list[StepBody] | None = None
+    jobs: list[StepBody] | None = None
+    callbacks: dict[Literal["on_complete", "on_success", "on_failure"], StepBody] | None = None
+
+
+class WorkflowBody(Body):
+    """A workflow: chain, group or batch (ojs-workflows), or steps with ``depends_on``."""
+
+    type: Literal["chain", "group", "batch", "dag", "workflow"] | None = None
+    id: Annotated[str, Field(pattern=f"^{WORKFLOW_ID_PATTERN}$")] | None = None
+    name: Annotated[str, Field(max_length=MAX_STEP_NAME)] | None = None
+    steps: list[StepBody] | None = None
+    jobs: list[StepBody] | None = None
+    callbacks: dict[Literal["on_complete", "on_success", "on_failure"], StepBody] | None = None
+    options: OptionsBody | None = None
 
 
 # ------------------------------------------------------------------------------- cron jobs

@@ -147,6 +147,42 @@ _CRON: Final = _object(
     updated_at=_INSTANT,
 )
 
+_STEP: Final = _object(
+    ("type", "state", "job_id"),
+    id=_STRING,
+    index=_INTEGER,
+    type=_STRING,
+    state=_STRING,
+    job_id={"type": ["string", "null"]},
+    job_state=_STATE,
+    depends_on=_array(_STRING),
+    started_at=_INSTANT,
+    completed_at=_INSTANT,
+    result={},
+    steps=_array(_ref("Step")),
+    jobs=_array(_ref("Step")),
+    callbacks={"type": "object", "additionalProperties": _ref("Step")},
+)
+_WORKFLOW: Final = _object(
+    ("id", "type", "state", "metadata", "created_at"),
+    id=_STRING,
+    type={"type": "string", "enum": ["chain", "group", "batch", "dag"]},
+    name=_STRING,
+    state={"type": "string", "enum": ["running", "completed", "failed", "cancelled"]},
+    steps=_array(_ref("Step")),
+    jobs=_array(_ref("Step")),
+    callbacks={"type": "object", "additionalProperties": _ref("Step")},
+    steps_total=_INTEGER,
+    steps_completed=_INTEGER,
+    jobs_total=_INTEGER,
+    jobs_completed=_INTEGER,
+    metadata={"type": "object"},
+    created_at=_INSTANT,
+    started_at=_INSTANT,
+    completed_at=_INSTANT,
+    cancelled_at=_INSTANT,
+)
+
 ANSWERS: Final[Mapping[str, Schema]] = {
     "Object": {"type": "object"},
     "Job": _JOB,
@@ -283,6 +319,17 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         cron_jobs=_array(_ref("Cron")),
         entries=_array(_ref("Cron")),
         count=_INTEGER,
+        pagination=_ref("Pagination"),
+    ),
+    "Step": _STEP,
+    "Workflow": _WORKFLOW,
+    "WorkflowAnswer": _object(
+        ("workflow", "id", "state"), workflow=_ref("Workflow"), id=_STRING, state=_STRING
+    ),
+    "WorkflowsAnswer": _object(
+        ("workflows", "items", "pagination"),
+        workflows=_array(_ref("Workflow")),
+        items=_array(_ref("Workflow")),
         pagination=_ref("Pagination"),
     ),
     "EventsAnswer": _object(

@@ -59,6 +59,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "job_types": Parameter("job_types", "Only these job types, separated by commas.", MAX_CURSOR),
     "job_type": Parameter("job_type", "Only this job type.", 255),
     "enabled": Parameter("enabled", "Only those that are enabled (true), or not (false).", 5),
+    "state": Parameter("state", "Only those in this state.", 32),
     "job_id": Parameter("job_id", "Only events of this job.", 64),
 }
 """By the names that the route table uses."""

@@ -45,6 +45,7 @@ from ojs_aws.transport.http.handlers.workers import (
     terminate_worker,
     terminate_workers,
 )
+from ojs_aws.transport.http.handlers.workflows import list_workflows
 
 __all__ = [
     "change_cron",
@@ -63,6 +64,7 @@ __all__ = [
     "list_queues",
     "list_queues_with_counts",
     "list_workers",
+    "list_workflows",
     "pause_cron",
     "pause_queue",
     "purge_dead_letters",

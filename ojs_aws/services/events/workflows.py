@@ -1,0 +1,29 @@
+"""The events of workflows (ojs-events, section 4.4; ojs-workflows, appendix B)."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.workflow import Workflow
+from ojs_aws.services.events.made import Commit, Made
+
+
+def workflow_events(before: Workflow | None, after: Workflow | None, commit: Commit) -> list[Made]:
+    """What the write brought, as the workflow itself says; a removal tells nothing."""
+    del commit
+    if after is None or (before is not None and before.version >= after.version):
+        return []
+    common: dict[str, JsonValue] = {
+        "workflow_id": after.id,
+        "workflow_name": after.name,
+        "workflow_type": after.kind,
+    }
+    return [
+        Made(
+            kind=told.kind,
+            time=told.at,
+            subject=after.id,
+            data=encode({**common, **told.data}),
+        )
+        for told in after.told
+    ]

@@ -1,0 +1,127 @@
+"""What a committed change means for a workflow, and doing it: a stage of the stream's consumer.
+
+Every record may come twice, late, or together with others: doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflow import Workflow, WorkflowState
+
+if TYPE_CHECKING:
+    from ojs_aws.services.workflow_advancing import Advancing
+
+_log = logging.getLogger(__name__)
+
+_WAITS: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """What one change means for a workflow.
+
+    :ivar ended: a job of it that has ended.
+    :ivar started_at: when a job of it began its first attempt.
+    :ivar retried: a job of it that waits for another attempt.
+    :ivar is_unfinished: its own item says that jobs are left to be enqueued, or cancelled.
+    :ivar is_gone: its own item was removed.
+    """
+
+    workflow_id: str
+    ended: JobRecord | None = None
+    started_at: Instant | None = None
+    retried: JobRecord | None = None
+    is_unfinished: bool = False
+    is_gone: bool = False
+
+
+def following(before: object | None, after: object | None) -> Following | None:
+    """What a change means for a workflow; None for one that means nothing.
+
+    :param before: what an item of the table stood for before a write, and ``after``: after it.
+    """
+    if isinstance(before, Workflow) and after is None:
+        return Following(workflow_id=before.id, is_gone=True)
+    if isinstance(after, Workflow):
+        was = before if isinstance(before, Workflow) else None
+        is_left = after.has_ready or _goes_on_cancelling(was, after)
+        return Following(workflow_id=after.id, is_unfinished=True) if is_left else None
+    if isinstance(after, JobRecord) and after.workflow_step is not None:
+        return _of_job(before.state if isinstance(before, JobRecord) else None, after)
+    return None
+
+
+def _of_job(was: JobState | None, job: JobRecord) -> Following | None:
+    if job.state is was:
+        return None
+    found = Following(workflow_id=job.workflow_id)
+    if job.state.is_terminal:
+        return replace(found, ended=job)
+    if job.state is JobState.ACTIVE and job.attempt == 1:
+        return replace(found, started_at=job.started_at)
+    if job.attempt and job.state in _WAITS:
+        return replace(found, retried=job)
+    return None
+
+
+def _goes_on_cancelling(before: Workflow | None, after: Workflow) -> bool:
+    """Jobs are cancelled in portions; each portion's write calls for the next."""
+    if after.state is not WorkflowState.CANCELLED:
+        return False
+    if before is None or before.state is not WorkflowState.CANCELLED:
+        return True
+    return before.cancelled_count != after.cancelled_count
+
+
+def follow(
+    advancing: Callable[[], Advancing], changes: Sequence[tuple[str, Following]]
+) -> dict[str, OjsError]:
+    """Do what changes mean, those of one workflow together.
+
+    :param advancing: makes the service; not called when there is nothing to do.
+    :param changes: each with its number.
+    :returns: the numbers of those that must be done again, and why.
+    """
+    failed: dict[str, OjsError] = {}
+    for workflow_id, group in _by_workflow(changes).items():
+        try:
+            _follow_one(advancing(), workflow_id, [change for _, change in group])
+        except OjsError as problem:
+            _log.warning("Could not move workflow %s on", workflow_id, exc_info=True)
+            failed.update(dict.fromkeys((number for number, _ in group), problem))
+    return failed
+
+
+def _by_workflow(
+    changes: Sequence[tuple[str, Following]],
+) -> Mapping[str, list[tuple[str, Following]]]:
+    groups: dict[str, list[tuple[str, Following]]] = {}
+    for number, change in changes:
+        groups.setdefault(change.workflow_id, []).append((number, change))
+    return groups
+
+
+def _follow_one(advancing: Advancing, workflow_id: str, changes: Sequence[Following]) -> None:
+    if any(change.is_gone for change in changes):
+        advancing.workflows.forget(workflow_id)
+        return
+    ended = [change.ended for change in changes if change.ended is not None]
+    begun = [change.started_at for change in changes if change.started_at is not None]
+    news = [each for job in ended if (each := advancing.news_of(job)) is not None]
+    is_unfinished = any(change.is_unfinished for change in changes)
+    if news or is_unfinished:
+        workflow = advancing.advance(workflow_id, news, started_at=min(begun, default=None))
+        if is_unfinished and workflow and workflow.state is WorkflowState.CANCELLED:
+            advancing.cancel_jobs(workflow)
+    elif begun:
+        advancing.started(workflow_id, min(begun))
+    for change in changes:
+        if change.retried is not None:
+            advancing.retried(change.retried)

@@ -1,0 +1,353 @@
+"""Creating, reading, listing and cancelling workflows (ojs-workflows, section 11)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain import workflow as domain
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendError,
+    DuplicateError,
+    EnqueueRejectedError,
+    InvalidRequestError,
+    NotFoundError,
+    OjsError,
+)
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble
+from ojs_aws.domain.validation import invalid
+from ojs_aws.domain.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflow_definition import MAX_FAULTS, Definition, refusal
+from ojs_aws.domain.workflow_graph import Graph, dump_graph
+from ojs_aws.middleware.results import EnqueueResult, Stored
+from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
+from ojs_aws.services.push import rejecting, result_of
+from ojs_aws.services.workflow_advancing import MAX_CONFLICTS, Advancing
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import Clock, IdGenerator, JobStore, Workflows
+    from ojs_aws.services.changing import Changing
+    from ojs_aws.services.push import Push
+    from ojs_aws.services.waking import Waking
+
+ID_PATTERN: Final = "[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+"""Ids that clients may give; the specification's examples have a prefix before the UUID."""
+
+MAX_SHOWN: Final = 1000
+"""Jobs of a workflow whose times are shown; of the others only the states are."""
+
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowView:
+    """A workflow with all that is known of its steps.
+
+    :ivar jobs: jobs by the index of their step.
+    :ivar results: what jobs left, by the same.
+    """
+
+    workflow: Workflow
+    graph: Graph
+    jobs: Mapping[int, JobRecord]
+    results: Mapping[int, RawJson]
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A workflow, and whether this request made it."""
+
+    view: WorkflowView
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowService:
+    """The operations of clients."""
+
+    workflows: Workflows
+    store: JobStore
+    push: Push
+    changing: Changing
+    waking: Waking
+    advancing: Advancing
+    clock: Clock
+    ids: IdGenerator
+
+    # ------------------------------------------------------------------ creating
+    def create(self, definition: Definition) -> Created:
+        """Store a workflow and enqueue what begins with it, all or nothing.
+
+        Every job passes the enqueue middleware now, once; what begins later is enqueued as the
+        middleware left it.
+
+        :raises InvalidWorkflowError: it or one of its jobs cannot be followed; nothing is stored.
+        :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
+        :raises DuplicateError: another workflow has this id.
+        """
+        workflow_id = definition.id or self.ids.job_id()
+        if not _ID.fullmatch(workflow_id):
+            expected = "letters, digits and ._:- , at most 128, the first a letter or digit"
+            raise invalid("id", expected, definition.id)
+        made = domain.create(
+            definition.graph,
+            workflow_id,
+            self.clock.now(),
+            name=definition.name,
+            digest=_digest(definition),
+        )
+        self._check(definition)
+        if definition.id and (known := self.workflows.load(workflow_id)) is not None:
+            return self._again(made, known)
+        kept: list[Created] = []
+        graph = definition.graph
+        self._through_middleware(
+            made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
+        )
+        return kept[0]
+
+    def _check(self, definition: Definition) -> None:
+        """Refuse what PUSH would refuse, all of it at once."""
+        faults: list[tuple[str, str]] = []
+        for index, job in definition.jobs.items():
+            try:
+                _checked(self.push, job)
+            except InvalidRequestError as problem:
+                field = problem.details.get("field")
+                path = definition.paths[index]
+                faults.append((f"{path}.{field}" if field else path, problem.message))
+                if len(faults) >= MAX_FAULTS:
+                    break
+            except OjsError as problem:
+                problem.details["path"] = definition.paths[index]
+                raise
+        if faults:
+            raise refusal(faults)
+
+    def _through_middleware(
+        self,
+        made: Workflow,
+        definition: Definition,
+        keep: Callable[[Mapping[int, Job]], None],
+    ) -> None:
+        from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+
+        index_of = {made.job_id(index): index for index in definition.jobs}
+        jobs = []
+        for index, job in definition.jobs.items():
+            job.id = made.job_id(index)
+            jobs.append(job)
+
+        def store(final: Sequence[Job]) -> None:
+            self._check_complete(definition, {index_of[job.id] for job in final})
+            keep({index_of[job.id]: job for job in final})
+
+        paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
+        run_in_loop(_passed(self.push, jobs, paths, store))
+
+    def _check_complete(self, definition: Definition, kept: set[int]) -> None:
+        missing = sorted({*definition.jobs} - kept)
+        if missing:
+            path = definition.paths[missing[0]]
+            raise EnqueueRejectedError(
+                f"An enqueue middleware dropped the job at {path}; a workflow needs all its jobs.",
+                details={"path": path, "dropped": len(missing)},
+            )
+
+    def _keep(self, made: Workflow, graph: Graph, jobs: Mapping[int, Job]) -> Created:
+        plan = WorkflowPlan(_retyped(graph, jobs), _envelopes(jobs))
+        first, records = self.advancing.first(made, plan)
+        try:
+            self.workflows.create(first, plan, records)
+        except StaleWorkflowError as stale:
+            return self._again(made, stale.current)
+        self.waking.cover(records, self.clock.now())
+        if first.has_ready:
+            with suppress(BackendError):  # it is stored: the stream goes on with it
+                first = self.advancing.advance(first.id, start=first) or first
+        view = WorkflowView(first, plan.graph, self._by_step(records), {})
+        return Created(view, is_new=True)
+
+    def _again(self, made: Workflow, known: Workflow | None) -> Created:
+        """The workflow that the same request made before."""
+        if known is None or known.digest != made.digest:
+            raise DuplicateError(
+                f"A workflow with the id '{made.id}' already exists.",
+                details={"existing_workflow_id": made.id},
+                hint="Give each workflow an id of its own, or leave the id out.",
+            )
+        return Created(self.get(made.id), is_new=False)
+
+    # ------------------------------------------------------------------ reading
+    def get(self, workflow_id: str) -> WorkflowView:
+        """A workflow as of now: what has ended and is not taken over yet is, here.
+
+        :raises NotFoundError: there is none.
+        """
+        workflow = self._found(workflow_id)
+        graph = self.advancing.plan(workflow).graph
+        jobs = self._jobs(workflow, graph)
+        running = {*workflow.outstanding(graph)}
+        news = [
+            each
+            for index, job in jobs.items()
+            if index in running and (each := self.advancing.news_of(job)) is not None
+        ]
+        begun = [job.started_at for job in jobs.values() if job.started_at is not None]
+        if news or (begun and workflow.started_at is None):
+            at = min(begun, default=None)
+            workflow = (
+                self.advancing.advance(workflow_id, news, started_at=at, start=workflow) or workflow
+            )
+        return WorkflowView(workflow, graph, jobs, self.workflows.results(workflow_id))
+
+    def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
+        """The jobs of steps that were enqueued, those that have not ended first, as of now."""
+        running = workflow.outstanding(graph)
+        others = [i for i in graph.jobs if workflow.states[i] in "cfx"]
+        shown = [*running, *others][:MAX_SHOWN]
+        loaded = self.store.load_many([workflow.job_id(index) for index in shown])
+        now = self.clock.now()
+        jobs: dict[int, JobRecord] = {}
+        for index in shown:
+            job = loaded.get(workflow.job_id(index))
+            if job is None:
+                continue
+            try:
+                jobs[index] = self.changing.settled(job, now)
+            except NotFoundError:
+                continue
+        return jobs
+
+    def list(self, state: str, limit: int, cursor: str) -> WorkflowPage:
+        """A page of workflows, the newest first.
+
+        :param state: only those in this state; empty for all.
+        :raises InvalidRequestError: there is no such state.
+        """
+        wanted = None
+        if state == "pending":  # a state of the specification that no workflow is ever in here
+            return WorkflowPage(())
+        if state:
+            if state not in [*WorkflowState]:
+                expected = "one of " + ", ".join(WorkflowState)
+                raise invalid("state", expected, state)
+            wanted = WorkflowState(state)
+        return self.workflows.page(wanted, limit, cursor)
+
+    def _found(self, workflow_id: str) -> Workflow:
+        workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None
+        if workflow is None:
+            raise NotFoundError(
+                f"Workflow '{workflow_id}' not found.",
+                details={"resource_type": "workflow", "resource_id": workflow_id},
+            )
+        return workflow
+
+    # ------------------------------------------------------------------ cancelling
+    def cancel(self, workflow_id: str) -> WorkflowView:
+        """Cancel a workflow: what waits for a worker or for other steps never runs.
+
+        Jobs that workers execute may end (section 11.3).
+
+        :raises NotFoundError: there is none.
+        :raises ConflictError: it is in a terminal state; nothing changes.
+        """
+        view = self.get(workflow_id)
+        workflow, graph = view.workflow, view.graph
+        for _ in range(MAX_CONFLICTS):
+            after = domain.cancel(workflow, graph, self.clock.now())
+            try:
+                self.workflows.save(workflow, after, {}, ())
+            except StaleWorkflowError as stale:
+                workflow = stale.current or self._found(workflow_id)
+                continue
+            after = self.advancing.cancel_jobs(after)
+            return WorkflowView(after, graph, {}, {})
+        raise BackendError(
+            f"Workflow '{workflow_id}' is being changed by too many at once.",
+            hint="Repeat the request.",
+        )
+
+    def _by_step(self, records: Sequence[JobRecord]) -> dict[int, JobRecord]:
+        return {job.workflow_step: job for job in records if job.workflow_step is not None}
+
+
+def _checked(push: Push, job: Job) -> None:
+    """Refuse what PUSH would refuse, and a unique policy.
+
+    :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
+    """
+    if push.check(job).unique_key:
+        raise InvalidRequestError(
+            "A job of a workflow cannot be unique: its step would have nothing to wait for.",
+            details={"field": "unique"},
+            hint="Give the workflow an id of its own: the same request again finds it.",
+        )
+
+
+@contextmanager
+def _at(path: str) -> Iterator[None]:
+    """Say in an error where the job stands in the request."""
+    try:
+        yield
+    except OjsError as problem:
+        problem.details.setdefault("path", path)
+        raise
+
+
+async def _passed(
+    push: Push,
+    jobs: Sequence[Job],
+    paths: Mapping[str, str],
+    store: Callable[[Sequence[Job]], None],
+) -> list[EnqueueResult]:
+    """Let jobs pass the middleware; the chain of each goes on when all of them are stored."""
+    from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+
+    async def one(job: Job, keep: StoreOne) -> EnqueueResult:
+        async def checked(final: Job) -> Job | None:
+            _checked(push, final)
+            return (await keep(final)).job
+
+        with _at(paths[job.id]), rejecting(job.id):
+            return result_of(job, *await push.enqueuing.one(job, checked))
+
+    async def store_all(through: Sequence[Job]) -> list[Stored]:
+        store(through)
+        return [Stored(job) for job in through]
+
+    async def through(passed: Sequence[Job]) -> list[EnqueueResult]:
+        return await Batch(one, store_all, stops_at_failure=True).run(passed)
+
+    with rejecting(""):
+        return await push.enqueuing.many(jobs, through)
+
+
+def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
+    """The graph with the types that the middleware left the jobs with."""
+    steps = [*graph.steps]
+    for index, job in jobs.items():
+        if steps[index].type != job.type:
+            steps[index] = replace(steps[index], type=job.type)
+    return Graph(tuple(steps))
+
+
+def _envelopes(jobs: Mapping[int, Job]) -> dict[int, RawJson]:
+    return {
+        index: assemble({name: raw for name, raw in job.members().items() if name != "id"})
+        for index, job in jobs.items()
+    }
+
+
+def _digest(definition: Definition) -> str:
+    """Tells one request from another."""
+    texts = [definition.name, dump_graph(definition.graph)]
+    texts += [assemble(job.members()) for job in definition.jobs.values()]
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,58 @@
+"""Workflows (HTTP binding, section 14; ojs-workflows, section 11)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ojs_aws.domain.json_text import RawJson, assemble
+from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.envelopes import read_job
+from ojs_aws.transport.http.dialects.pages import requested_page
+from ojs_aws.transport.http.dialects.workflows import (
+    cancelled_steps,
+    render_summary,
+    workflow_answer,
+    workflows_answer,
+)
+from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.routes import BASE
+
+CREATED: Final = 201
+OK: Final = 200
+
+
+def create_workflow(call: Call) -> Answer:
+    """Create and start a workflow: 201, or 200 when the same request made it before."""
+    max_depth = call.backend.settings.max_depth
+    definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
+    created = call.backend.workflows.create(definition)
+    location = f"{BASE}/workflows/{quote(created.view.workflow.id)}"
+    status = CREATED if created.is_new else OK
+    return Answer(workflow_answer(created.view), status, {"Location": location})
+
+
+def get_workflow(call: Call) -> Answer:
+    """A workflow with the states of its steps."""
+    return Answer(workflow_answer(call.backend.workflows.get(_id(call))))
+
+
+def cancel_workflow(call: Call) -> Answer:
+    """Cancel a workflow."""
+    view = call.backend.workflows.cancel(_id(call))
+    return Answer(workflow_answer(view, cancelled_steps(view)))
+
+
+def list_workflows(call: Call) -> Answer:
+    """The workflows without their steps, the newest first."""
+    query = call.request.query
+    wanted = requested_page(query)
+    page = call.backend.workflows.list(text_of(query, "state"), wanted.limit, wanted.cursor)
+    items: list[RawJson] = [assemble(render_summary(each)) for each in page.workflows]
+    pagination = wanted.pagination(len(items), page.cursor, is_exact=not page.cursor)
+    return Answer(workflows_answer(items, pagination))
+
+
+def _id(call: Call) -> str:
+    return unquote(call.path["workflow_id"])

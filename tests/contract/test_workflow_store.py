@@ -1,0 +1,186 @@
+"""What every store of workflows must do: the model, moto and the emulator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain import workflow as workflows
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflow import Ended, StepFailure, Workflow, WorkflowState
+from ojs_aws.domain.workflow_graph import Graph, Kind, Step
+from ojs_aws.domain.workflow_progress import StepState
+from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
+from tests.aws import EmbeddedAws, embedded
+from tests.contract.test_job_store import a_job
+from tests.contract.test_lost_answers import LosesFirstAnswers
+from tests.simulation.memory import MemoryStore, MemoryWorkflows
+
+NOW = Instant(1_760_000_000_000)
+ENVELOPE = RawJson('{"type":"a.b","args":[1.10,"\\ud800 é"]}')
+
+Ports = tuple[Workflows, JobStore]
+
+
+def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Ports:
+    """The adapters; ones that lose each write's first answer, if wanted."""
+    client = aws.clients.dynamodb
+    if is_losing:
+        client = cast("DynamoDBClient", LosesFirstAnswers(client))
+    ports = build_backend(aws.settings, replace(aws.clients, dynamodb=client)).ports
+    return ports.workflows(), ports.store
+
+
+@pytest.fixture(
+    params=["memory", "moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
+)
+def ports(request: pytest.FixtureRequest) -> Iterator[Ports]:
+    """Each kind of store, empty."""
+    if request.param == "memory":
+        jobs = MemoryStore()
+        yield MemoryWorkflows(jobs), jobs
+    elif request.param == "emulator":
+        yield over(request.getfixturevalue("emulated_aws"))
+    else:
+        with embedded() as aws:
+            yield over(aws, is_losing=request.param == "lost answers")
+
+
+def a_plan(jobs: int = 2, envelope: RawJson = ENVELOPE) -> WorkflowPlan:
+    """The plan of a group."""
+    steps = [Step(kind=Kind.JOB, parent=0, key=str(each), type="a.b") for each in range(jobs)]
+    graph = Graph((Step(kind=Kind.GROUP, parent=-1, key="", name="n"), *steps))
+    return WorkflowPlan(graph, dict.fromkeys(graph.jobs, envelope))
+
+
+def a_workflow(plan: WorkflowPlan, name: str = "w-1", at: int = NOW) -> Workflow:
+    """A workflow as it is created."""
+    made = workflows.create(plan.graph, name, Instant(at), name="näme \ud800", digest="d")
+    return replace(workflows.mark_enqueued(made, plan.graph, [1], NOW), version=1, told=made.told)
+
+
+def its_job(workflow: Workflow, index: int) -> JobRecord:
+    """The job of a step."""
+    job = a_job(id=workflow.job_id(index))
+    return replace(job, workflow_id=workflow.id, workflow_step=index)
+
+
+def test_a_workflow_is_stored_whole_with_its_plan_and_its_jobs(ports: Ports) -> None:
+    store, jobs = ports
+    plan = a_plan()
+    made = a_workflow(plan)
+    store.create(made, plan, [its_job(made, 1)])
+    assert store.load("w-1") == made
+    assert store.plan("w-1") == plan
+    assert store.results("w-1") == {}
+    stored = jobs.load(made.job_id(1))
+    assert stored is not None
+    assert (stored.workflow_id, stored.workflow_step) == ("w-1", 1)
+
+
+def test_a_taken_id_is_refused_and_nothing_is_stored(ports: Ports) -> None:
+    store, jobs = ports
+    plan = a_plan()
+    made = a_workflow(plan)
+    store.create(made, plan, [])
+    other = a_workflow(a_plan(3), at=NOW + 1)
+    with pytest.raises(StaleWorkflowError) as caught:
+        store.create(other, a_plan(3), [its_job(other, 1)])
+    assert caught.value.current == made
+    assert store.plan("w-1") == plan
+    assert jobs.load(other.job_id(1)) is None
+
+
+def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(ports: Ports) -> None:
+    store, jobs = ports
+    plan = a_plan()
+    made = a_workflow(plan)
+    store.create(made, plan, [its_job(made, 1)])
+    why = StepFailure(index=1, job_id="j", code="bad", message="é \ud800", attempt=2)
+    ended = Ended(index=1, state=StepState.FAILED, at=NOW, duration_ms=5, failure=why)
+    one = workflows.end_jobs(workflows.start(made, NOW), plan.graph, [ended], NOW)
+    after = workflows.joined(made, one, workflows.mark_enqueued(one, plan.graph, [2], NOW))
+    results = {1: RawJson('{"big": 1e400, "é": "\\ud800"}')}
+    store.save(made, after, results, [its_job(made, 2)])
+    assert store.load("w-1") == after
+    assert store.results("w-1") == results
+    assert jobs.load(made.job_id(2)) is not None
+    stale = replace(made, version=2, told=())
+    with pytest.raises(StaleWorkflowError) as caught:
+        store.save(made, stale, {2: RawJson("1")}, [])
+    assert caught.value.current == after
+    with pytest.raises(StaleWorkflowError):
+        store.save(made, stale, {}, [])
+    assert store.results("w-1") == results
+
+
+def test_a_change_without_jobs_and_results_is_one_put(ports: Ports) -> None:
+    store, _ = ports
+    plan = a_plan()
+    made = a_workflow(plan)
+    store.create(made, plan, [])
+    started = workflows.start(made, NOW)
+    store.save(made, started, {}, [])
+    assert store.load("w-1") == started
+
+
+def test_a_change_of_what_is_gone_is_refused(ports: Ports) -> None:
+    store, _ = ports
+    made = a_workflow(a_plan())
+    with pytest.raises(StaleWorkflowError) as caught:
+        store.save(made, workflows.start(made, NOW), {}, [])
+    assert caught.value.current is None
+
+
+def test_a_large_plan_and_many_large_results_come_back_whole(ports: Ports) -> None:
+    """Beyond what one item takes, and what one transaction does."""
+    store, _ = ports
+    chance = random.Random(1)
+    noise = "".join(chance.choices("0123456789abcdef", k=60_000))
+    plan = a_plan(20, RawJson(f'{{"type":"a","args":["{noise}"]}}'))
+    plan = WorkflowPlan(
+        plan.graph,
+        {i: RawJson(text.replace("a", f"{i}b", 200)) for i, text in plan.envelopes.items()},
+    )
+    made = a_workflow(plan)
+    store.create(made, plan, [])
+    results = {index: RawJson(f'"{index}{noise[:40_000]}"') for index in plan.graph.jobs}
+    store.save(made, workflows.start(made, NOW), results, [])
+    assert store.plan("w-1") == plan
+    assert store.results("w-1") == results
+
+
+def test_workflows_are_listed_the_newest_first_and_by_state(ports: Ports) -> None:
+    store, _ = ports
+    plan = a_plan()
+    for number in range(5):
+        made = a_workflow(plan, f"w-{number}", NOW + number)
+        store.create(made, plan, [])
+        if number % 2:
+            store.save(made, workflows.cancel(made, plan.graph, NOW), {}, [])
+    page = store.page(None, 3)
+    assert [each.id for each in page.workflows] == ["w-4", "w-3", "w-2"]
+    rest = store.page(None, 3, page.cursor)
+    assert ([each.id for each in rest.workflows], rest.cursor) == (["w-1", "w-0"], "")
+    cancelled = store.page(WorkflowState.CANCELLED, 10)
+    assert [each.id for each in cancelled.workflows] == ["w-3", "w-1"]
+
+
+def test_what_a_workflow_kept_can_be_removed_again_and_again(ports: Ports) -> None:
+    store, _ = ports
+    plan = a_plan()
+    made = a_workflow(plan)
+    store.create(made, plan, [])
+    store.save(made, workflows.start(made, NOW), {1: RawJson("1")}, [])
+    store.forget("w-1")
+    store.forget("w-1")
+    assert store.plan("w-1") is None
+    assert store.results("w-1") == {}
