@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
@@ -288,6 +288,11 @@ class Admission:
     after: JobRecord | None = None
 
 
+TransactAction: TypeAlias = dict[str, Any]
+"""One entry of ``TransactItems`` of DynamoDB's TransactWriteItems, as the low-level client takes
+it."""
+
+
 class NotAdmittedError(Exception):
     """Jobs were not let in. When neither attribute tells why, something else has changed.
 
@@ -309,6 +314,12 @@ class UniqueJobs(Protocol):
         """Store new jobs, take their locks and change the jobs they replace, all or none.
 
         :raises NotAdmittedError: something is not as it was seen; nothing was stored.
+        """
+
+    def actions(self, admission: Admission) -> list[TransactAction]:
+        """What :meth:`admit` would write for one job, for somebody else's transaction; no call.
+
+        :raises PayloadTooLargeError: its document does not fit into the table.
         """
 
     def lock(self, key: str) -> UniqueLock | None:

@@ -88,8 +88,9 @@ STREAM: Final = Permissions(
     documents=("s3:DeleteObject", *DOCUMENTS),
     publishes=True,
 )
-"""Lifecycle events: appends to the event log and the bus, and removes the documents of jobs whose
-retention ended. Moves workflows on: enqueues their jobs. Its trigger reads the stream."""
+"""Lifecycle events: appends to the event log and the bus, removes the documents and locks of jobs
+whose retention ended, and sends the messages of jobs that were enqueued by transactions. Moves
+workflows on: enqueues their jobs. Its trigger reads the stream."""
 
 LAMBDA_WORKER: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),

@@ -15,9 +15,9 @@ from ojs_aws.client.connection import HttpConnection, Resends
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
-from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
+from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored, TransactItems
 from ojs_aws.client.timer import SystemTimer, Timer
-from ojs_aws.client.transport import Transport
+from ojs_aws.client.transport import Transacting, Transport
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
@@ -27,7 +27,7 @@ from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.errors import BatchRejectedError
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.results import dropped
-from ojs_aws.ports import IdGenerator
+from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
     from ojs_aws.client.cron import CronJobs
@@ -247,6 +247,42 @@ class Client:
             return await batch.run(jobs)
 
         return await self._enqueuing.many(prepared, through)
+
+    async def transact_item(
+        self,
+        job: Job | str,
+        args: Sequence[JsonValue] = (),
+        **attributes: Unpack[JobAttributes],
+    ) -> TransactItems:
+        """Prepare one job for a DynamoDB transaction of your own, beside your own writes.
+
+        The job exists exactly if the transaction commits; its message follows by itself. The
+        enqueue middleware and the hooks run here, before the transaction.
+
+        :returns: the entries to add to ``TransactItems`` of TransactWriteItems, and the job.
+        :raises RuntimeError: the client goes over HTTP; transactions need :meth:`direct`.
+        :raises PayloadTooLargeError: the job does not fit into the table.
+        :raises OjsError: as :meth:`enqueue`.
+        """
+        transport = self._transport
+        if not isinstance(transport, Transacting):
+            raise RuntimeError(
+                "A job takes part in a DynamoDB transaction only where the client reaches the "
+                "table itself: make it by Client.direct(). Over HTTP, use enqueue()."
+            )
+        prepared = self._prepared(job, args, attributes)
+        items: list[TransactAction] = []
+
+        async def store(final: Job) -> Stored:
+            stored, actions = await transport.transact(final)
+            items.extend(actions)
+            return stored
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [await self._enqueue_one(passed, store) for passed in jobs]
+
+        [result] = await self._enqueuing.many([prepared], through)
+        return TransactItems(result.job, items, result.dropped_by)
 
     # ------------------------------------------------------------------ jobs
     async def get(self, job_id: str) -> Job:

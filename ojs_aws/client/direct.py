@@ -21,7 +21,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.ports import QueueInfo
+from ojs_aws.ports import QueueInfo, TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.services.push import Pushed
@@ -57,6 +57,11 @@ class DirectTransport:
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""
         return [_stored(one) for one in await asyncio.to_thread(self._backend.push.all, jobs)]
+
+    async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
+        """Prepare one job for a transaction of the caller's."""
+        prepared = await asyncio.to_thread(self._backend.transacting, job)
+        return _stored(prepared.pushed), prepared.actions
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""

@@ -216,6 +216,7 @@ class SyncClient(_Face[Client]):
 
     enqueue = _face(Client.enqueue)
     enqueue_many = _face(Client.enqueue_many)
+    transact_item = _face(Client.transact_item)
     get = _face(Client.get)
     cancel = _face(Client.cancel)
     activate = _face(Client.activate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
@@ -12,6 +12,7 @@ from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.ports import TransactAction
 
 
 class Transport(Protocol):
@@ -68,3 +69,11 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+
+
+@runtime_checkable
+class Transacting(Protocol):
+    """A transport to a table that takes part in the caller's own transactions."""
+
+    async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
+        """What would become of one job, which has an id, and what is to be written for that."""

@@ -138,6 +138,8 @@ class JobRecord:
     :ivar workflow_step: the index of its step there.
     :ivar replay: its automatic replays, if there were any.
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
+    :ivar is_by_stream: stored by an application's own transaction, so that its first message is
+        sent by who reads the table's stream.
     """
 
     id: str
@@ -173,6 +175,7 @@ class JobRecord:
     workflow_step: int | None = None
     replay: Replay | None = None
     unique_key: str = ""
+    is_by_stream: bool = False
 
     @property
     def document_bytes(self) -> int:

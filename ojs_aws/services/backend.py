@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.sweep import Each, Sweep
+    from ojs_aws.services.transacting import Transacting
     from ojs_aws.services.unique import Uniqueness
     from ojs_aws.services.workers import Workers
     from ojs_aws.services.workflow_advancing import Advancing
@@ -143,6 +144,13 @@ class Backend:
             default_timeout_ms=self._timeout_ms,
             unique=lambda: self.unique,
         )
+
+    @cached_property
+    def transacting(self) -> Transacting:
+        """Enqueuing in an application's own transaction."""
+        from ojs_aws.services.transacting import Transacting
+
+        return Transacting(self.push, self.ports.unique, lambda: self.unique)
 
     @cached_property
     def unique(self) -> Uniqueness:

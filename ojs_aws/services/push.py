@@ -98,20 +98,24 @@ class Push:
         :raises EnqueueRejectedError: a middleware or a hook raised an error of its own.
         :raises DuplicateError: another job has this id, or the same uniqueness key.
         """
+        return self.through(job, self._store_one)
+
+    def through(self, job: Job, store: Callable[[Job, JobRecord], Pushed]) -> Pushed:
+        """Validate one job, and run the enqueue middleware around what stores it.
+
+        :raises OjsError: as :meth:`__call__`, and whatever ``store`` raises.
+        """
         now = self.clock.now()
         self._complete(job, now)
-        return self.enqueuing.drive(self._push(job, now))
+        return self.enqueuing.drive(self._push(job, now, store))
 
-    async def _push(self, job: Job, now: Instant) -> Pushed:
+    async def _push(
+        self, job: Job, now: Instant, keep: Callable[[Job, JobRecord], Pushed]
+    ) -> Pushed:
         pushed: list[Pushed] = []
 
         def store(final: Job) -> Job:
-            record = self._record(final, now)
-            pushed.append(
-                self._store_unique([final], [record])[0]
-                if record.unique_key
-                else self._store(record)
-            )
+            pushed.append(keep(final, self._record(final, now)))
             return final
 
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
@@ -128,12 +132,14 @@ class Push:
         """
         return self._record(job, self.clock.now())
 
-    def _store(self, record: JobRecord) -> Pushed:
-        """One conditional put, one message."""
+    def _store_one(self, job: Job, record: JobRecord) -> Pushed:
+        """One conditional put, one message; a transaction for a unique job."""
+        if record.unique_key:
+            return self._store_unique([job], [record])[0]
         try:
             self.store.insert(record)
         except AlreadyStoredError as taken:
-            existing = self._same(record, taken.existing[0])
+            existing = self.same(record, taken.existing[0])
             self.waking.cover([existing], self.clock.now())
             return Pushed(existing, is_new=False)
         self.waking.cover([record], self.clock.now())
@@ -203,7 +209,7 @@ class Push:
         try:
             self.store.insert_all(records)
         except AlreadyStoredError as taken:
-            found = {i: self._same(records[i], job) for i, job in sorted(taken.existing.items())}
+            found = {i: self.same(records[i], job) for i, job in sorted(taken.existing.items())}
             missing = [i for i in range(len(records)) if i not in found]
             if missing:
                 existing = found[min(found)]
@@ -220,7 +226,7 @@ class Push:
             Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
             for job, record in zip(jobs, records, strict=True)
         ]
-        lets = self.unique().let_in(wanted, self._same)
+        lets = self.unique().let_in(wanted, self.same)
         self.waking.cover(
             [let.record for let in lets if not let.is_duplicate and not let.is_update],
             self.clock.now(),
@@ -287,8 +293,11 @@ class Push:
             unique_key=unique_key,
         )
 
-    def _same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
-        """The existing job, if it came from the same envelope."""
+    def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
+        """The existing job, if it came from the same envelope.
+
+        :raises DuplicateError: it did not.
+        """
         whole = self.store.fill(existing)
         if _envelope_of(whole) != _envelope_of(wanted):
             raise self._duplicate(wanted.id)

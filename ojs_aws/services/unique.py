@@ -122,6 +122,19 @@ class Uniqueness:
             "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
         )
 
+    def admission(self, wanted: Wanted, same: Same) -> tuple[Let, Admission | None]:
+        """How a job would get in as things are now; nothing is stored.
+
+        :returns: what would become of it, and what is to be written for that, if anything.
+        :raises DuplicateError: as :meth:`let_in`.
+        """
+        entry = _Entry(wanted, None, Let(record=wanted.record))
+        if wanted.policy is None:
+            _fresh(entry, None)
+        else:
+            self._decide(entry, self.jobs.lock(wanted.record.unique_key), same)
+        return entry.let, entry.admission
+
     # ------------------------------------------------------------------ what stood in the way
     def _settle_own(
         self, entries: Sequence[_Entry], existing: dict[int, JobRecord], same: Same

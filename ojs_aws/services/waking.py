@@ -56,6 +56,21 @@ class Waking:
         for queue, messages in by_queue.items():
             self.send(queue, messages, now)
 
+    def cover_late(self, job: JobRecord, now: Instant) -> bool:
+        """Send the message of a job that was stored a while ago by who could not send it.
+
+        Beyond SQS's reach the sweep does it; what is within it now, the sweep may have passed.
+
+        :returns: False when it is not certain to be sent: then again.
+        """
+        due = lifecycle.next_due(job) if job.state is JobState.SCHEDULED else now
+        if job.state.is_terminal or due is None:
+            return True
+        delay = seconds_until(due, now)
+        if job.state is JobState.PENDING or delay > MAX_DELAY_S:
+            return self._note(job.queue, now)
+        return self.send(job.queue, [(message_of(job), delay)], now)
+
     def _delay(self, job: JobRecord, now: Instant) -> int | None:
         """Seconds until the job may run, or None when no message is due yet."""
         if job.state is JobState.AVAILABLE:
@@ -67,12 +82,14 @@ class Waking:
             return None  # the sweep arms it, once
         return min(seconds_until(due, now), MAX_DELAY_S)
 
-    def _note(self, queue: str, now: Instant) -> None:
+    def _note(self, queue: str, now: Instant) -> bool:
         """Let the sweep know of a queue whose jobs have no message yet."""
         try:
             self.queues.note(queue, now)
         except OjsError:
             _log.exception("Could not register queue %s", queue)
+            return False
+        return True
 
     def send(self, queue: str, messages: Sequence[tuple[Message, int]], now: Instant) -> bool:
         """Send messages with their delays in seconds; False when that is not certain."""

@@ -330,10 +330,10 @@ EXPECTED_ACTIONS = {
     | WRITE
     | {
         "events:PutEvents",
-        # documents of jobs whose retention ended
+        # documents and locks of jobs whose retention ended
         "dynamodb:DeleteItem",
         "s3:DeleteObject",
-        # of workflows: their jobs are read, and enqueued as PUSH does
+        # of workflows, and of applications' own transactions: jobs are enqueued as by PUSH
         "dynamodb:BatchGetItem",
         "sqs:CreateQueue",
         "s3:GetObject",

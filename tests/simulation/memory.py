@@ -40,6 +40,7 @@ from ojs_aws.ports import (
     StaleCronError,
     StaleJobError,
     StaleWorkflowError,
+    TransactAction,
     UniqueLock,
     WorkerInfo,
     WorkerReport,
@@ -330,6 +331,10 @@ class MemoryUniqueJobs:
                 if each.lock is not None:
                     version = str(next(self._versions))
                     self.locks[each.lock.key] = replace(each.lock, version=version)
+
+    def actions(self, admission: Admission) -> list[TransactAction]:
+        """The admission itself: whoever has it may commit it by :meth:`admit`."""
+        return [{"Admission": admission}]
 
     def lock(self, key: str) -> UniqueLock | None:
         """Read a lock."""

@@ -10,7 +10,7 @@ import pytest
 from tests.aws import embedded
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / "unique-jobs.md"]
+PAGES = [DOCS / "unique-jobs.md", DOCS / "transactional-enqueue.md"]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -25,6 +25,12 @@ def test_the_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv("OJS_URL", raising=False)
             monkeypatch.setenv("OJS_TABLE", aws.settings.table)
             monkeypatch.setenv("OJS_QUEUE_URL_PREFIX", aws.settings.queue_url_prefix)
+            aws.clients.dynamodb.create_table(
+                TableName="orders",
+                KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+                BillingMode="PAY_PER_REQUEST",
+            )
             exec(compile(block, str(page), "exec"), {"__name__": "__main__"})  # noqa: S102
 
 

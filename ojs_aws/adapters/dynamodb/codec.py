@@ -111,6 +111,8 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     if job.workflow_step is not None:
         item[n.WORKFLOW] = string(job.workflow_id)
         item[n.WORKFLOW_STEP] = number(job.workflow_step)
+    if job.is_by_stream:
+        item[n.BY_STREAM] = {"BOOL": True}
     item |= {
         name: number(instant)
         for name, attribute in _INSTANTS.items()
@@ -233,6 +235,7 @@ def from_item(item: Item) -> JobRecord:
         workflow_id=read_string(item, n.WORKFLOW),
         workflow_step=read_number(item, n.WORKFLOW_STEP),
         replay=_replay(item),
+        is_by_stream=n.BY_STREAM in item,
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **instants,
     )

@@ -19,8 +19,9 @@ from ojs_aws.adapters.dynamodb.codec import (
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, UniqueLock
+from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, TransactAction, UniqueLock
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
@@ -37,12 +38,14 @@ class _Transaction:
     :ivar jobs: positions of the admissions whose job an action puts, by the action's position.
     :ivar locks: the same for locks.
     :ivar documents: puts that may go ahead of the transaction where it has no room for them.
+    :ivar uploads: whether documents may be put into S3 ahead of it.
     """
 
     actions: list[dict[str, Any]]
     jobs: dict[int, int]
     locks: dict[int, int]
     documents: list[Item]
+    uploads: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,17 @@ class DynamoUniqueJobs:
             self._add(transaction, position, admission, token)
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
         self._write(transaction, token)
+
+    def actions(self, admission: Admission) -> list[TransactAction]:
+        """The same writes, with their conditions; nothing is uploaded."""
+        transaction = _Transaction([], {}, {}, [], uploads=False)
+        self._add(transaction, 0, admission, self.store.token())
+        documents = [
+            {"Put": {"TableName": self.store.table, "Item": document}}
+            for document in transaction.documents
+        ]
+        check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
+        return [*transaction.actions, *documents]
 
     def lock(self, key: str) -> UniqueLock | None:
         """One consistent read."""
@@ -121,6 +135,13 @@ class DynamoUniqueJobs:
         if isinstance(placed, StoredElsewhere) and text:
             if placed.place == ITEM:
                 transaction.documents.append(self.store.blobs.item(job.id, placed, text))
+            elif not transaction.uploads:
+                raise PayloadTooLargeError(
+                    f"The job's document of {placed.size_bytes} bytes does not fit into the "
+                    "table, and a transaction cannot hold one in S3.",
+                    details={"size_bytes": placed.size_bytes},
+                    hint="Store the data elsewhere and send a reference to it.",
+                )
             else:
                 self._require_seen(*of)
                 self.store.blobs.keep(job.id, placed, text)

@@ -32,10 +32,11 @@ class Recent:
 
 
 class Memory:
-    """How far events have got, by their ids, and how often records were tried."""
+    """How far events and messages have got, and how often records were tried."""
 
     def __init__(self) -> None:
         """Begin empty."""
+        self.sent = Recent()
         self.logged = Recent()
         self.announced = Recent()
         self.hooked = Recent()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.timestamps import Instant
@@ -116,6 +116,7 @@ class _Change:
     :ivar subject: the key of its item: order is kept within it.
     :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
     :ivar removed: a unique job that is gone, and whose lock may be there still.
+    :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     :ivar following: what it means for a workflow.
     """
@@ -126,6 +127,7 @@ class _Change:
     record: Mapping[str, Any]
     expired: JobRecord | None = None
     removed: JobRecord | None = None
+    unsent: JobRecord | None = None
     waking: str = ""
     following: Following | None = None
 
@@ -157,6 +159,7 @@ class StreamConsumer:
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         failed: Failed = {}
         changes = [change for record in records if (change := self._change(record, failed))]
+        self._send(changes, failed)
         self._log(changes, failed)
         self._tell_bus([each for each in changes if each.number not in failed], failed)
         self._call_hooks(changes, failed)
@@ -195,11 +198,19 @@ class StreamConsumer:
             events = tuple(events_of(before, after, commit))
             expired = left_over(before, after, is_expiry=commit.is_expiry)
             removed = before if after is None and _is_unique(before) else None
+            unsent = after if before is None and _is_by_stream(after) else None
             subject = json.dumps(change.get("Keys") or [each.subject for each in events[:1]])
             waking = ended_run(before, after)
-            follows = following(before, after)
             return _Change(
-                commit.number, subject, events, record, expired, removed, waking, follows
+                number=commit.number,
+                subject=subject,
+                events=events,
+                record=record,
+                expired=expired,
+                removed=removed,
+                unsent=unsent,
+                waking=waking,
+                following=following(before, after),
             )
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
@@ -216,6 +227,16 @@ class StreamConsumer:
         return self._read(image) if image else None
 
     # ------------------------------------------------------------------------------- telling
+
+    def _send(self, changes: Sequence[_Change], failed: Failed) -> None:
+        """Send the messages of jobs that applications stored by transactions of their own."""
+        for change in changes:
+            if change.unsent is None or change.number in self._memory.sent:
+                continue
+            if self._backend.waking.cover_late(change.unsent, self._backend.clock.now()):
+                self._memory.sent.update([change.number])
+            else:
+                failed[change.number] = _trouble(BackendError("The job's message was not sent."))
 
     def _log(self, changes: Sequence[_Change], failed: Failed) -> None:
         """Append to the log what is not there: all at once, else each change by itself."""
@@ -347,6 +368,10 @@ def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | 
     is_replaced = isinstance(after, JobRecord) and before.document != after.document
     is_elsewhere = isinstance(before.document, StoredElsewhere)
     return replace(before, result=None) if is_replaced and is_elsewhere else None
+
+
+def _is_by_stream(job: object) -> TypeGuard[JobRecord]:
+    return isinstance(job, JobRecord) and job.is_by_stream
 
 
 def _is_unique(job: object) -> TypeGuard[JobRecord]:
