@@ -1,7 +1,7 @@
 """The official conformance suites, when OJS_CONFORMANCE_SUITES names their directory.
 
 They share queues and fixed ids, so the server is reset before each case and they run one by one.
-OJS_CONFORMANCE_LEVELS (default ``0,1``; 99 means extensions) chooses the levels.
+OJS_CONFORMANCE_LEVELS (default ``0,1,2``; 99 means extensions) chooses the levels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _cases() -> list[Case]:
     directory = os.environ.get("OJS_CONFORMANCE_SUITES")
     if not directory:
         return []
-    levels = {int(level) for level in os.environ.get("OJS_CONFORMANCE_LEVELS", "0,1").split(",")}
+    levels = {int(level) for level in os.environ.get("OJS_CONFORMANCE_LEVELS", "0,1,2").split(",")}
     return [case for case in load_cases(Path(directory)) if case.level in levels]
 
 

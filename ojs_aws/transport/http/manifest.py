@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.errors import JsonValue
 
-CONFORMANCE_LEVEL: Final = 1
+CONFORMANCE_LEVEL: Final = 2
 
 CAPABILITIES: Final[Mapping[str, bool]] = {
     "batch_enqueue": True,
