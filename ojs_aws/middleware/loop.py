@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -17,7 +18,8 @@ _tasks: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 
 
 @functools.cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _loop(_pid: int) -> asyncio.AbstractEventLoop:
+    """The loop of this process; a forked child has not its parent's thread."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="ojs-middleware", daemon=True).start()
     return loop
@@ -34,7 +36,7 @@ def run_in_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     :raises RuntimeError: called by what already runs in this loop: it would wait for itself.
     """
     with _starting:
-        loop = _loop()
+        loop = _loop(os.getpid())
     if asyncio._get_running_loop() is loop:  # noqa: SLF001 - get_running_loop raises where none is
         coroutine.close()
         raise RuntimeError("An asynchronous middleware must not enqueue synchronously.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -178,3 +181,24 @@ async def test_mw_chain_029_the_defaults_never_touch_the_network(
         assert [await executed(chain, n) for n in range(2)] == [0, "1"]
         assert await EnqueueChain.default().run(job(), store) is not None
     assert "has used the network" not in caplog.text
+
+
+def test_a_forked_process_runs_its_chain_in_a_loop_of_its_own() -> None:
+    """The thread of the parent's loop is not there; without another the child would hang."""
+    forking = textwrap.dedent(
+        """
+        import asyncio, os, warnings
+        from ojs_aws.middleware.loop import run_in_loop
+        warnings.simplefilter("ignore")  # from Python 3.12 on, forking with threads is warned of
+        run_in_loop(asyncio.sleep(0))
+        child = os.fork()
+        if not child:
+            run_in_loop(asyncio.sleep(0))
+            os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", forking], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert ended.stdout == "7\n"
