@@ -31,8 +31,15 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
-from ojs_aws.middleware.interfaces import EVENT_HOOKS, HOOKS, Call, HookDefaults, check
-from ojs_aws.middleware.members import Members
+from ojs_aws.middleware.interfaces import (
+    EVENT_HOOKS,
+    HOOKS,
+    Call,
+    HookDefaults,
+    check,
+    marked_methods,
+)
+from ojs_aws.middleware.members import Member, Members
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -138,8 +145,14 @@ def hook(name_or_function: object = "", /, *, job_type: str | Sequence[str] = ()
             raise InvalidMiddlewareError(
                 f"There is no hook {name!r}; there are {', '.join(_INTERFACES)}."
             )
-        function.hook_name = name  # type: ignore[attr-defined]
-        function.hook_job_types = job_types  # type: ignore[attr-defined]
+        try:
+            function.hook_name = name  # type: ignore[attr-defined]
+            function.hook_job_types = job_types  # type: ignore[attr-defined]
+        except AttributeError:
+            raise InvalidMiddlewareError(
+                f"{function!r} cannot be marked as a hook: mark the function itself, where it is "
+                "defined."
+            ) from None
         return function
 
     if callable(name_or_function):
@@ -177,6 +190,13 @@ class Hooks(Members):
             self._types[self.names()[-1]] = types
         return self
 
+    def remove(self, middleware: object) -> Self:
+        """Remove a hook, and what it was bound to; raises as for a chain."""
+        super().remove(middleware)
+        names = {*self.names()}
+        self._types = {name: types for name, types in self._types.items() if name in names}
+        return self
+
     def table(self, name: str) -> tuple[_Bound, ...]:
         """The hooks of one operation; looked up at its first use, when they freeze."""
         found = self._tables.get(name)
@@ -185,12 +205,13 @@ class Hooks(Members):
             found = tuple(
                 _Bound(
                     member.name,
-                    member.calls[name],
-                    frozenset(_job_types(member.middleware, member.calls[name]))
+                    call,
+                    frozenset(_job_types(member.middleware, call))
                     or frozenset(self._types.get(member.name, ())),
                 )
                 for member in self._members
                 if name in member.calls
+                for call in _calls(member, name)
             )
             self._tables[name] = found
         return found
@@ -312,11 +333,22 @@ async def _isolated(call: Call, *given: object) -> object:
         return result
     import asyncio  # noqa: PLC0415 - hooks that never wait need none of it
 
+    if asyncio._get_running_loop() is None:  # noqa: SLF001 - get_running_loop raises where none is
+        from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415
+
+        return context.run(run_in_loop, _wait(result))
     return await asyncio.get_running_loop().create_task(_wait(result), context=context)
 
 
 async def _wait(result: Awaitable[object]) -> object:
     return await result
+
+
+def _calls(member: Member, name: str) -> list[Call]:
+    """The method of a hook's own name, and all that are marked as it."""
+    first = member.calls[name]
+    marked = marked_methods(member.middleware, name)
+    return [first, *(call for call in marked.values() if call != first)]
 
 
 def _job_types(member: object, call: Call) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def check(member: object) -> Checked:
     """
     implements: list[str] = []
     problems: list[str] = []
-    hook_name = getattr(member, "hook_name", None)
+    hook_name = hook_name_of(member)
     for interface in (*MIDDLEWARE, *HOOKS):
         found, name = method_of(member, interface)
         if found is None:
@@ -137,8 +137,8 @@ def check(member: object) -> Checked:
 
 def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
     """The method or function by which an object implements an interface, and its name."""
-    if inspect.isroutine(member) or hasattr(member, "hook_name"):
-        wanted = getattr(member, "hook_name", None)
+    wanted = hook_name_of(member)
+    if inspect.isroutine(member) or wanted:
         is_hook = interface not in MIDDLEWARE
         fits = wanted == interface.name if is_hook else not wanted
         name = str(getattr(member, "__name__", "function"))
@@ -149,11 +149,24 @@ def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
             return found, name
     if interface in (ENQUEUE, EXECUTE) and callable(member) and not _has_any(member):
         return member, type(member).__name__
-    if interface not in MIDDLEWARE:
-        for name, function in inspect.getmembers(type(member), inspect.isfunction):
-            if getattr(function, "hook_name", None) == interface.name:
-                return getattr(member, name), name
+    for name, call in marked_methods(member, interface.name).items():
+        return call, name
     return None, ""
+
+
+def hook_name_of(member: object) -> str:
+    """The hook that a function is marked as; empty for what is not marked."""
+    name = getattr(member, "hook_name", None)
+    return name if isinstance(name, str) else ""  # a mock has every attribute
+
+
+def marked_methods(member: object, hook_name: str) -> dict[str, Call]:
+    """The methods of an object that are marked as one hook, by their own names."""
+    return {
+        name: getattr(member, name)
+        for name, function in inspect.getmembers(type(member), inspect.isfunction)
+        if hook_name_of(function) == hook_name
+    }
 
 
 def problem_of(call: Call, interface: Interface, name: str) -> str:
@@ -163,7 +176,7 @@ def problem_of(call: Call, interface: Interface, name: str) -> str:
     if interface.is_synchronous and inspect.iscoroutinefunction(call):
         return f"{name} is `async def`; {interface.shown} is called where nothing can wait."
     try:
-        signature = inspect.signature(call)
+        signature = inspect.signature(call, follow_wrapped=False)  # as it will be called
     except (ValueError, TypeError):  # a builtin that does not tell
         return ""
     try:
@@ -175,7 +188,7 @@ def problem_of(call: Call, interface: Interface, name: str) -> str:
 
 def _near_misses(member: object) -> list[str]:
     """Methods whose names are almost those of an interface."""
-    if inspect.isroutine(member) or hasattr(member, "hook_name"):
+    if inspect.isroutine(member) or hook_name_of(member):
         return []
     known = {interface.name: interface for interface in (*MIDDLEWARE, *HOOKS)}
     plain = {name.replace("_", ""): name for name in known}

@@ -467,3 +467,49 @@ class Silent:
     def emit(self, name: str, value: float, unit: str, attributes: Any) -> None: ...
 
     def idle(self) -> None: ...
+
+
+def test_a_class_may_mark_several_methods_as_the_same_hook() -> None:
+    """Each for its own job type: none of them is silently left out."""
+    seen: list[str] = []
+
+    class Stamps:
+        @hook("insert_begin", job_type="a.b")
+        def first(self, job: Job) -> None:
+            seen.append(f"first {job.type}")
+
+        @hook("insert_begin", job_type="c.d")
+        def second(self, job: Job) -> None:
+            seen.append(f"second {job.type}")
+
+    hooks = Hooks([Stamps()])
+    for job_type in ("a.b", "c.d"):
+        enqueue_sync(EnqueueChain(), job(type=job_type), store, hooks)
+    assert seen == ["first a.b", "second c.d"]
+
+
+def test_what_a_removed_hook_was_bound_to_is_forgotten_with_it() -> None:
+    log = Log()
+    hooks = Hooks().add(log, job_type="other.type").remove(log).add(log)
+    enqueue_sync(EnqueueChain(), job(), store, hooks)
+    assert log.calls
+
+
+def test_a_synchronous_function_that_returns_an_awaitable_is_waited_for() -> None:
+    """What a decorator makes of an `async def` is not seen to be one; PUSH has no event loop."""
+    seen: list[str] = []
+
+    async def waits(given: Job) -> None:
+        await asyncio.sleep(0)
+        seen.append(given.type)
+
+    def decorated(job: Job) -> object:
+        return waits(job)
+
+    enqueue_sync(EnqueueChain(), job(), store, Hooks([hook("insert_begin")(decorated)]))
+    assert seen == ["a.b"]
+
+
+def test_a_hook_that_cannot_be_marked_says_what_to_do() -> None:
+    with pytest.raises(InvalidMiddlewareError, match="function"):
+        hook("work_begin")(Log().work_begin)
