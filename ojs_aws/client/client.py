@@ -24,7 +24,6 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
-from ojs_aws.middleware.errors import BatchRejectedError
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator, TransactAction
@@ -223,6 +222,8 @@ class Client:
             return [await self._enqueue_one(passed, self._transport.push) for passed in jobs]
 
         [result] = await self._enqueuing.many([prepared], through)
+        if result.error is not None:  # swallowed around the insertion: nothing is enqueued
+            raise result.error
         return result
 
     async def enqueue_many(
@@ -241,12 +242,10 @@ class Client:
         prepared = [self._prepared(job, (), {}) for job in jobs]
 
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            if atomic and len(jobs) < len(prepared):
-                raise BatchRejectedError("The middleware did not let every job of the batch pass.")
             batch = Batch(self._enqueue_one, self._transport.push_all, is_atomic=atomic)
             return await batch.run(jobs)
 
-        return await self._enqueuing.many(prepared, through)
+        return await self._enqueuing.many(prepared, through, is_atomic=atomic)
 
     async def transact_item(
         self,

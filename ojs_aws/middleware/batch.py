@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import EnqueueRejectedError, OjsError
+from ojs_aws.middleware.enqueuing import tell_stored
 from ojs_aws.middleware.errors import BatchRejectedError
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored
 
@@ -30,6 +31,7 @@ class _Member:
     reached: asyncio.Future[Job]
     stored: asyncio.Future[Stored]
     run: asyncio.Task[EnqueueResult] | None = None
+    is_stored: bool = False
 
     async def store(self, final: Job) -> Stored:
         """What the chain calls innermost: say that the job has come through, and wait."""
@@ -56,6 +58,8 @@ class _Member:
 
     def _failed(self, problem: BaseException) -> EnqueueResult:
         job = self.reached.result() if self.reached.done() else self.job
+        if self.is_stored:
+            _note_stored(problem, (job.id,))
         return EnqueueResult(status=EnqueueStatus.FAILED, job=job, error=problem)
 
 
@@ -91,6 +95,8 @@ class Batch:
                     raise problem
             await self._store()
             await asyncio.gather(*self._runs(), return_exceptions=True)
+            if self.stops_at_failure:
+                self._raise_late()
         finally:
             for run in self._runs():
                 run.cancel()
@@ -117,7 +123,17 @@ class Batch:
             await self._abort(through, problem)
             raise
         for member, stored in zip(through, outcomes, strict=True):
-            member.stored.set_result(stored)
+            member.is_stored = stored.job is not None
+            if not member.stored.done():  # a middleware may have stopped waiting
+                member.stored.set_result(stored)
+
+    def _raise_late(self) -> None:
+        """Raise the first error that came after the storing; it names all that is stored."""
+        stored = tuple(member.job.id for member in self._members if member.is_stored)
+        for member in self._members:
+            if (problem := member.failure) is not None:
+                _note_stored(problem, stored)
+                raise problem
 
     async def _stored(self, through: Sequence[_Member]) -> list[Stored]:
         if self.is_atomic and len(through) < len(self._members):
@@ -135,6 +151,8 @@ class Batch:
     async def _abort(self, through: Sequence[_Member], problem: BaseException) -> None:
         """Nothing was stored: every chain that waits learns why."""
         for member in through:
+            if member.stored.done():
+                continue
             if isinstance(problem, Exception):
                 member.stored.set_exception(problem)
             else:
@@ -145,3 +163,10 @@ class Batch:
             errors = [result.error for result in problem.results]
             cause = next((e for e in errors if e is not None and e is not problem), None)
             problem.__cause__ = cause
+
+
+def _note_stored(problem: BaseException, job_ids: tuple[str, ...]) -> None:
+    """An error that comes after jobs were stored says so: the caller may cancel them."""
+    if isinstance(problem, EnqueueRejectedError):
+        problem.details["stored_job_ids"] = [*job_ids]
+    tell_stored(problem, job_ids)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.enqueue_chain import EnqueueChain, Store
-from ojs_aws.middleware.errors import IdChangedError, NextNotCalledError
+from ojs_aws.middleware.errors import BatchRejectedError, IdChangedError, NextNotCalledError
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.interfaces import ENQUEUE_MANY
 from ojs_aws.middleware.members import STARTED, Layer
@@ -48,12 +48,16 @@ class Enqueuing:
             return await self.chain.run_tracked(job, _Hooked(self.hooks, store))
         return await self.chain.run_tracked(job, store)
 
-    async def many(self, jobs: Sequence[Job], inner: StoreMany) -> list[EnqueueResult]:
+    async def many(
+        self, jobs: Sequence[Job], inner: StoreMany, *, is_atomic: bool = False
+    ) -> list[EnqueueResult]:
         """Run the batch middleware around ``inner``.
 
         :param inner: takes the jobs that the batch middleware let pass, and gives the outcome of
             each.
+        :param is_atomic: refuse the whole batch when a batch middleware leaves a job out.
         :returns: one outcome for each job, in the order of ``jobs``.
+        :raises BatchRejectedError: atomic, and a batch middleware left a job out.
         :raises NextNotCalledError: a middleware returned without having called ``call_next``.
         :raises Exception: whatever a middleware raised. If jobs had been stored before, the error
             names them in the attribute ``stored_job_ids``.
@@ -61,7 +65,7 @@ class Enqueuing:
         layers = self._start() if self._layers is None else self._layers
         if not layers:
             return await inner([*jobs])
-        return await _Batch(layers, inner).go(0, [*jobs])
+        return await _Batch(layers, inner, is_atomic=is_atomic).go(0, [*jobs])
 
     def _start(self) -> tuple[Layer, ...]:
         self.chain.freeze(STARTED)
@@ -98,7 +102,7 @@ class _Hooked:
         try:
             await self._hooks.insert_end(stored, None)
         except Exception as problem:
-            _tell_stored(problem, [job.id])
+            tell_stored(problem, [job.id])
             raise
         return stored
 
@@ -106,7 +110,8 @@ class _Hooked:
 class _Batch:
     """One insertion on its way through the batch middleware."""
 
-    def __init__(self, layers: tuple[Layer, ...], inner: StoreMany) -> None:
+    def __init__(self, layers: tuple[Layer, ...], inner: StoreMany, *, is_atomic: bool) -> None:
+        self.is_atomic = is_atomic
         self._layers = layers
         self._inner = inner
         self._stored: list[str] = []
@@ -120,13 +125,13 @@ class _Batch:
             ]
             return results
         layer = self._layers[position]
-        step = _BatchStep(self, position, layer.name, [job.id for job in jobs])
+        step = _BatchStep(self, position, layer.name, [*jobs])
         try:
             returned = layer.call(jobs, step)
             if inspect.isawaitable(returned):
                 returned = await returned
         except Exception as problem:
-            _tell_stored(problem, self._stored)
+            tell_stored(problem, self._stored)
             raise
         finally:
             step.is_over = True
@@ -143,11 +148,12 @@ class _Batch:
 class _BatchStep:
     """``call_next`` of one batch middleware."""
 
-    def __init__(self, batch: _Batch, position: int, name: str, ids: Sequence[str]) -> None:
+    def __init__(self, batch: _Batch, position: int, name: str, jobs: Sequence[Job]) -> None:
         self._batch = batch
         self._position = position
         self._name = name
-        self._ids = ids
+        self._given = jobs
+        self._ids = [job.id for job in jobs]
         self.is_called = self.is_over = False
         self.results: list[EnqueueResult] | None = None
 
@@ -160,8 +166,21 @@ class _BatchStep:
                 f"Middleware {self._name!r} passed on a job that it was not given, or one twice; "
                 "enqueue_many may change jobs and leave some out, and ids must stay."
             )
+        if self._batch.is_atomic and len(passed) < len(self._ids):
+            raise self._rejected(passed)
         self.is_called = True
         return self._go([*jobs])
+
+    def _rejected(self, passed: Sequence[str]) -> BatchRejectedError:
+        problem = BatchRejectedError("The middleware did not let every job of the batch pass.")
+        failed = EnqueueStatus.FAILED
+        problem.results = [
+            EnqueueResult(status=failed, job=job, is_new=False, error=problem)
+            if job.id in passed
+            else dropped(job, self._name)
+            for job in self._given
+        ]
+        return problem
 
     async def _go(self, jobs: list[Job]) -> list[EnqueueResult]:
         try:
@@ -192,7 +211,7 @@ def _aligned(
     return [outcomes[job.id] if job.id in outcomes else dropped(job, name) for job in jobs]
 
 
-def _tell_stored(problem: Exception, job_ids: Sequence[str]) -> None:
+def tell_stored(problem: BaseException, job_ids: Sequence[str]) -> None:
     """An error that comes after jobs were stored says so: the caller may cancel them."""
     if job_ids:
         with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it

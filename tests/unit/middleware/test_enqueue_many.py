@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.middleware import (
     EnqueueResult,
     EnqueueStatus,
@@ -173,8 +175,93 @@ async def test_who_swallows_the_storing_s_error_gets_failed_outcomes() -> None:
                 return []
 
     class Down(FakeTransport):
-        async def push(self, job: Job) -> Any:
+        async def push_all(self, jobs: Any) -> Any:
             raise OSError("down")
 
-    result = await client_with(Down(), middleware=[Swallows]).enqueue("a.b")
+    [result] = await client_with(Down(), middleware=[Swallows]).enqueue_many([Job("a.b")])
     assert (result.status, type(result.error)) == (EnqueueStatus.FAILED, OSError)
+
+
+class Leaves:
+    """Passes on only so many jobs."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+        return await call_next(jobs[: self.count])
+
+
+@pytest.mark.parametrize("count", [0, 1])
+async def test_an_atomic_batch_is_refused_when_the_whole_insertion_s_middleware_leaves_jobs_out(
+    count: int,
+) -> None:
+    """Also when nothing remains to be stored; the error has the outcome of each job."""
+    transport = FakeTransport()
+    client = client_with(transport, middleware=[Leaves(count)])
+    with pytest.raises(BatchRejectedError) as refused:
+        await client.enqueue_many([Job("a.b"), Job("a.b")], atomic=True)
+    assert transport.batches == []
+    assert [result.is_enqueued for result in refused.value.results] == [False, False]
+    assert [result.dropped_by for result in refused.value.results[count:]] == ["leaves"] * (
+        2 - count
+    )
+
+
+async def test_a_single_job_s_error_is_raised_though_a_middleware_swallowed_it() -> None:
+    """A caller of ``enqueue`` must not have to ask the result for an error."""
+
+    class Swallows:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+            try:
+                return await call_next(jobs)
+            except ValueError:
+                return []
+
+    class Refuses:
+        async def enqueue(self, job: Job, call_next: Any) -> Job | None:
+            raise ValueError("no")
+
+    client = client_with(FakeTransport(), middleware=[Swallows(), Refuses()])
+    with pytest.raises(ValueError, match="no"):
+        await client.enqueue("a.b")
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_middleware_that_stops_waiting_for_the_batch_spoils_only_its_own_outcome(
+    is_stored: bool,
+) -> None:
+    """Its job is stored with the others, and its error says so."""
+    given_up = asyncio.Event()
+
+    class Impatient:
+        async def enqueue(self, job: Job, call_next: Any) -> Job | None:
+            if job.type != "a.impatient":
+                result: Job | None = await call_next(job)
+                return result
+            waiting = asyncio.ensure_future(call_next(job))
+            await asyncio.sleep(0)
+            asyncio.get_running_loop().call_later(0.01, waiting.cancel)
+            try:
+                return await asyncio.shield(waiting)
+            except asyncio.CancelledError:
+                given_up.set()
+                raise TimeoutError("too slow") from None
+
+    class Slow(FakeTransport):
+        async def push_all(self, jobs: Any) -> Any:
+            await given_up.wait()
+            if not is_stored:
+                raise BackendError("no")
+            return await super().push_all(jobs)
+
+    client = client_with(Slow(), middleware=[Impatient()])
+    batch = [Job("a.impatient"), Job("a.b")]
+    if not is_stored:
+        with pytest.raises(BackendError):
+            await client.enqueue_many(batch)
+        return
+    impatient, patient = await client.enqueue_many(batch)
+    assert patient.is_enqueued
+    assert isinstance(impatient.error, TimeoutError)
+    assert impatient.error.stored_job_ids == (impatient.id,)  # type: ignore[attr-defined]

@@ -9,8 +9,9 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, RateLimitedError
-from ojs_aws.middleware import EnqueueChain
+from ojs_aws.middleware import EnqueueChain, EnqueueResult
 from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.protocols import BatchNext
 from ojs_aws.services.push import Push
 from tests.simulation.world import World
 
@@ -93,4 +94,41 @@ def test_what_a_middleware_breaks_is_refused() -> None:
 
     with pytest.raises(InvalidRequestError, match="queue"):
         push_with(world, shout)(Job("a.b"))
+    assert world.store.jobs == {}
+
+
+def test_a_batch_fails_when_a_middleware_raises_after_the_storing() -> None:
+    """As a single PUSH does; the error names every job that is stored, and the one at fault."""
+    world = World()
+
+    async def late(job: Job, call_next: Next) -> Job | None:
+        stored = await call_next(job)
+        if job.type == "a.late":
+            raise RuntimeError("too late")
+        return stored
+
+    with pytest.raises(EnqueueRejectedError, match="too late") as refused:
+        push_with(world, late).all([Job("a.b"), Job("a.late")])
+    assert refused.value.details["index"] == 1
+    assert sorted(refused.value.details["stored_job_ids"]) == sorted(world.store.jobs)  # type: ignore[arg-type,type-var]
+
+
+@pytest.mark.parametrize("is_batch", [True, False])
+def test_an_error_that_a_batch_middleware_swallows_is_not_told_as_a_drop(is_batch: bool) -> None:
+    """Nothing is stored, and the caller learns why."""
+    world = World()
+
+    class Swallows:
+        async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
+            try:
+                return await call_next(jobs)
+            except Exception:  # noqa: BLE001 - what is tested
+                return []
+
+    async def refuses(job: Job, call_next: Next) -> Job | None:
+        raise RuntimeError("no")
+
+    push = push_with(world, Swallows(), refuses)
+    with pytest.raises(EnqueueRejectedError, match="no"):
+        push.all([Job("a.b")]) if is_batch else push(Job("a.b"))
     assert world.store.jobs == {}
