@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.driving import drive
-from ojs_aws.middleware.errors import IdChangedError
+from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError, MiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.members import STARTED, Layer, Members
 from ojs_aws.middleware.passages import (
@@ -150,7 +150,9 @@ class _Passage:
 
     def check(self, job: Job, name: str) -> None:
         """Refuse another id."""
-        if job.id != self.job_id:
+        if getattr(job, "id", None) != self.job_id:
+            if not isinstance(job, Job):
+                raise _no_job(name, job)
             raise IdChangedError(
                 f"Middleware {name!r} changed the job's id from {self.job_id!r} to {job.id!r}; "
                 "the id must stay."
@@ -238,7 +240,7 @@ class _Step:
         return await following.go(result)
 
 
-def _settled(passage: _Passage, result: Job | None, name: str, *, has_failed: bool) -> Job | None:
+def _settled(passage: _Passage, result: object, name: str, *, has_failed: bool) -> Job | None:
     """What a layer that called next returns: a job exactly when one was stored."""
     stored = passage.stored
     if stored is None:
@@ -253,10 +255,23 @@ def _settled(passage: _Passage, result: Job | None, name: str, *, has_failed: bo
             stacklevel=2,
         )
         return stored
-    if result is not stored and result.id != stored.id:
+    if result is stored:
+        return stored
+    problem: MiddlewareError
+    if not isinstance(result, Job):
+        problem = _no_job(name, result)
+    elif result.id == stored.id:
+        return result
+    else:
         problem = IdChangedError(
             f"Middleware {name!r} returned job {result.id!r} for the stored {stored.id!r}."
         )
-        passage.tell_stored(problem, name)
-        raise problem
-    return result
+    passage.tell_stored(problem, name)
+    raise problem
+
+
+def _no_job(name: str, given: object) -> InvalidMiddlewareError:
+    return InvalidMiddlewareError(
+        f"Middleware {name!r} gave a {type(given).__name__} where a Job belongs. Pass on "
+        "and return a job, or return None to drop it."
+    )

@@ -101,6 +101,7 @@ class ExecutionChain(Members):
         try:
             return await passage.first()
         finally:
+            passage.first.error = None  # no circle through the traceback
             passages.give_back(passage)
 
     def _start(self) -> Passages[_Passage]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +29,9 @@ from ojs_aws.middleware.interfaces import (
 )
 
 STARTED: Final = "it processed its first job"
+
+_changing: Final = threading.RLock()
+"""Of all chains, since each is set up once; a chain of its own could not be copied with one."""
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -76,11 +81,13 @@ class Members:
     # ------------------------------------------------------------------ changing
     def add(self, middleware: object, *, name: str = "") -> Self:
         """Append a middleware: it becomes the innermost."""
-        return self._insert(len(self._members), middleware, name)
+        with _changing:
+            return self._insert(len(self._members), middleware, name)
 
     def prepend(self, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware first: it becomes the outermost."""
-        return self._insert(0, middleware, name)
+        with _changing:
+            return self._insert(0, middleware, name)
 
     def insert_before(self, existing: object, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware immediately before another one.
@@ -88,22 +95,27 @@ class Members:
         :raises UnknownMiddlewareError: the chain has no such middleware.
         :raises AmbiguousMiddlewareError: it has several.
         """
-        return self._insert(self._position(existing), middleware, name)
+        with _changing:
+            return self._insert(self._position(existing), middleware, name)
 
     def insert_after(self, existing: object, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware immediately after another one; raises like ``insert_before``."""
-        return self._insert(self._position(existing) + 1, middleware, name)
+        with _changing:
+            return self._insert(self._position(existing) + 1, middleware, name)
 
     def remove(self, middleware: object) -> Self:
         """Remove a middleware; raises like ``insert_before``."""
-        self.refuse_when_frozen()
-        position = self._position(middleware)
-        self._members = self._members[:position] + self._members[position + 1 :]
+        with _changing:
+            self.refuse_when_frozen()
+            position = self._position(middleware)
+            self._members = self._members[:position] + self._members[position + 1 :]
         return self
 
     def freeze(self, because: str = "freeze() was called") -> Self:
         """Refuse every later change; freezing twice is no error."""
-        self._frozen = self._frozen or because
+        if not self._frozen:
+            with _changing:
+                self._frozen = because
         return self
 
     @property
@@ -208,6 +220,8 @@ class Members:
 
 
 def _name_of(middleware: object) -> str:
+    while isinstance(middleware, functools.partial):
+        middleware = middleware.func
     name = getattr(middleware, "name", None)
     if isinstance(name, str) and name:
         return name

@@ -199,9 +199,9 @@ class MetricsMiddleware:
             _log.exception("Metrics are lost: the sink failed. Later failures are not logged")
 
 
-def default_sink(environ: Mapping[str, str] = os.environ) -> MetricSink | None:
+def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
     """EMF under Lambda, else OpenTelemetry where it is installed, else none."""
-    if "AWS_LAMBDA_FUNCTION_NAME" in environ:
+    if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
         from ojs_aws.middleware.metrics_emf import EmfSink  # noqa: PLC0415 - imports Powertools
 
         return EmfSink()

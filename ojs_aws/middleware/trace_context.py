@@ -63,14 +63,15 @@ class TraceContextMiddleware:
         relation: Literal["child", "link"] = "child",
         baggage: bool = False,
         tracer_provider: TracerProvider | None = None,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """Trace through OpenTelemetry's API.
 
         :param relation: of the execution's span to the enqueue span; see the class.
         :param baggage: carry W3C baggage in ``meta.baggage`` too, at most 8192 bytes of it.
         :param tracer_provider: by default the global one.
-        :param environ: where the X-Ray header of the invocation is looked up for each job.
+        :param environ: where the X-Ray header of the invocation is looked up for each job;
+            by default the process's.
         :raises ImportError: the extra ``telemetry`` is not installed.
         :raises ValueError: no such relation.
         """
@@ -92,7 +93,7 @@ class TraceContextMiddleware:
         self._xray = AwsXRayPropagator()
         self._tracer = trace.get_tracer("ojs_aws", __version__, tracer_provider)
         self._is_child = relation == "child"
-        self._environ = environ
+        self._environ = os.environ if environ is None else environ
 
     # ------------------------------------------------------------------ enqueueing
     async def enqueue(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -186,3 +188,28 @@ def test_extensions_keep_the_defaults_around_and_the_timeout_innermost() -> None
     assert extensions.execution.names()[-2:] == ["everywhere", "timeout"]
     with pytest.raises(InvalidMiddlewareError):
         Extensions([object()])
+
+
+def test_a_decorator_that_supplies_an_argument_is_judged_by_what_is_called() -> None:
+    """functools.wraps shows the signature of what it wraps, and that one is never called."""
+
+    async def limited(job: object, call_next: object, limit: int) -> object:
+        return None
+
+    @functools.wraps(limited)
+    async def supplied(job: object, call_next: object) -> object:
+        return await limited(job, call_next, 3)
+
+    assert check(supplied).problems == ()
+    assert EnqueueChain([supplied]).names() == ["limited"]
+
+
+def test_an_object_that_answers_to_every_name_is_no_marked_hook() -> None:
+    assert "enqueue" in check(Mock()).implements
+
+
+def test_a_partial_is_named_after_its_function() -> None:
+    async def limited(limit: int, job: object, call_next: object) -> object:
+        return None
+
+    assert EnqueueChain([functools.partial(limited, 3)]).names() == ["limited"]

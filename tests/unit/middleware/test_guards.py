@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import inspect
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +28,9 @@ from ojs_aws.middleware import (
     NextNotAwaitedError,
     SuppressedErrorWarning,
     TimeoutMiddleware,
+    TraceContextMiddleware,
 )
+from ojs_aws.middleware.metrics import default_sink
 from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
 
 forgets_to_await = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
@@ -298,3 +303,79 @@ def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
         "sys.exit('asyncio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("is_passed", [True, False])
+async def test_what_is_no_job_is_refused_with_the_middleware_s_name(is_passed: bool) -> None:
+    async def careless(job: Job, call_next: Any) -> Any:
+        if is_passed:
+            await call_next(job)
+        return True
+
+    with pytest.raises(InvalidMiddlewareError, match=r"careless.*bool") as refused:
+        await EnqueueChain([careless]).run(job(), store)
+    stored: object = getattr(refused.value, "stored_job_ids", None)
+    assert stored == ((JOB_ID,) if is_passed else None)
+
+
+async def test_what_is_passed_on_must_be_a_job() -> None:
+    async def careless(job: Job, call_next: Any) -> Any:
+        return await call_next(None)
+
+    with pytest.raises(InvalidMiddlewareError, match=r"careless.*NoneType"):
+        await EnqueueChain([careless]).run(job(), store)
+
+
+async def test_failed_executions_leave_no_circle_for_the_garbage_collector() -> None:
+    async def passes(job: Job, ctx: JobContext, call_next: Any) -> object:
+        return await call_next()
+
+    class NotedError(Exception):
+        pass
+
+    def fail(*_: object) -> None:
+        raise NotedError
+
+    chain, left = ExecutionChain([passes]), []
+
+    async def once() -> None:
+        try:
+            await chain.run(job(), context(), fail)
+        except NotedError as problem:
+            left.append(weakref.ref(problem))
+
+    gc.disable()
+    try:
+        await once()
+        assert left[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_threads_change_a_chain_one_after_the_other() -> None:
+    """While one adds, another waits: neither works on what the other has just replaced."""
+    chain = EnqueueChain()
+
+    class Passes:
+        async def enqueue(self, job: Job, call_next: Any) -> Any:
+            return await call_next(job)
+
+    other = threading.Thread(target=lambda: chain.prepend(Passes(), name="second"))
+
+    class Slow(Passes):
+        @property
+        def name(self) -> str:
+            if other.ident is None:
+                other.start()
+                other.join(0.1)
+            return "first"
+
+    chain.prepend(Slow())
+    other.join()
+    assert chain.names() == ["second", "first"]
+
+
+def test_what_the_environment_holds_is_no_default_of_a_signature() -> None:
+    """`help()` and documentation tools print defaults."""
+    for function in (TraceContextMiddleware.__init__, default_sink):
+        assert inspect.signature(function).parameters["environ"].default is None
