@@ -6,15 +6,15 @@ import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from time import perf_counter
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain import Chain
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError, MiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
-from ojs_aws.middleware.members import STARTED, Layer, Members
+from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import (
     CALLED,
     ENDED,
@@ -25,13 +25,10 @@ from ojs_aws.middleware.passages import (
     not_awaited,
 )
 
-if TYPE_CHECKING:
-    from ojs_aws.middleware.timing import Stopwatch, TimingReport
-
 Store = Callable[[Job], "Awaitable[Job | None] | Job | None"]
 
 
-class EnqueueChain(Members):
+class EnqueueChain(Chain):
     """Middleware around enqueueing, in insertion order (section 3).
 
     A middleware is called with the job and ``call_next``. It passes the job on by
@@ -46,7 +43,6 @@ class EnqueueChain(Members):
     interfaces: ClassVar = (ENQUEUE, ENQUEUE_MANY)
 
     _passages: Passages[_Passage] | None = None
-    _stopwatch: Stopwatch | None = None
 
     @classmethod
     def default(cls) -> EnqueueChain:
@@ -54,20 +50,6 @@ class EnqueueChain(Members):
         from ojs_aws.middleware.logging import LoggingMiddleware  # noqa: PLC0415
 
         return cls([LoggingMiddleware()])
-
-    def measure(
-        self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter
-    ) -> Self:
-        """Measure from now on what each middleware costs by itself (section 11.3).
-
-        :param report: takes the timings of each job; by default they are logged at level debug.
-        :raises ChainFrozenError: the chain processes jobs already.
-        """
-        from ojs_aws.middleware.timing import Stopwatch, log_timings  # noqa: PLC0415 - off by default
-
-        self.refuse_when_frozen()
-        self._stopwatch = Stopwatch(report or log_timings, clock)
-        return self
 
     async def run(self, job: Job, store: Store) -> Job | None:
         """Run the chain around ``store``.
@@ -110,10 +92,7 @@ class EnqueueChain(Members):
             passages.give_back(passage)
 
     def _start(self) -> Passages[_Passage]:
-        self.freeze(STARTED)
-        layers = self.layers(ENQUEUE)
-        if self._stopwatch is not None:
-            layers = tuple(self._stopwatch.around(layer) for layer in layers)
+        layers = self.start(ENQUEUE)
         self._passages = Passages(lambda: _Passage(layers))
         return self._passages
 

@@ -6,15 +6,15 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Coroutine
-from time import perf_counter
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain import Chain
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import SuppressedErrorWarning
 from ojs_aws.middleware.interfaces import EXECUTE
-from ojs_aws.middleware.members import STARTED, Layer, Members
+from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import (
     CALLED,
     ENDED,
@@ -24,15 +24,12 @@ from ojs_aws.middleware.passages import (
     not_awaited,
 )
 
-if TYPE_CHECKING:
-    from ojs_aws.middleware.timing import Stopwatch, TimingReport
-
 ExecutionHandler = Callable[[Job, JobContext], object]
 
 _log = logging.getLogger(__name__)
 
 
-class ExecutionChain(Members):
+class ExecutionChain(Chain):
     """Middleware around the handler, the first outermost (section 4).
 
     A middleware is called with the job, its :class:`JobContext` and ``call_next``. It calls
@@ -47,7 +44,6 @@ class ExecutionChain(Members):
     interfaces: ClassVar = (EXECUTE,)
 
     _passages: Passages[_Passage] | None = None
-    _stopwatch: Stopwatch | None = None
 
     @classmethod
     def default(cls) -> ExecutionChain:
@@ -65,20 +61,6 @@ class ExecutionChain(Members):
                 TimeoutMiddleware(),
             ]
         )
-
-    def measure(
-        self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter
-    ) -> Self:
-        """Measure from now on what each middleware costs by itself (section 11.3).
-
-        :param report: takes the timings of each job; by default they are logged at level debug.
-        :raises ChainFrozenError: the chain processes jobs already.
-        """
-        from ojs_aws.middleware.timing import Stopwatch, log_timings  # noqa: PLC0415 - off by default
-
-        self.refuse_when_frozen()
-        self._stopwatch = Stopwatch(report or log_timings, clock)
-        return self
 
     async def run(self, job: Job, ctx: JobContext, handler: ExecutionHandler) -> object:
         """Run the chain around ``handler(job, ctx)``, which may be synchronous.
@@ -105,10 +87,7 @@ class ExecutionChain(Members):
             passages.give_back(passage)
 
     def _start(self) -> Passages[_Passage]:
-        self.freeze(STARTED)
-        layers = self.layers(EXECUTE)
-        if self._stopwatch is not None:
-            layers = tuple(self._stopwatch.around(layer) for layer in layers)
+        layers = self.start(EXECUTE)
         self._passages = Passages(lambda: _Passage(layers))
         return self._passages
 
