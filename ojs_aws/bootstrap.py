@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         CronEntries,
         EventLog,
         IdGenerator,
+        Limits,
         Marks,
         UniqueJobs,
         WorkerRegistry,
@@ -250,6 +251,11 @@ def build_backend(
         kept_s = settings.completed_retention_s
         return DynamoWorkflows(aws.dynamodb, settings.table, store.new_items, _token, kept_s)
 
+    def limits() -> Limits:
+        from ojs_aws.adapters.dynamodb.limits import DynamoLimits  # noqa: PLC0415
+
+        return DynamoLimits(aws.dynamodb, settings.table)
+
     def alarms() -> CronAlarms:
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms  # noqa: PLC0415
 
@@ -285,6 +291,7 @@ def build_backend(
             alarms=alarms,
             unique=unique,
             workflows=workflows,
+            limits=limits,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
@@ -86,10 +87,14 @@ class ListedJob:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first ready jobs of a queue, in fetch order, and whether the queue is paused."""
+    """The first ready jobs of a queue, in fetch order, and whether the queue is paused.
+
+    :ivar limit: the policy that limits the whole queue, as JSON text; empty for none.
+    """
 
     jobs: tuple[ListedJob, ...]
     is_paused: bool = False
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,10 @@ class StaleJobError(Exception):
         """Keep what the write found."""
         super().__init__("the job has changed")
         self.current = current
+
+
+class BucketTakenError(Exception):
+    """A bucket of a limit has changed since it was read."""
 
 
 class AlreadyStoredError(Exception):
@@ -184,6 +193,28 @@ class JobStore(Protocol):
 
         :returns: the claimed job, documents kept elsewhere not filled in.
         :raises StaleJobError: it is not available, or has expired.
+        """
+
+    def load_with_buckets(
+        self, job_id: str, keys: Sequence[str]
+    ) -> tuple[JobRecord | None, Mapping[str, Bucket]]:
+        """Read a job and the buckets of some limits in one call, strongly consistent.
+
+        :returns: the job, and the buckets by key; those that do not exist yet are empty.
+        """
+
+    def claim_within(
+        self,
+        job: JobRecord,
+        reservation: Reservation,
+        takes: Sequence[tuple[Bucket, Bucket]],
+        now: Instant,
+    ) -> JobRecord:
+        """Like :meth:`claim`, taking the reservation's places in the same transaction.
+
+        :param takes: each bucket before and after.
+        :raises StaleJobError: the job is no longer what was read.
+        :raises BucketTakenError: somebody else took a place meanwhile; nothing was written.
         """
 
     def acknowledge(
@@ -464,6 +495,22 @@ class QueueRegistry(Protocol):
 
     def last_tick(self) -> LastTick | None:
         """What :meth:`remember_tick` was last told, if anything."""
+
+
+class Limits(Protocol):
+    """The buckets of limits. Places are taken and given back by the writes of jobs."""
+
+    def note(self, key: str, policy: str, now: Instant) -> None:
+        """Remember the policy that a job brought; no call for one that this process has seen."""
+
+    def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
+        """Limit a whole queue, or no more. FETCH learns of it from the head of the ready list."""
+
+    def load(self, key: str) -> Bucket | None:
+        """One bucket, strongly consistent."""
+
+    def page(self, after: str, limit: int) -> Sequence[Bucket]:
+        """Up to ``limit`` buckets by key, those after the named one."""
 
 
 class Triggers(Protocol):

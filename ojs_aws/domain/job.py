@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits import Limit
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 
@@ -53,6 +54,10 @@ Document: TypeAlias = RawJson | StoredElsewhere
 """JSON text, or the place where it is kept."""
 
 
+LIMIT_MARK: Final = "~"
+"""Stands between a job's place in line and the key of its limit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """The right of one worker to execute one attempt of a job.
@@ -64,6 +69,7 @@ class Reservation:
         that is not known to beat.
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
+    :ivar places: keys of the limits in whose buckets it takes a place until it ends.
     """
 
     worker_id: str
@@ -72,6 +78,7 @@ class Reservation:
     alive_until: Instant | None = None
     message_handle: str = ""
     message_job_id: str = ""
+    places: tuple[str, ...] = ()
 
     @property
     def due_at(self) -> Instant:
@@ -136,6 +143,7 @@ class JobRecord:
     :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
     :ivar workflow_id: the workflow that it is a part of, or empty.
     :ivar workflow_step: the index of its step there.
+    :ivar limit: the job's own limit on how it begins, if it has one.
     :ivar replay: its automatic replays, if there were any.
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
     :ivar is_by_stream: stored by an application's own transaction, so that its first message is
@@ -173,6 +181,7 @@ class JobRecord:
     is_dead_letter: bool = False
     workflow_id: str = ""
     workflow_step: int | None = None
+    limit: Limit | None = None
     replay: Replay | None = None
     unique_key: str = ""
     is_by_stream: bool = False
@@ -185,8 +194,12 @@ class JobRecord:
 
     @property
     def ready_key(self) -> str:
-        """Place in the queue's ready list: priority first (higher sorts before), then order."""
-        return f"{READY_BASE - self.priority:03d}#{self.order:016d}"
+        """Place in the queue's ready list: priority first (higher sorts before), then order.
+
+        A job with a limit names its bucket behind that, so that FETCH can pass it by unread.
+        """
+        place = f"{READY_BASE - self.priority:03d}#{self.order:016d}"
+        return place if self.limit is None else f"{place}{LIMIT_MARK}{self.limit.key}"
 
     @property
     def allowed_attempts(self) -> int:

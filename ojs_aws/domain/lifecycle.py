@@ -79,6 +79,15 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
     )
 
 
+def drop(job: JobRecord, now: Instant) -> JobRecord:
+    """A limit that lets the job begin later, where its policy would rather have it discarded.
+
+    ojs-rate-limiting, section 6.2: ``on_limit`` is ``drop``.
+    """
+    require(job, "drop", S.AVAILABLE)
+    return _moved(job, S.DISCARDED, discarded_at=now, next_attempt_at=None)
+
+
 def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
     """ACK: active -> completed; clears the error left by earlier attempts."""
     require(job, "acknowledge", S.ACTIVE)

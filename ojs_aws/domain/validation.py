@@ -13,6 +13,7 @@ from typing import Final, TypeGuard
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
 from ojs_aws.domain.json_text import RawJson, encode, json_type
+from ojs_aws.domain.limits import Limit, read_limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.domain.timestamps import (
     Instant,
@@ -72,6 +73,7 @@ class Envelope:
     visibility_timeout_ms: int | None
     scheduled_at: Instant | None
     expires_at: Instant | None
+    limit: Limit | None
     document: Mapping[str, RawJson]
 
 
@@ -88,10 +90,11 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
     scheduled = _moment(job, "scheduled_at", now)
     expires = _moment(job, "expires_at", now)
     members = job.members()
+    queue = check_queue(job.get("queue", DEFAULT_QUEUE))
     return Envelope(
         id=job_id,
         type=check_type(job.get("type")),
-        queue=check_queue(job.get("queue", DEFAULT_QUEUE)),
+        queue=queue,
         priority=_check_priority(job.get("priority")),
         is_pending=job.get("pending") is True,
         retry=parse_retry_policy(job.get("retry")),
@@ -100,6 +103,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         visibility_timeout_ms=_check_visibility(job),
         scheduled_at=scheduled,
         expires_at=expires,
+        limit=read_limit(job.get("rate_limit"), queue),
         document=_document(job, members, scheduled, expires),
     )
 

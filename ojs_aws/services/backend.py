@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from ojs_aws.services.changing import Changing
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         EventLog,
         IdGenerator,
         JobStore,
+        Limits,
         Marks,
         MessageQueue,
         QueueRegistry,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.fetch import Both, Fetch
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
+    from ojs_aws.services.limits import LimitBook
     from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
@@ -89,6 +91,7 @@ class Ports:
     alarms: Callable[[], CronAlarms]
     unique: Callable[[], UniqueJobs]
     workflows: Callable[[], Workflows]
+    limits: Callable[[], Limits]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
@@ -113,6 +116,7 @@ class Backend:
             {name: seconds * 1000 for name, seconds in settings.queue_visibility_timeouts_s},
         )
         self._draining = Draining()
+        self._limits = cache(ports.limits)
 
     @property
     def clock(self) -> Clock:
@@ -138,6 +142,7 @@ class Backend:
             waking=self.waking,
             clock=self.ports.clock,
             ids=self.ports.ids,
+            limits=self._limits,
             enqueuing=enqueuing,
             rules=self._rules(),
             max_envelope_bytes=settings.max_envelope_bytes,
@@ -292,6 +297,13 @@ class Backend:
             declared=frozenset(self.settings.queues),
             allow_undeclared=self.settings.allow_undeclared_queues,
         )
+
+    @cached_property
+    def limits(self) -> LimitBook:
+        """The limits on how jobs begin."""
+        from ojs_aws.services.limits import LimitBook
+
+        return LimitBook(self._limits(), self.queues, self.clock)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:

@@ -9,14 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import NotFoundError, OjsError
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import LIMIT_MARK, JobRecord, JobState, Reservation
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Head, JobStore, Message, ReceivedMessage, StaleJobError
+from ojs_aws.ports import (
+    BucketTakenError,
+    Head,
+    JobList,
+    JobStore,
+    ListedJob,
+    Message,
+    ReceivedMessage,
+    StaleJobError,
+)
 from ojs_aws.services.changing import Changing, found
+from ojs_aws.services.limiting import Limiting
 from ojs_aws.services.waking import Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -25,6 +36,13 @@ MAX_CLAIMED_BYTES: Final = 3_000_000
 
 SPARE_TRIES: Final = 8
 """Claims that may be lost to other fetchers before the round gives up."""
+
+PAGE_BEYOND: Final = 100
+MAX_PAGES_BEYOND: Final = 3
+"""How far is looked behind jobs that limits keep waiting."""
+
+BUCKET_TRIES: Final = 3
+"""Tries to take a place that others take at the same time."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +75,11 @@ class Candidate:
     timeout_ms: int | None
     visibility_timeout_ms: int | None
 
+    @property
+    def limit_key(self) -> str:
+        """The bucket that its place in line names, or empty."""
+        return self.sort_key.partition(LIMIT_MARK)[2]
+
 
 @dataclass(slots=True)
 class Round:
@@ -76,6 +99,7 @@ class Round:
     claimed: list[JobRecord] = field(default_factory=list)
     under: dict[str, JobRecord] = field(default_factory=dict)
     seen: dict[str, JobRecord | None] = field(default_factory=dict)
+    limiting: Limiting = field(default_factory=Limiting)
     tries_left: int = SPARE_TRIES
 
     def run(self, head: Head, need: int) -> list[JobRecord]:
@@ -85,8 +109,11 @@ class Round:
         were claimed must reach the worker.
         """
         self.tries_left += need
+        self.limiting.of_queue(head.limit, self.terms.queue)
         try:
             self._claim_all(self._in_line(head), need)
+            if len(self.claimed) < need and self.limiting.has_passed_by:
+                self._claim_all(self._beyond(head), need)
             if len(self.claimed) < need:
                 self._claim_all(self._swapped(), need)
             if not self.claimed:
@@ -100,10 +127,7 @@ class Round:
     # ------------------------------------------------------------------ who is in line
     def _in_line(self, head: Head) -> list[Candidate]:
         """The head of the queue and the jobs of the messages in hand, in fetch order."""
-        line = {
-            row.id: Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
-            for row in head.jobs
-        }
+        line = {row.id: _shown(row) for row in head.jobs}
         waited: list[str] = []
         for received in self.hands:
             message = received.message
@@ -144,6 +168,18 @@ class Round:
             return None
         return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms)
 
+    def _beyond(self, head: Head) -> Iterator[Candidate]:
+        """Jobs behind a head that limits keep waiting, as far as is looked (RL-004)."""
+        cursor = self.store.place_of(head.jobs[-1], JobList.READY) if head.jobs else ""
+        for _ in range(MAX_PAGES_BEYOND):
+            if not cursor or self.limiting.refuses_all:
+                return
+            page = self.store.listed(
+                self.terms.queue, JobList.READY, PAGE_BEYOND, cursor=cursor, newest_first=False
+            )
+            yield from (_shown(row) for row in page.jobs if row.id not in self.seen)
+            cursor = page.cursor
+
     def _swapped(self) -> Iterable[Candidate]:
         """Jobs whose message another fetcher used for the job that our message names.
 
@@ -171,15 +207,19 @@ class Round:
         return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
 
     def _claim(self, candidate: Candidate) -> None:
+        if self.limiting.refuses(candidate.limit_key):
+            return
         self.tries_left -= 1
         # What happened to the job since the round began must not come after its start.
         self.now = max(self.now, self.changing.clock.now())
         hand = self._hand_for(candidate.id)
         reservation = self._reservation(candidate, hand)
         try:
-            job = self.store.claim(self.terms.queue, candidate.id, reservation, self.now)
+            job = self._claimed_by(candidate, reservation)
         except StaleJobError as stale:
             self._lost(candidate, stale.current)
+            return
+        if job is None:
             return
         self.seen[job.id] = job
         self.claimed.append(job)
@@ -187,6 +227,36 @@ class Round:
             self.hands.remove(hand)
             self.under[hand.handle] = job
             self._align(hand, reservation)
+
+    def _claimed_by(self, candidate: Candidate, reservation: Reservation) -> JobRecord | None:
+        """The job after the claim; None when a limit lets it wait.
+
+        Without a limit one update; with one a read of job and buckets, and a transaction.
+        """
+        if not self.limiting.applies_to(candidate.limit_key):
+            return self.store.claim(self.terms.queue, candidate.id, reservation, self.now)
+        for _ in range(BUCKET_TRIES):
+            keys = self.limiting.keys_of(candidate.limit_key)
+            job, buckets = self.store.load_with_buckets(candidate.id, keys)
+            if job is None or not _is_claimable(job, self.terms.queue, self.now):
+                raise StaleJobError(job)
+            takes = self.limiting.take(job, buckets, self.now)
+            if takes is None:
+                self.seen[job.id] = self._dropped(job) if self.limiting.drops(job) else job
+                return None
+            held = replace(reservation, places=tuple(before.key for before, _ in takes))
+            try:
+                return self.store.claim_within(job, held, takes, self.now)
+            except BucketTakenError:
+                continue
+        self.limiting.pass_by(candidate.limit_key, self.now)
+        return None
+
+    def _dropped(self, job: JobRecord) -> JobRecord:
+        """A job that its policy gives up where it would have to wait."""
+        after = lifecycle.drop(job, self.now)
+        self.store.save(job, after)
+        return after
 
     def _hand_for(self, job_id: str) -> ReceivedMessage | None:
         """The job's own message, else the one whose job is last in line, else none."""
@@ -246,18 +316,34 @@ class Round:
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
         """After how many seconds a message is wanted again; None when it is not."""
         job_id = received.message.job_id
+        wait_ms = self.limiting.wait_ms(self.now)
         if job_id not in self.seen:
-            return 0
+            return seconds_of(wait_ms)
         job = self.seen[job_id]
         if job is None or job.state.is_terminal or job.state is JobState.PENDING:
             return None
         if job.state is JobState.AVAILABLE:
-            return 0
+            return seconds_of(wait_ms)
         due = job.reservation.due_at if job.reservation else job.next_attempt_at or job.scheduled_at
         seconds = seconds_until(due, self.now) if due is not None else 0
         if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
             return None  # the sweep arms it
         return max(seconds, 1)
+
+
+def _shown(row: ListedJob) -> Candidate:
+    """The job of a row of the ready list."""
+    return Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
+
+
+def seconds_of(milliseconds: int) -> int:
+    """Whole seconds, rounded up."""
+    return -(-milliseconds // 1000)
+
+
+def _is_claimable(job: JobRecord, queue: str, now: Instant) -> bool:
+    is_over = job.expires_at is not None and job.expires_at <= now
+    return job.state is JobState.AVAILABLE and job.queue == queue and not is_over
 
 
 def _named_by(message: Message) -> Candidate:

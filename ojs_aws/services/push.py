@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,16 +20,17 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import assemble
+from ojs_aws.domain.json_text import assemble, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
-from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore
+from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore, Limits
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
     from ojs_aws.services.unique import Uniqueness
+_log = logging.getLogger(__name__)
 
 MAX_BATCH: Final = 100
 """Jobs that one DynamoDB transaction can hold."""
@@ -83,6 +85,7 @@ class Push:
     waking: Waking
     clock: Clock
     ids: IdGenerator
+    limits: Callable[[], Limits]
     enqueuing: Enqueuing
     rules: QueueRules
     max_envelope_bytes: int
@@ -143,8 +146,18 @@ class Push:
             existing = self.same(record, taken.existing[0])
             self.waking.cover([existing], self.clock.now())
             return Pushed(existing, is_new=False)
+        self._note_limits([record])
         self.waking.cover([record], self.clock.now())
         return Pushed(record)
+
+    def _note_limits(self, records: Sequence[JobRecord]) -> None:
+        """Let the limits that jobs bring be seen before any of them begins."""
+        policies = {(r.limit.key, encode(r.limit.render())) for r in records if r.limit is not None}
+        for key, policy in sorted(policies):
+            try:
+                self.limits().note(key, policy, self.clock.now())
+            except OjsError:
+                _log.warning("Could not note the limit %s", key, exc_info=True)
 
     def all(self, jobs: Sequence[Job]) -> list[Pushed]:
         """Enqueue up to 100 jobs, all or none; jobs that a middleware drops are left out.
@@ -203,6 +216,7 @@ class Push:
     def _store_all(self, records: Sequence[JobRecord]) -> list[Pushed]:
         """One transaction, and the messages."""
         existing = self._insert_all(records)
+        self._note_limits(records)
         self.waking.cover(existing or records, self.clock.now())
         return [Pushed(record, is_new=not existing) for record in existing or records]
 
@@ -293,6 +307,7 @@ class Push:
             retry=envelope.retry,
             retry_document=envelope.retry_document,
             unique_key=unique_key,
+            limit=envelope.limit,
         )
 
     def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:

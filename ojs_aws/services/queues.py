@@ -78,14 +78,21 @@ class Queues:
         :returns: the queue after it; one that was paused already keeps the time.
         :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
         """
-        check_queue(name)
-        if not self.allow_undeclared and name not in self.declared:
-            raise _unknown(name)
+        self.check(name)
         running = self._running(name)
         info = self.registry.pause(name, running, self.clock.now())
         if running:
             self._switch(running, is_on=False)
         return info
+
+    def check(self, name: str) -> None:
+        """Refuse a name that no queue can have.
+
+        :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
+        """
+        check_queue(name)
+        if not self.allow_undeclared and name not in self.declared:
+            raise _unknown(name)
 
     def resume(self, name: str) -> Instant:
         """Let workers fetch again, and wake those that wait for messages.

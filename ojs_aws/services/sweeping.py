@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import LIMIT_MARK, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
@@ -200,4 +200,4 @@ def _message(row: ListedJob, sort_key: str = "") -> Message:
 
 def _ready_since(row: ListedJob) -> Instant:
     """When a row of the ready list was enqueued."""
-    return Instant(int(row.sort_key.partition("#")[2]) // 1000)
+    return Instant(int(row.sort_key.partition("#")[2].partition(LIMIT_MARK)[0]) // 1000)

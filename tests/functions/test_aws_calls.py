@@ -391,3 +391,59 @@ def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
     assert calls == {"Query": 11} | ({"BatchGetItem": 1} if jobs else {})
     assert stats.counts.counts["available"] == max(0, jobs - 50)
     assert stats.counts.counts["completed"] == min(jobs, 50)
+
+
+LIMITED = {"key": "api", "concurrency": 1, "rate": {"limit": 9, "period": "PT1S"}}
+
+
+def test_a_limit_costs_those_who_have_it(aws: EmbeddedAws, backend: Backend) -> None:
+    """One note for each policy and process; a read and a transaction to begin; ACK one more."""
+    with aws.calls.counted() as calls:
+        job = push(backend, rate_limit=LIMITED)
+    assert calls == {"PutItem": 1, "SendMessage": 1, "UpdateItem": 1}
+    with aws.calls.counted() as calls:
+        push(backend, rate_limit=LIMITED)
+    assert calls == {"PutItem": 1, "SendMessage": 1}
+    with aws.calls.counted() as calls:
+        assert len(backend.fetch(REQUEST)) == 1
+    assert calls == {
+        "ReceiveMessage": 1,
+        "Query": 1,
+        "BatchGetItem": 1,
+        "TransactWriteItems": 1,
+    }
+    with aws.calls.counted() as calls:
+        backend.ack(job.id, "worker-1", None)
+    assert calls == {"UpdateItem": 1, "TransactWriteItems": 1, "DeleteMessage": 1}
+
+
+def test_jobs_that_wait_for_a_limit_cost_one_look_however_many_they_are(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Their place in line names the bucket, so that they are passed by unread."""
+    for _ in range(60):
+        push(backend, rate_limit=LIMITED)
+    assert len(backend.fetch(REQUEST)) == 1
+    with aws.calls.counted() as calls:
+        assert backend.fetch(REQUEST) == []
+    calls.pop("ChangeMessageVisibility")
+    # The head, one page behind it (which is the last), and what is overdue.
+    assert calls == {"ReceiveMessage": 1, "Query": 3, "BatchGetItem": 1}
+
+
+def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """No call asks whether a queue has a limit."""
+    backend.limits.limit_queue("default", {"concurrency": 1})
+    first, _ = push(backend), push(backend)
+    assert [job.id for job in backend.fetch(FetchRequest(("default",), 5))] == [first.id]
+    assert backend.fetch(REQUEST) == []
+    counted = backend.limits.get("queue:default")
+    assert counted.bucket.active == 1
+    backend.ack(first.id, None, None)
+    assert backend.limits.get("queue:default").bucket.active == 0
+    backend.limits.unlimit_queue("default")
+    with aws.calls.counted() as calls:
+        assert len(backend.fetch(REQUEST)) == 1
+    assert calls == {"ReceiveMessage": 1, "Query": 1, "UpdateItem": 1}

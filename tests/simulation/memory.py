@@ -18,12 +18,14 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Workflow, WorkflowState
 from ojs_aws.ports import (
     Admission,
     AlreadyStoredError,
     Between,
+    BucketTakenError,
     Count,
     EventPage,
     EventQuery,
@@ -117,6 +119,42 @@ class MemoryStore:
     lagging: dict[str, JobRecord | None] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     rows_read: int = 0
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    queue_limits: dict[str, str] = field(default_factory=dict)
+
+    def release(self, before: JobRecord, after: JobRecord) -> None:
+        """Give back the places of a job that is no longer active."""
+        held, kept = (
+            set(job.reservation.places) if job.reservation else set() for job in (before, after)
+        )
+        for key in held - kept:
+            bucket = self.buckets[key]
+            self.buckets[key] = replace(bucket, active=bucket.active - 1)
+
+    def load_with_buckets(
+        self, job_id: str, keys: Sequence[str]
+    ) -> tuple[JobRecord | None, dict[str, Bucket]]:
+        """Read a job and buckets."""
+        return self.jobs.get(job_id), {key: self.buckets.get(key, Bucket(key=key)) for key in keys}
+
+    def claim_within(
+        self,
+        job: JobRecord,
+        reservation: Reservation,
+        takes: Sequence[tuple[Bucket, Bucket]],
+        now: Instant,
+    ) -> JobRecord:
+        """Claim a job and take its places, all or nothing."""
+        current = self.jobs.get(job.id)
+        if current is None or current.version != job.version:
+            raise StaleJobError(current)
+        known = {before.key: self.buckets.get(before.key, before) for before, _ in takes}
+        if any(known[before.key].version != before.version for before, _ in takes):
+            raise BucketTakenError
+        for before, after in takes:
+            self.buckets[before.key] = replace(after, active=known[before.key].active + 1)
+        self.jobs[job.id] = lifecycle.claim(current, reservation, now)
+        return self.jobs[job.id]
 
     def insert(self, job: JobRecord) -> None:
         """Store a new job."""
@@ -152,6 +190,7 @@ class MemoryStore:
         current = self.jobs.get(before.id)
         if current is None or current.version != before.version:
             raise StaleJobError(current)
+        self.release(before, after)
         self.jobs[before.id] = after
 
     def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
@@ -182,6 +221,7 @@ class MemoryStore:
         ):
             raise StaleJobError(current)
         self.jobs[job_id] = lifecycle.complete(current, result, now)
+        self.release(current, self.jobs[job_id])
         return current
 
     def fits_inline(self, result: RawJson) -> bool:
@@ -227,7 +267,11 @@ class MemoryStore:
 
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs as the index shows them."""
-        return Head(tuple(self._rows(queue, JobList.READY)[:limit]), queue in self.paused)
+        return Head(
+            tuple(self._rows(queue, JobList.READY)[:limit]),
+            queue in self.paused,
+            self.queue_limits.get(queue, ""),
+        )
 
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
@@ -327,6 +371,7 @@ class MemoryUniqueJobs:
                 if each.job is not None:
                     jobs[each.job.id] = each.job
                 if each.after is not None:
+                    self.store.release(jobs[each.after.id], each.after)
                     jobs[each.after.id] = each.after
                 if each.lock is not None:
                     version = str(next(self._versions))
@@ -478,6 +523,36 @@ class MemoryRegistry:
     def last_tick(self) -> LastTick | None:
         """The tick before."""
         return self.tick
+
+
+@dataclass
+class MemoryLimits:
+    """The buckets of a store."""
+
+    store: MemoryStore
+
+    def note(self, key: str, policy: str, now: Instant) -> None:
+        """Remember a policy."""
+        assert now
+        bucket = self.store.buckets.get(key, Bucket(key=key))
+        self.store.buckets[key] = replace(bucket, policy=policy)
+
+    def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
+        """Limit a queue, or no more."""
+        if policy is None:
+            self.store.queue_limits.pop(queue, None)
+        else:
+            self.note(key, policy, Instant(1))
+            self.store.queue_limits[queue] = policy
+
+    def load(self, key: str) -> Bucket | None:
+        """One bucket."""
+        return self.store.buckets.get(key)
+
+    def page(self, after: str, limit: int) -> list[Bucket]:
+        """Buckets by key."""
+        keys = sorted(key for key in self.store.buckets if key > after)
+        return [self.store.buckets[key] for key in keys[:limit]]
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ojs_aws.ports import (
     CronAlarms,
     CronEntries,
     JobStore,
+    Limits,
     Marks,
     MessageQueue,
     QueueRegistry,
@@ -29,6 +30,7 @@ from tests.simulation.memory import (
     MemoryAlarms,
     MemoryCron,
     MemoryEvents,
+    MemoryLimits,
     MemoryMarks,
     MemoryQueue,
     MemoryRegistry,
@@ -63,6 +65,7 @@ class World:
         self.registry.store = self.store
         self.unique = MemoryUniqueJobs(self.store)
         self.workflows.store = self.store
+        self.limits = MemoryLimits(self.store)
         self.backend = Backend(
             self.settings,
             Ports(
@@ -77,6 +80,7 @@ class World:
                 triggers=lambda: cast("Triggers", Observed(self.triggers, self.faults)),
                 unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),
                 workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
+                limits=lambda: cast("Limits", Observed(self.limits, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

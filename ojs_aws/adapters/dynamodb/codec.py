@@ -30,7 +30,8 @@ from ojs_aws.domain.job import (
     Reservation,
     StoredElsewhere,
 )
-from ojs_aws.domain.json_text import RawJson, decode
+from ojs_aws.domain.json_text import RawJson, decode, encode
+from ojs_aws.domain.limits import Limit, read_limit
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
@@ -118,6 +119,8 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
         for name, attribute in _INSTANTS.items()
         if (instant := getattr(job, attribute)) is not None
     }
+    if job.limit is not None:
+        item[n.LIMIT] = packed(encode(job.limit.render()))
     if job.reservation is not None:
         item |= reservation_values(job.id, job.reservation)
         item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
@@ -173,6 +176,8 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
         item[n.HANDLE] = handle_value(held.message_handle)
     if held.message_job_id and held.message_job_id != job_id:
         item[n.MESSAGE_JOB] = string(held.message_job_id)
+    if held.places:
+        item[n.PLACES] = {"SS": [*held.places]}
     return item
 
 
@@ -234,11 +239,19 @@ def from_item(item: Item) -> JobRecord:
         is_dead_letter=n.DEAD_LETTER in item,
         workflow_id=read_string(item, n.WORKFLOW),
         workflow_step=read_number(item, n.WORKFLOW_STEP),
+        limit=_limit(item),
         replay=_replay(item),
         is_by_stream=n.BY_STREAM in item,
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **instants,
     )
+
+
+def _limit(item: Item) -> Limit | None:
+    """The job's limit, which was accepted once."""
+    if n.LIMIT not in item:
+        return None
+    return read_limit(decode(unpacked(item[n.LIMIT])), read_string(item, n.QUEUE))
 
 
 def _policy(retry: RawJson | None) -> RetryPolicy:
@@ -276,6 +289,7 @@ def _reservation(job_id: str, item: Item) -> Reservation | None:
         alive_until=None if alive is None else Instant(alive),
         message_handle=handle,
         message_job_id=read_string(item, n.MESSAGE_JOB) or (job_id if handle else ""),
+        places=tuple(sorted(item.get(n.PLACES, {}).get("SS", ()))),
     )
 
 

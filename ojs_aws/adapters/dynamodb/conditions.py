@@ -76,3 +76,15 @@ def taken_items(problem: ClientError, count: int) -> dict[int, Item] | None:
         if reason.get("Code") == "ConditionalCheckFailed" and reason.get("Item")
     }
     return taken or None
+
+
+CONDITION_CODE: Final = "ConditionalCheckFailed"
+
+
+def cancellation_codes(problem: ClientError) -> list[tuple[str, Item]]:
+    """Why each part of a transaction failed, with the item it met; empty for another error."""
+    if error_code(problem) != "TransactionCanceledException":
+        return []
+    response: Any = problem.response
+    reasons = response.get("CancellationReasons", [])
+    return [(reason.get("Code", ""), reason.get("Item") or {}) for reason in reasons]

@@ -19,21 +19,28 @@ from ojs_aws.adapters.dynamodb.codec import (
     to_item,
 )
 from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
     ConditionFailedError,
     ItemsTakenError,
+    cancellation_codes,
     conditional,
     taken_items,
 )
+from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket, releasing, taking
 from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string, unpacked
 from ojs_aws.adapters.errors import translated
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
     Between,
+    BucketTakenError,
     Count,
     Head,
     JobList,
@@ -46,6 +53,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _IS_NEW: Final = "attribute_not_exists(#pk)"
+
+
+TRANSACTION_TRIES: Final = 8
+"""Tries of a transaction that others' transactions were in the way of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +220,15 @@ class DynamoJobStore:
 
     # ------------------------------------------------------------------ transitions
     def save(self, before: JobRecord, after: JobRecord) -> None:
-        """One update of what differs, if the version is still the one that was read."""
-        self._write(before.id, self.change(before, after), returning="NONE")
+        """One update of what differs, if the version is still the one that was read.
+
+        A transaction where the job gives places in buckets back.
+        """
+        update, places = self.change(before, after), sorted(places_left(before, after))
+        if places:
+            self._write_with(before.id, update, [releasing(self.table, key) for key in places])
+        else:
+            self._write(before.id, update, returning="NONE")
 
     def change(self, before: JobRecord, after: JobRecord) -> Update:
         """The update that makes one version of a job the next."""
@@ -235,27 +253,66 @@ class DynamoJobStore:
 
     def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
         """One update of an available, unexpired job, whatever its version."""
-        update = Update()
-        update.set(n.STATE, string(JobState.ACTIVE))
-        update.set(n.STARTED, number(now))
-        update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
-        update.set(n.GSK, string(n.instant_key(reservation.due_at)))
-        update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
-        held = reservation_values(job_id, reservation)
-        for name, value in held.items():
-            update.set(name, value)
-        update.add(n.ATTEMPT, 1)
-        update.add(n.VERSION, 1)
-        update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
-        update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
-        expires = update.name(n.EXPIRES)
-        update.when(f"(attribute_not_exists({expires}) OR {expires} > {update.value(number(now))})")
+        update = _claiming(queue, job_id, reservation, now)
         return from_item(self._write(job_id, update, returning="ALL_NEW"))
+
+    def load_with_buckets(
+        self, job_id: str, keys: Sequence[str]
+    ) -> tuple[JobRecord | None, dict[str, Bucket]]:
+        """One batch read."""
+        wanted: list[Item] = [_key(job_id), *map(bucket_key, keys)]
+        with translated("BatchGetItem"):
+            answer = self.client.batch_get_item(
+                RequestItems={self.table: {"Keys": wanted, "ConsistentRead": True}}
+            )
+        if answer.get("UnprocessedKeys"):
+            raise BackendUnavailableError("BatchGetItem was throttled.", hint="Repeat the request.")
+        job, buckets = None, {key: Bucket(key=key) for key in keys}
+        for item in answer["Responses"].get(self.table, []):
+            if read_string(item, n.SK) == n.JOB_SK:
+                job = from_item(item)
+            else:
+                bucket = read_bucket(item)
+                buckets[bucket.key] = bucket
+        return job, buckets
+
+    def claim_within(
+        self,
+        job: JobRecord,
+        reservation: Reservation,
+        takes: Sequence[tuple[Bucket, Bucket]],
+        now: Instant,
+    ) -> JobRecord:
+        """One transaction: the job, and a place in each bucket."""
+        update = _claiming(job.queue, job.id, reservation, now)
+        update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
+        self._write_with(job.id, update, [taking(self.table, *take, now) for take in takes])
+        return lifecycle.claim(job, reservation, now)
 
     def acknowledge(
         self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
     ) -> JobRecord:
-        """One update of an active job whose time is not over, whatever its version."""
+        """One update of an active job whose time is not over, whatever its version.
+
+        A job that has places in buckets gives them back in the same transaction; that it has any
+        is found out by the update, which is in vain then.
+        """
+        update = self._completing(worker_id, result, now)
+        update.when(f"attribute_not_exists({update.name(n.PLACES)})")
+        try:
+            return from_item(self._write(job_id, update, returning="ALL_OLD"))
+        except StaleJobError as stale:
+            held = stale.current
+            if held is None or not _places(held):
+                raise
+        update = self._completing(worker_id, result, now)
+        update.remove(n.PLACES)
+        # Whoever takes the job over meanwhile changes the attempt; a heartbeat does not.
+        update.when(f"{update.name(n.ATTEMPT)} = {update.value(number(held.attempt))}")
+        parts = [releasing(self.table, key) for key in sorted(_places(held))]
+        return self._write_with(job_id, update, parts) or held
+
+    def _completing(self, worker_id: str | None, result: Document | None, now: Instant) -> Update:
         update = Update()
         update.set(n.STATE, string(JobState.COMPLETED))
         update.set(n.COMPLETED, number(now))
@@ -286,7 +343,47 @@ class DynamoJobStore:
             update.when(
                 f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
             )
-        return from_item(self._write(job_id, update, returning="ALL_OLD"))
+        return update
+
+    def _write_with(
+        self, job_id: str, update: Update, parts: Sequence[dict[str, Any]]
+    ) -> JobRecord | None:
+        """Send an update in a transaction with changes of buckets.
+
+        :returns: the job as it is now, when the transaction had taken effect before; else None.
+        :raises BucketTakenError: a bucket is no longer what it was.
+        """
+        token = string(self.token())
+        update.set(n.TOKEN, token)
+        own = {
+            "Update": {
+                "TableName": self.table,
+                "Key": _key(job_id),
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                **update.arguments(),
+            }
+        }
+        actions: Any = [own, *parts]
+        for _ in range(TRANSACTION_TRIES):
+            with translated("TransactWriteItems"):
+                try:
+                    self.client.transact_write_items(TransactItems=actions)
+                except ClientError as problem:
+                    codes = cancellation_codes(problem)
+                    if not codes:
+                        raise
+                    failed: Item = codes[0][1]
+                else:
+                    return None
+            if codes[0][0] == CONDITION_CODE:
+                if failed and read_string(failed, n.TOKEN) == token["S"]:
+                    return from_item(failed)
+                raise StaleJobError(from_item(failed) if failed else None)
+            if any(code == CONDITION_CODE for code, _ in codes):
+                raise BucketTakenError
+        raise BackendUnavailableError(
+            "Too many requests change a limit at once.", hint="Repeat the request."
+        )
 
     def _write(self, job_id: str, update: Update, returning: Any) -> Item:
         """Send an update; one that finds its own token had already taken effect.
@@ -382,6 +479,36 @@ class DynamoJobStore:
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """One query of the index."""
         return self.lists.count_waiting(queue)
+
+
+def _claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:
+    """The update of an available, unexpired job."""
+    update = Update()
+    update.set(n.STATE, string(JobState.ACTIVE))
+    update.set(n.STARTED, number(now))
+    update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
+    update.set(n.GSK, string(n.instant_key(reservation.due_at)))
+    update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
+    held = reservation_values(job_id, reservation)
+    for name, value in held.items():
+        update.set(name, value)
+    update.add(n.ATTEMPT, 1)
+    update.add(n.VERSION, 1)
+    update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
+    update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
+    expires = update.name(n.EXPIRES)
+    update.when(f"(attribute_not_exists({expires}) OR {expires} > {update.value(number(now))})")
+    return update
+
+
+def _places(job: JobRecord) -> frozenset[str]:
+    """Keys of the buckets in which a job has a place."""
+    return frozenset(job.reservation.places) if job.reservation else frozenset()
+
+
+def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
+    """Keys of the buckets in which a job gives its place back."""
+    return _places(before) - _places(after)
 
 
 def _life(job: JobRecord) -> str:

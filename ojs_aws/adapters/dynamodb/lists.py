@@ -23,6 +23,9 @@ PAUSED: Final = "!"
 """Rows that begin like this come first in the ready list and say something of the queue itself."""
 
 
+LIMITED: Final = "!limits"
+"""The row of a bucket that limits the whole queue; its type is the policy."""
+
 _ALL_JOBS: Final = ("0", "~")
 """Sort keys of jobs; rows that say something of the queue itself come before them."""
 
@@ -39,8 +42,16 @@ class Lists:
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs, and whether the queue is paused."""
         rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
-        jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
-        return Head(tuple(from_row(row) for row in jobs), len(jobs) < len(rows))
+        marks = {
+            read_string(row, n.GSK): row
+            for row in rows
+            if read_string(row, n.GSK).startswith(PAUSED)
+        }
+        return Head(
+            tuple(from_row(row) for row in rows[len(marks) :]),
+            PAUSED in marks,
+            read_string(marks.get(LIMITED, {}), n.TYPE),
+        )
 
     def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:
         """Waiting jobs due in [since, until]."""

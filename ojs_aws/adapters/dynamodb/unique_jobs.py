@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -17,6 +18,8 @@ from ojs_aws.adapters.dynamodb.codec import (
     to_item,
 )
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.job_store import places_left
+from ojs_aws.adapters.dynamodb.limits import releasing
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.errors import PayloadTooLargeError
@@ -39,6 +42,7 @@ class _Transaction:
     :ivar locks: the same for locks.
     :ivar documents: puts that may go ahead of the transaction where it has no room for them.
     :ivar uploads: whether documents may be put into S3 ahead of it.
+    :ivar places: how many places are given back, by the keys of their buckets.
     """
 
     actions: list[dict[str, Any]]
@@ -46,6 +50,11 @@ class _Transaction:
     locks: dict[int, int]
     documents: list[Item]
     uploads: bool = True
+    places: Counter[str] = field(default_factory=Counter)
+
+    def releases(self, table: str) -> list[dict[str, Any]]:
+        """What gives the places of replaced jobs back."""
+        return [releasing(table, key, count) for key, count in sorted(self.places.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ class DynamoUniqueJobs:
             for document in transaction.documents
         ]
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
-        return [*transaction.actions, *documents]
+        return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
     def lock(self, key: str) -> UniqueLock | None:
         """One consistent read."""
@@ -123,6 +132,7 @@ class DynamoUniqueJobs:
                 **update.arguments(),
             }
             transaction.actions.append({"Update": change})
+            transaction.places.update(places_left(admission.before, after))
         if admission.lock is not None:
             transaction.locks[len(transaction.actions)] = position
             transaction.actions.append(self._lock_put(admission.lock, admission.seen, token))
@@ -183,7 +193,8 @@ class DynamoUniqueJobs:
         )
 
     def _write(self, transaction: _Transaction, token: str) -> None:
-        actions = [*transaction.actions, *self._documents(transaction)]
+        released = transaction.releases(self.store.table)
+        actions = [*transaction.actions, *self._documents(transaction), *released]
         sent: Any = actions
         with translated("TransactWriteItems"):
             try:
@@ -196,7 +207,7 @@ class DynamoUniqueJobs:
 
     def _documents(self, transaction: _Transaction) -> list[dict[str, Any]]:
         """The puts of documents; those that the transaction has no room for are made now."""
-        room = MAX_ACTIONS - len(transaction.actions)
+        room = MAX_ACTIONS - len(transaction.actions) - len(transaction.places)
         left = MAX_TRANSACTION_BYTES - sum(
             item_bytes(action["Put"]["Item"]) for action in transaction.actions if "Put" in action
         )

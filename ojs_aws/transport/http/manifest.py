@@ -26,7 +26,7 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "pause_resume": True,
     "priority_queues": True,
     "progress": False,
-    "rate_limiting": False,
+    "rate_limiting": True,
     "schema_validation": False,
     "unique_jobs": True,
     "workflows": True,

@@ -206,6 +206,23 @@ class RetryPolicyBody(Body):
     on_exhaustion: str | None = None
 
 
+class WindowBody(Body):
+    """So many starts in a period (ojs-rate-limiting, section 6.1)."""
+
+    limit: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+    period: Annotated[str, Field(examples=["PT1M"])]
+
+
+class RateLimitBody(Body):
+    """A limit on how jobs begin; cases write ``rate`` as a number, or ``max_per_second``."""
+
+    key: Annotated[str, Field(max_length=256)] | None = None
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    rate: WindowBody | int | None = None
+    throttle: WindowBody | None = None
+    on_limit: Literal["wait", "drop"] | None = None
+
+
 class OptionsBody(Body):
     """Enqueue options; each may stand at the top level of the envelope as well."""
 
@@ -219,6 +236,7 @@ class OptionsBody(Body):
     expires_at: str | None = None
     retry: RetryPolicyBody | None = None
     unique: dict[str, Any] | None = None
+    rate_limit: RateLimitBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
     pending: bool | None = None
 

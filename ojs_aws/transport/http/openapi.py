@@ -106,6 +106,13 @@ _QUEUE: Final = _object(
     depth=_INTEGER,
     estimated=_array(_STRING),
 )
+_RATE_LIMIT: Final = _object(
+    ("key",),
+    key=_STRING,
+    concurrency=_object((), limit=_INTEGER, active=_INTEGER, available=_INTEGER),
+    rate=_object((), limit=_INTEGER, period=_STRING, current_count=_INTEGER),
+    throttle=_object((), limit=_INTEGER, period=_STRING, next_allowed_at=_INSTANT),
+)
 _WORKER: Final = _object(
     ("id", "state", "directive", "last_heartbeat_at"),
     id=_STRING,
@@ -271,6 +278,10 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     ),
     "DeletedAnswer": _object(("deleted", "job_id"), deleted=_BOOLEAN, job_id=_JOB_ID),
     "Queue": _QUEUE,
+    "RateLimitAnswer": _RATE_LIMIT,
+    "RateLimitsAnswer": _object(
+        ("items", "pagination"), items=_array(_RATE_LIMIT), pagination=_ref("Pagination")
+    ),
     "QueueAnswer": _object(
         ("queue", "name", "status", "paused"),
         queue=_ref("Queue"),

@@ -42,6 +42,7 @@ ENVELOPE_OPTIONS: Final = frozenset(
         "unique",
         "tags",
         "pending",
+        "rate_limit",
         "meta",
         "schema",
     }

@@ -26,6 +26,12 @@ from ojs_aws.transport.http.handlers.dead_letters import (
     retry_dead_letter,
     retry_dead_letters,
 )
+from ojs_aws.transport.http.handlers.limits import (
+    get_rate_limit,
+    limit_queue,
+    list_rate_limits,
+    unlimit_queue,
+)
 from ojs_aws.transport.http.handlers.queues import (
     get_queue,
     list_queues,
@@ -57,12 +63,15 @@ __all__ = [
     "get_cron",
     "get_dead_letter",
     "get_queue",
+    "get_rate_limit",
     "get_worker",
+    "limit_queue",
     "list_crons",
     "list_dead_letters",
     "list_events",
     "list_queues",
     "list_queues_with_counts",
+    "list_rate_limits",
     "list_workers",
     "list_workflows",
     "pause_cron",
@@ -81,6 +90,7 @@ __all__ = [
     "terminate_worker",
     "terminate_workers",
     "trigger_cron",
+    "unlimit_queue",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.changing import Change
@@ -53,7 +54,17 @@ def push(call: Call) -> Answer:
     if pushed.record is None:
         return Answer(body)
     location = f"{BASE}/jobs/{quote(pushed.record.id)}"
-    return Answer(body, CREATED if pushed.is_new else OK, {"Location": location})
+    headers = {"Location": location, **_limit_headers(pushed.record)}
+    return Answer(body, CREATED if pushed.is_new else OK, headers)
+
+
+def _limit_headers(job: JobRecord) -> dict[str, str]:
+    """How many starts, or active jobs, the job's own limit allows."""
+    if job.limit is None:
+        return {}
+    window = job.limit.rate or job.limit.throttle
+    most = job.limit.concurrency if window is None else window.limit
+    return {"X-RateLimit-Limit": str(most)}
 
 
 def push_batch(call: Call) -> Answer:

@@ -1,0 +1,70 @@
+"""Limits over HTTP (ojs-rate-limiting, sections 7.2 and 10)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.limits import Counted
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
+
+_MARK: Final = "l:"
+
+
+def list_rate_limits(call: Call) -> Answer:
+    """The limits by key. Nobody counts them: the total is at least what is shown so far."""
+    wanted = requested_page(call.request.query)
+    page, following = call.backend.limits.page(read_mark(_MARK, wanted.cursor), wanted.limit)
+    items: list[JsonValue] = [_described(counted) for counted in page]
+    total = len(items) + bool(following)
+    is_exact = not wanted.cursor and not following
+    pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
+    return Answer(encode({"items": items, "pagination": pagination}))
+
+
+def get_rate_limit(call: Call) -> Answer:
+    """What one limit counts."""
+    return Answer(encode(_described(call.backend.limits.get(unquote(call.path["key"])))))
+
+
+def limit_queue(call: Call) -> Answer:
+    """Limit how the jobs of a queue begin."""
+    policy: JsonValue = {name: member.value for name, member in call.members().items()}
+    counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
+    return Answer(encode(_described(counted)))
+
+
+def unlimit_queue(call: Call) -> Answer:
+    """Limit the jobs of a queue no more."""
+    queue = unquote(call.path["queue"])
+    call.backend.limits.unlimit_queue(queue)
+    return Answer(encode({"queue": queue, "deleted": True}))
+
+
+def _described(counted: Counted) -> dict[str, JsonValue]:
+    bucket, limit, now = counted.bucket, counted.limit, counted.now
+    members: dict[str, JsonValue] = {"key": bucket.key}
+    if limit.concurrency is not None:
+        members["concurrency"] = {
+            "limit": limit.concurrency,
+            "active": bucket.active,
+            "available": max(0, limit.concurrency - bucket.active),
+        }
+    if limit.rate is not None:
+        count = bucket.current_count(limit.rate, now)
+        resets = (bucket.opened_at or now) + limit.rate.period_ms if count else now
+        members["rate"] = {
+            **limit.rate.render(),
+            "current_count": count,
+            "window_resets_at": format_instant(Instant(resets)),
+        }
+    if limit.throttle is not None:
+        members["throttle"] = {
+            **limit.throttle.render(),
+            "next_allowed_at": format_instant(max(now, bucket.next_at or now)),
+        }
+    return members

@@ -1,0 +1,168 @@
+"""Buckets in the table: places taken and given back with the writes of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
+LIMIT = {"key": "api", "concurrency": 2}
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+def push(backend: Backend, limit: Any = LIMIT) -> str:
+    """Push a job with a limit."""
+    job = Job("demo.echo", [])
+    job["rate_limit"] = limit
+    record = backend.push(job).record
+    assert record is not None
+    return record.id
+
+
+def fetch(backend: Backend, count: int = 10) -> list[str]:
+    """Fetch jobs."""
+    return [job.id for job in backend.fetch(FetchRequest(("default",), count, "w"))]
+
+
+def active(backend: Backend) -> int:
+    """Places taken."""
+    return backend.limits.get("api").bucket.active
+
+
+def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
+    """By every way out of active."""
+    jobs = [push(backend) for _ in range(4)]
+    assert fetch(backend) == jobs[:2]
+    assert active(backend) == 2
+    backend.ack(jobs[0], "w", parse_object('{"a": 1}')["a"].raw)
+    backend.fail(jobs[1], "w", ERROR)
+    assert active(backend) == 0
+    assert fetch(backend) == jobs[2:]
+    backend.cancel(jobs[2])
+    assert active(backend) == 1
+    backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+    backend.info(jobs[3])
+    assert active(backend) == 0
+
+
+def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
+    """Another worker's, or a second one."""
+    job = push(backend)
+    fetch(backend)
+    with pytest.raises(OjsError):
+        backend.ack(job, "somebody else", None)
+    assert active(backend) == 1
+    backend.ack(job, "w", None)
+    with pytest.raises(OjsError):
+        backend.ack(job, "w", None)
+    assert active(backend) == 0
+
+
+def test_a_transaction_whose_answer_is_lost_counts_once(
+    aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """botocore repeats it, and it meets its own token."""
+    job = push(backend)
+    send = aws.clients.dynamodb.transact_write_items
+    sent: list[int] = []
+
+    def twice(**arguments: Any) -> Any:
+        sent.append(1)
+        send(**arguments)
+        return send(**arguments)
+
+    monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", twice)
+    assert fetch(backend) == [job]
+    assert active(backend) == 1
+    backend.ack(job, "w", None)
+    assert (len(sent), active(backend)) == (2, 0)
+
+
+def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
+    aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lease to expire: the place is the job's."""
+    job = push(backend)
+    send = aws.clients.dynamodb.transact_write_items
+
+    def lost(**arguments: Any) -> Any:
+        send(**arguments)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aws.clients.dynamodb, "transact_write_items", lost)
+        with pytest.raises(OjsError):
+            fetch(backend)
+    assert active(backend) == 1
+    backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+    backend.info(job)
+    assert active(backend) == 0
+    backend.clock.advance(s=600)  # type: ignore[attr-defined]
+    assert fetch(backend) == [job]
+    assert active(backend) == 1
+
+
+def test_of_two_that_saw_the_same_free_place_one_takes_it(
+    aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RL-001: checked and taken atomically. The other one looks again, and passes by."""
+    jobs = [push(backend, {"key": "api", "concurrency": 1}) for _ in range(2)]
+    other = build_backend(aws.settings, aws.clients, clock=backend.clock, both=in_turn)
+    send = aws.clients.dynamodb.transact_write_items
+    faster: list[str] = []
+
+    def overtaken(**arguments: Any) -> Any:
+        if not faster:
+            faster.append("is fetching")
+            faster.extend(fetch(other))
+        return send(**arguments)
+
+    monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", overtaken)
+    assert fetch(backend) == []
+    assert faster[1:] == jobs[:1]
+    assert active(backend) == 1
+
+
+def test_buckets_are_paged_by_key(backend: Backend) -> None:
+    """Those that jobs have brought."""
+    for key in ("c", "a", "b"):
+        push(backend, {"key": key, "concurrency": 1})
+    page, following = backend.limits.page("", 2)
+    assert [each.bucket.key for each in page] == ["a", "b"]
+    rest, end = backend.limits.page(following, 2)
+    assert ([each.bucket.key for each in rest], end) == (["c"], "")
+
+
+def test_a_job_that_is_replaced_gives_its_place_back(backend: Backend) -> None:
+    """In the transaction that puts the other one in its place."""
+    unique = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
+    for _ in range(2):
+        job = Job("demo.echo", [])
+        job["rate_limit"], job["unique"] = LIMIT, unique
+        backend.push(job)
+        assert len(fetch(backend)) == 1
+        assert active(backend) == 1

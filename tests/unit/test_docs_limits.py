@@ -1,0 +1,34 @@
+"""docs/limits.md says what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ojs_aws.domain.limits import Window, read_limit
+from ojs_aws.services.claiming import MAX_PAGES_BEYOND, PAGE_BEYOND
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "limits.md").read_text("utf-8")
+
+
+def test_the_example_is_a_policy_that_can_be_followed() -> None:
+    """As PUSH reads it."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
+        exec(block, names)  # noqa: S102 - our own page
+    limit = read_limit(names["job"]["rate_limit"], "default")
+    assert limit is not None
+    assert (limit.concurrency, limit.rate) == (5, Window(100, 60_000))
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    """How far is looked."""
+    assert f"up to {PAGE_BEYOND * MAX_PAGES_BEYOND} jobs behind the head" in TEXT
+
+
+def test_what_it_links_to_exists() -> None:
+    """Files of this repository."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
+        assert (ROOT / "docs" / target).exists(), target
