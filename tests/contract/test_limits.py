@@ -18,7 +18,7 @@ from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
-LIMIT = {"key": "api", "concurrency": 2}
+LIMIT: Any = {"key": "api", "concurrency": 2}
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_buckets_are_paged_by_key(backend: Backend) -> None:
 
 def test_a_job_that_is_replaced_gives_its_place_back(backend: Backend) -> None:
     """In the transaction that puts the other one in its place."""
-    unique = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
+    unique: Any = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
     for _ in range(2):
         job = Job("demo.echo", [])
         job["rate_limit"], job["unique"] = LIMIT, unique
