@@ -23,7 +23,7 @@ from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.enqueuing import Enqueuing, StoreMany
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator, TransactAction
@@ -221,10 +221,7 @@ class Client:
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
             return [await self._enqueue_one(passed, self._transport.push) for passed in jobs]
 
-        [result] = await self._enqueuing.many([prepared], through)
-        if result.error is not None:  # swallowed around the insertion: nothing is enqueued
-            raise result.error
-        return result
+        return await self._insert(prepared, through)
 
     async def enqueue_many(
         self, jobs: Iterable[Job], *, atomic: bool = False
@@ -280,7 +277,7 @@ class Client:
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
             return [await self._enqueue_one(passed, store) for passed in jobs]
 
-        [result] = await self._enqueuing.many([prepared], through)
+        result = await self._insert(prepared, through)
         return TransactItems(result.job, items, result.dropped_by)
 
     # ------------------------------------------------------------------ jobs
@@ -363,6 +360,13 @@ class Client:
                 stacklevel=3,
             )
         return prepared
+
+    async def _insert(self, job: Job, through: StoreMany) -> EnqueueResult:
+        """One job as a batch of one; raises what a middleware around the insertion swallowed."""
+        [result] = await self._enqueuing.many([job], through)
+        if result.error is not None:  # nothing is enqueued, whoever caught it
+            raise result.error
+        return result
 
     async def _enqueue_one(self, job: Job, store: StoreOne) -> EnqueueResult:
         """Run the chain around the storing, and tell the outcomes apart."""

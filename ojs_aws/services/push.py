@@ -126,7 +126,7 @@ class Push:
 
         with rejecting(job.id):
             [result] = await self.enqueuing.many([job], through)
-            _raise_swallowed([result])
+            raise_swallowed([result])
         return pushed[0] if pushed else _dropped(result)
 
     def check(self, job: Job) -> JobRecord:
@@ -210,7 +210,7 @@ class Push:
         records: dict[str, JobRecord] = {}
         with rejecting(""):
             results = await self.enqueuing.many(jobs, through)
-            _raise_swallowed(results)
+            raise_swallowed(results)
         return [pushed.get(result.id) or _dropped(result) for result in results]
 
     def _store_all(self, records: Sequence[JobRecord]) -> list[Pushed]:
@@ -344,7 +344,7 @@ def _unique_key(job: Job) -> str:
     return unique_key(job, parse_unique_policy(job.get("unique")))
 
 
-def _raise_swallowed(results: Sequence[EnqueueResult]) -> None:
+def raise_swallowed(results: Sequence[EnqueueResult]) -> None:
     """Raise what a middleware caught around the insertion: an answer has no other word for it."""
     for result in results:
         if result.error is not None:

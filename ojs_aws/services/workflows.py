@@ -27,7 +27,7 @@ from ojs_aws.domain.workflow_definition import MAX_FAULTS, Definition, refusal
 from ojs_aws.domain.workflow_graph import Graph, dump_graph
 from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
-from ojs_aws.services.push import rejecting, result_of
+from ojs_aws.services.push import raise_swallowed, rejecting, result_of
 from ojs_aws.services.workflow_advancing import MAX_CONFLICTS, Advancing
 
 if TYPE_CHECKING:
@@ -327,7 +327,9 @@ async def _passed(
         return await Batch(one, store_all, stops_at_failure=True).run(passed)
 
     with rejecting(""):
-        return await push.enqueuing.many(jobs, through)
+        results = await push.enqueuing.many(jobs, through)
+        raise_swallowed(results)
+        return results
 
 
 def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:

@@ -222,9 +222,15 @@ async def test_a_single_job_s_error_is_raised_though_a_middleware_swallowed_it()
         async def enqueue(self, job: Job, call_next: Any) -> Job | None:
             raise ValueError("no")
 
-    client = client_with(FakeTransport(), middleware=[Swallows(), Refuses()])
+    class InTransactions(FakeTransport):
+        async def transact(self, job: Job) -> Any:
+            raise AssertionError("the job was refused")
+
+    client = client_with(InTransactions(), middleware=[Swallows(), Refuses()])
     with pytest.raises(ValueError, match="no"):
         await client.enqueue("a.b")
+    with pytest.raises(ValueError, match="no"):
+        await client.transact_item("a.b")
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
