@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws import Client, Job
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.client import HttpConnection
+from ojs_aws.client.http import HttpTransport
 from ojs_aws.domain.errors import BackendError, DuplicateError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import in_turn
 from ojs_aws.transport.events.stream import build_stream
+from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
@@ -62,6 +66,39 @@ async def test_the_client_tells_a_duplicate_from_its_own_job(backend: Backend) -
     with pytest.raises(DuplicateError) as error:
         await client.enqueue("a.b", [2], unique=BY_TYPE)
     assert error.value.details["existing_job_id"] == first.id
+
+
+async def test_the_client_reads_the_same_from_http_answers(backend: Backend) -> None:
+    """Duplicates and updates, alone and among others."""
+    api = Api(backend)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        reply = api.send(request.method, request.url.path, request.content)
+        return httpx.Response(reply.status, headers=dict(reply.headers), text=reply.text)
+
+    connection = HttpConnection("http://ojs", http_transport=httpx.MockTransport(answer))
+    async with Client(transport=HttpTransport(connection), middleware=[]) as client:
+        first = await client.enqueue("a.b", [1], unique=BY_TYPE, scheduled_at="+PT1H")
+        ignore = BY_TYPE | {"on_conflict": "ignore"}
+        again = await client.enqueue("a.b", [2], unique=ignore)
+        assert (again.id, again.is_new, again.is_duplicate) == (first.id, False, True)
+        update = BY_TYPE | {"on_conflict": "replace_except_schedule"}
+        other, third, fourth = await client.enqueue_many(
+            [Job("c.d", [1]), Job("a.b", [3], unique=update), Job("e.f", [1], unique=ignore)]
+        )
+        assert [result.is_duplicate for result in (other, third, fourth)] == [False, True, False]
+        assert third.id == first.id
+        assert (await client.get(first.id)).args == [3]
+        with pytest.raises(DuplicateError) as error:
+            await client.enqueue("a.b", [4], unique=BY_TYPE)
+        assert error.value.details["existing_job_id"] == first.id
+
+
+def test_the_manifest_declares_the_strength(backend: Backend) -> None:
+    """Section 8.3; clients read the capability as a boolean."""
+    manifest = Api(backend).send("GET", "/ojs/manifest").json
+    assert manifest["capabilities"]["unique_jobs"] is True
+    assert manifest["unique_jobs"]["strength"] == "strong"
 
 
 def removed(aws: EmbeddedAws, job_id: str, **who: Any) -> dict[str, Any]:

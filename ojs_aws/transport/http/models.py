@@ -223,6 +223,19 @@ class RateLimitBody(Body):
     on_limit: Literal["wait", "drop"] | None = None
 
 
+class UniquePolicyBody(Body):
+    """A unique policy (ojs-unique-jobs, section 2); ``key`` and ``within`` as some clients have."""
+
+    keys: list[Literal["type", "queue", "args", "meta"]] | None = None
+    args_keys: list[str] | None = None
+    meta_keys: list[str] | None = None
+    period: str | None = None
+    states: list[str] | None = None
+    on_conflict: Literal["reject", "replace", "replace_except_schedule", "ignore"] | None = None
+    key: list[str] | str | None = None
+    within: str | int | None = None
+
+
 class OptionsBody(Body):
     """Enqueue options; each may stand at the top level of the envelope as well."""
 
@@ -235,7 +248,7 @@ class OptionsBody(Body):
     delay_until: str | None = None
     expires_at: str | None = None
     retry: RetryPolicyBody | None = None
-    unique: dict[str, Any] | None = None
+    unique: UniquePolicyBody | None = None
     rate_limit: RateLimitBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
     pending: bool | None = None
