@@ -102,6 +102,18 @@ def test_a_lock_is_taken_over_by_naming_the_write_that_made_it(stores: Stores) -
     assert stores.jobs.load(unique_job(3).id) is None
 
 
+def test_a_lock_that_the_same_job_has_again_is_another_one(stores: Stores) -> None:
+    """Its job has been given other arguments since it was seen."""
+    job = unique_job(1)
+    stores.unique.admit([new(job)])
+    seen = stores.unique.lock(KEY)
+    lock = UniqueLock(key=KEY, job_id=job.id, applied_id="x")
+    stores.unique.admit(
+        [Admission(lock=lock, seen=seen, before=job, after=replace(job, version=2))]
+    )
+    assert refused(stores, new(unique_job(2), seen)).locks[0].applied_id == "x"
+
+
 def test_a_lock_that_vanished_is_taken_as_if_there_had_been_none(stores: Stores) -> None:
     """DynamoDB removes locks whose period is over."""
     stores.unique.admit([new(unique_job(1))])
@@ -168,6 +180,27 @@ def test_a_job_gets_another_document(stores: Stores, sizes: tuple[int, int]) -> 
     whole = stores.jobs.load_whole(old.id)
     assert whole is not None
     assert whole.document == changed
+
+
+def test_a_document_that_comes_back_is_not_the_one_that_is_removed(stores: Stores) -> None:
+    """The stream removes what the first change left when a later one brought the same text."""
+    first, second = big_document(20_000), big_document(20_001)
+    stores.unique.admit([new(unique_job(1, document=first))])
+    versions = []
+    for document in (second, first):
+        before = stores.jobs.load(unique_job().id)
+        assert before is not None
+        versions.append(before)
+        after = replace(before, document=document, version=before.version + 1)
+        lock = UniqueLock(key=KEY, job_id=before.id)
+        seen = stores.unique.lock(KEY)
+        stores.unique.admit([Admission(lock=lock, seen=seen, before=before, after=after)])
+    for left in versions:
+        if isinstance(left.document, StoredElsewhere):
+            stores.jobs.forget_documents(left)
+    whole = stores.jobs.load_whole(unique_job().id)
+    assert whole is not None
+    assert whole.document == first
 
 
 def test_a_batch_is_stored_whole_or_not_at_all(stores: Stores) -> None:

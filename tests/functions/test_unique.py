@@ -182,6 +182,17 @@ def test_a_job_that_meets_another_transaction_looks_again(aws: EmbeddedAws) -> N
         conflicting(aws, 1).push(Job("a.b", [2], unique=BY_TYPE))
 
 
+def test_a_repeated_push_that_meets_another_transaction_finds_its_own_job(
+    aws: EmbeddedAws,
+) -> None:
+    """Then DynamoDB does not say what is there."""
+    job_id = "01990000-0000-7000-8000-aaaaaaaaaaaa"
+    for times in (0, 1):
+        pushed = conflicting(aws, times).push(Job("a.b", [1], id=job_id, unique=BY_TYPE))
+        assert pushed.record is not None
+        assert (pushed.record.id, pushed.is_new) == (job_id, times == 0)
+
+
 def test_a_key_that_stays_contended_is_an_error_to_be_repeated(aws: EmbeddedAws) -> None:
     """After a bounded number of looks."""
     with pytest.raises(BackendError) as error:

@@ -343,6 +343,16 @@ def test_a_batch_may_ignore_duplicates(backend: Backend) -> None:
     assert not any(pushed.is_new for pushed in again)
 
 
+def test_a_batch_of_which_a_part_was_stored_by_another_is_refused(backend: Backend) -> None:
+    """Its ids are taken: it is no repetition of that request."""
+    policy = BY_TYPE | {"on_conflict": "ignore"}
+    batch = jobs(None, policy, None)
+    backend.push.all(batch[:2])
+    with pytest.raises(DuplicateError, match=batch[0].id):
+        backend.push.all(batch)
+    assert backend.ports.store.load(batch[2].id) is None
+
+
 def test_a_batch_may_replace_and_update(backend: Backend) -> None:
     """All in the one transaction."""
     first = push(backend)
