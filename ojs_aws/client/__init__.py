@@ -29,9 +29,18 @@ if TYPE_CHECKING:
         SyncDeadLetterJobs,
         SyncQueues,
         SyncWorkers,
+        SyncWorkflows,
     )
     from ojs_aws.client.transport import Transport
     from ojs_aws.client.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
+    from ojs_aws.client.workflow_parts import WorkflowParts, batch, chain, dag, group
+    from ojs_aws.client.workflows import (
+        WorkflowFailedError,
+        WorkflowList,
+        WorkflowOperations,
+        WorkflowStatus,
+        WorkflowWaitTimeoutError,
+    )
 
 __all__ = [
     "Admin",
@@ -61,11 +70,22 @@ __all__ = [
     "SyncDeadLetterJobs",
     "SyncQueues",
     "SyncWorkers",
+    "SyncWorkflows",
     "Transport",
     "WaitTimeoutError",
     "WorkerEntry",
     "WorkerList",
     "Workers",
+    "WorkflowFailedError",
+    "WorkflowList",
+    "WorkflowOperations",
+    "WorkflowParts",
+    "WorkflowStatus",
+    "WorkflowWaitTimeoutError",
+    "batch",
+    "chain",
+    "dag",
+    "group",
 ]
 
 _HOMES: Final = {
@@ -101,6 +121,17 @@ _HOMES: Final = {
     "QueueNumbers": "queues",
     "Queues": "queues",
     "SyncQueues": "sync",
+    "WorkflowParts": "workflow_parts",
+    "batch": "workflow_parts",
+    "chain": "workflow_parts",
+    "dag": "workflow_parts",
+    "group": "workflow_parts",
+    "WorkflowFailedError": "workflows",
+    "WorkflowList": "workflows",
+    "WorkflowOperations": "workflows",
+    "WorkflowStatus": "workflows",
+    "WorkflowWaitTimeoutError": "workflows",
+    "SyncWorkflows": "sync",
 }
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ojs_aws.client.dead_letter import DeadLetterJobs
     from ojs_aws.client.queues import Queues
     from ojs_aws.client.workers import Workers
+    from ojs_aws.client.workflow_parts import WorkflowParts
+    from ojs_aws.client.workflows import WorkflowOperations, WorkflowStatus
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
@@ -168,6 +170,44 @@ class Client:
     async def close(self) -> None:
         """Let go of connections."""
         await self._transport.close()
+
+    # ------------------------------------------------------------------ workflows
+    @cached_property
+    def workflows(self) -> WorkflowOperations:
+        """Workflows: to read, list, cancel and wait for."""
+        from ojs_aws.client.workflows import WorkflowOperations  # noqa: PLC0415
+
+        return WorkflowOperations(self._transport.workflows(), self._timer)
+
+    async def workflow(self, parts: WorkflowParts, *, id: str | None = None) -> WorkflowStatus:  # noqa: A002
+        """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
+
+        Every job passes the enqueue middleware now, also those that begin later.
+
+        :param id: of the workflow; made here when it is left out, so that a workflow which is
+            sent again after a lost answer exists once.
+        :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
+        :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
+        """
+        from ojs_aws.client.workflows import status_of  # noqa: PLC0415
+
+        prepared = [self._prepared(job, (), {}) for job in parts.jobs()]
+        workflow_id = id or self._ids.job_id()
+        answers: list[WorkflowStatus] = []
+
+        async def store_all(jobs: Sequence[Job]) -> list[Stored]:
+            finals = {job.id: job for job in jobs}
+            body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
+            answers.append(status_of(await self._transport.workflows().create(body)))
+            return [Stored(job) for job in jobs]
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            if len(jobs) < len(prepared):
+                raise BatchRejectedError("The middleware did not let every job pass.")
+            return await Batch(self._enqueue_one, store_all, is_atomic=True).run(jobs)
+
+        await self._enqueuing.many(prepared, through)
+        return answers[0]
 
     # ------------------------------------------------------------------ for operators
     # Producers use none of these, so that each is imported when it is first asked for.

@@ -16,6 +16,7 @@ from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
+from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -117,6 +118,12 @@ class DirectTransport:
         from ojs_aws.client.direct_queues import DirectQueues  # noqa: PLC0415 - few need it
 
         return DirectQueues(self._backend)
+
+    def workflows(self) -> WorkflowsTransport:
+        """The operations on workflows."""
+        from ojs_aws.client.direct_workflows import DirectWorkflows  # noqa: PLC0415 - few need it
+
+        return DirectWorkflows(self._backend)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -14,6 +14,7 @@ from ojs_aws.client.http_queues import HttpQueues
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
+from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, assemble_array, encode, parse_object
@@ -112,6 +113,12 @@ class HttpTransport:
     def queue_operations(self) -> QueuesTransport:
         """The operations on queues."""
         return HttpQueues(self._connection)
+
+    def workflows(self) -> WorkflowsTransport:
+        """The operations on workflows."""
+        from ojs_aws.client.http_workflows import HttpWorkflows  # noqa: PLC0415
+
+        return HttpWorkflows(self._connection)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

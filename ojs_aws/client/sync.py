@@ -18,6 +18,7 @@ from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.queues import Queues
 from ojs_aws.client.workers import Workers
+from ojs_aws.client.workflows import WorkflowOperations
 
 if TYPE_CHECKING:
     from ojs_aws.client.connection import Resends
@@ -99,6 +100,16 @@ class SyncDeadLetterJobs(_Face[DeadLetterJobs]):
     delete_many = _face(DeadLetterJobs.delete_many)
 
 
+class SyncWorkflows(_Face[WorkflowOperations]):
+    """:class:`WorkflowOperations` for code that is not asynchronous."""
+
+    create = _face(WorkflowOperations.create)
+    get = _face(WorkflowOperations.get)
+    list = _face(WorkflowOperations.list)
+    cancel = _face(WorkflowOperations.cancel)
+    wait = _face(WorkflowOperations.wait)
+
+
 class SyncQueues(_Face[Queues]):
     """:class:`Queues` for code that is not asynchronous."""
 
@@ -154,6 +165,11 @@ class SyncClient(_Face[Client]):
     def cron(self) -> SyncCronJobs:
         """Cron jobs."""
         return SyncCronJobs(self._target.cron, self._loop)
+
+    @cached_property
+    def workflows(self) -> SyncWorkflows:
+        """Workflows: to read, list, cancel and wait for."""
+        return SyncWorkflows(self._target.workflows, self._loop)
 
     @cached_property
     def queues(self) -> SyncQueues:
@@ -219,6 +235,7 @@ class SyncClient(_Face[Client]):
     transact_item = _face(Client.transact_item)
     get = _face(Client.get)
     cancel = _face(Client.cancel)
+    workflow = _face(Client.workflow)
     activate = _face(Client.activate)
     wait = _face(Client.wait)
 

@@ -10,6 +10,7 @@ from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
+from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.ports import TransactAction
@@ -63,6 +64,9 @@ class Transport(Protocol):
 
     def queue_operations(self) -> QueuesTransport:
         """The operations on queues."""
+
+    def workflows(self) -> WorkflowsTransport:
+        """The operations on workflows."""
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ojs_aws.domain.envelope import Job
@@ -61,6 +61,18 @@ class JobContext:
     def queue(self) -> str:
         """Queue the job was fetched from."""
         return self.job.queue
+
+    @property
+    def workflow_id(self) -> str:
+        """The workflow that the job is a part of; empty for none (ojs-workflows, section 7.1)."""
+        value = self.job.get("workflow_id")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def parent_results(self) -> Mapping[str, JsonValue]:
+        """What the steps before left, by their index or id (ojs-workflows, section 7)."""
+        value = self.job.get("parent_results")
+        return value if isinstance(value, dict) else {}
 
     def log(self, level: str, message: str, **fields: object) -> None:
         """Write a log record that carries the job's id, type, queue and attempt.

@@ -746,6 +746,7 @@ class MemoryWorkflows:
     kept: dict[str, Workflow] = field(default_factory=dict)
     plans: dict[str, WorkflowPlan] = field(default_factory=dict)
     left: dict[str, dict[int, RawJson]] = field(default_factory=dict)
+    _one: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
         """Store a new workflow with its first jobs."""
@@ -763,11 +764,12 @@ class MemoryWorkflows:
         jobs: Sequence[JobRecord],
     ) -> None:
         """Replace one version by the next."""
-        current = self.kept.get(before.id)
-        if current is None or current.version != before.version:
-            raise StaleWorkflowError(current)
-        self.left[after.id].update(results)
-        self._write(after, jobs)
+        with self._one:
+            current = self.kept.get(before.id)
+            if current is None or current.version != before.version:
+                raise StaleWorkflowError(current)
+            self.left[after.id].update(results)
+            self._write(after, jobs)
 
     def _write(self, workflow: Workflow, jobs: Sequence[JobRecord]) -> None:
         assert len(jobs) <= 90

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -444,6 +445,36 @@ def _revived(world: World) -> World:
         registry=world.registry,
         faults=world.faults,
     )
+
+
+def test_many_members_that_end_at_once_fire_each_callback_once(
+    world: World, stream: Stream
+) -> None:
+    """In as many threads as there are shards, each told of everything, in its own order."""
+    callbacks = {"on_complete": job("done"), "on_success": job("yes")}
+    body = {"type": "batch", "id": "w", "jobs": [job("a")] * 200, "callbacks": callbacks}
+    create(world, body)
+    stream.flow()
+    for each in [*world.store.jobs.values()]:
+        world.store.jobs[each.id] = _done(each, world)
+    records = stream.news()
+
+    def shard(seed: int) -> None:
+        own = [*records]
+        random.Random(seed).shuffle(own)
+        for at in range(0, len(own), 7):
+            again = own[at : at + 7]
+            while again:
+                again = stream.deliver(again)
+
+    with ThreadPoolExecutor(8) as pool:
+        for ended in [pool.submit(shard, seed) for seed in range(8)]:
+            ended.result()
+    workflow = world.workflows.kept["w"]
+    assert workflow.completed_count == 200
+    fired = [each for each in world.store.jobs.values() if each.type != "a"]
+    assert sorted(each.type for each in fired) == ["done", "yes"]
+    assert {each.state for each in fired} == {JobState.AVAILABLE}
 
 
 def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) -> None:

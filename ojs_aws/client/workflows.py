@@ -1,0 +1,191 @@
+"""Workflows, as the client starts and looks after them (ojs-workflows, section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
+
+if TYPE_CHECKING:
+    from ojs_aws.client.timer import Timer
+    from ojs_aws.domain.json_text import RawJson
+
+POLL_GROWTH: Final = 1.5
+MAX_POLL_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowStatus:
+    """A workflow as it was when it was looked at.
+
+    :ivar state: ``running``, ``completed``, ``failed`` or ``cancelled``.
+    :ivar steps: its own steps in order, with their states, job ids and results; empty in a list.
+    :ivar callbacks: of a batch, likewise, by their names.
+    :ivar metadata: times, counters, and what went wrong.
+    :ivar described: everything that the backend says of it.
+    """
+
+    id: str
+    type: str
+    name: str
+    state: str
+    steps: Sequence[Mapping[str, JsonValue]] = ()
+    callbacks: Mapping[str, JsonValue] = field(default_factory=dict)
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it has ended."""
+        return self.state in {"completed", "failed", "cancelled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowList:
+    """A page of workflows, the newest first. ``cursor`` is empty on the last page."""
+
+    workflows: Sequence[WorkflowStatus]
+    cursor: str = ""
+
+
+class WorkflowFailedError(Exception):
+    """The workflow that was waited for did not complete.
+
+    :ivar workflow: as it ended.
+    """
+
+    def __init__(self, workflow: WorkflowStatus) -> None:
+        """Describe how the workflow ended."""
+        self.workflow = workflow
+        errors = workflow.metadata.get("errors")
+        first = errors[0] if isinstance(errors, list) and errors else None
+        why = f": {first.get('code')}: {first.get('message')}" if isinstance(first, dict) else ""
+        super().__init__(f"Workflow {workflow.id} ({workflow.type}) {workflow.state}{why}")
+
+
+class WorkflowWaitTimeoutError(TimeoutError):
+    """The workflow had not ended when the waiting time was over; it may still do so.
+
+    :ivar workflow: as last seen.
+    """
+
+    def __init__(self, workflow: WorkflowStatus, timeout_s: float) -> None:
+        """Say what was seen last."""
+        self.workflow = workflow
+        super().__init__(f"Workflow {workflow.id} is still running after {timeout_s:g} s.")
+
+
+class WorkflowsTransport(Protocol):
+    """How a client reaches the operations on workflows; answers are as the binding has them."""
+
+    async def create(self, body: RawJson) -> Mapping[str, JsonValue]:
+        """Create a workflow; its id makes that repeatable."""
+
+    async def get(self, workflow_id: str) -> Mapping[str, JsonValue]:
+        """Read one."""
+
+    async def list(self, state: str, limit: int, cursor: str) -> Mapping[str, JsonValue]:
+        """Read a page of them."""
+
+    async def cancel(self, workflow_id: str) -> Mapping[str, JsonValue]:
+        """Cancel one."""
+
+
+class WorkflowOperations:
+    """Workflows of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
+
+    def __init__(self, transport: WorkflowsTransport, timer: Timer) -> None:
+        """Use the client's transport."""
+        self._transport = transport
+        self._timer = timer
+
+    async def create(self, body: RawJson) -> WorkflowStatus:
+        """Send a workflow as it is; ``Client.workflow`` runs the middleware first."""
+        return status_of(await self._transport.create(body))
+
+    async def get(self, workflow_id: str) -> WorkflowStatus:
+        """Read a workflow with its steps.
+
+        :raises NotFoundError: there is none.
+        """
+        return status_of(await self._transport.get(workflow_id))
+
+    async def list(self, *, state: str = "", limit: int = 50, cursor: str = "") -> WorkflowList:
+        """Read a page of workflows without their steps, the newest first.
+
+        :param state: only those in this state.
+        """
+        answer = await self._transport.list(state, limit, cursor)
+        items, page = answer.get("workflows"), answer.get("pagination")
+        listed = items if isinstance(items, list) else []
+        following = page.get("next_cursor") if isinstance(page, dict) else None
+        return WorkflowList(
+            workflows=[status_of(each) for each in listed if isinstance(each, dict)],
+            cursor=following if isinstance(following, str) else "",
+        )
+
+    async def cancel(self, workflow_id: str) -> WorkflowStatus:
+        """Cancel a workflow; jobs that workers execute may end. One that is cancelled stays so.
+
+        :raises NotFoundError: there is none.
+        :raises ConflictError: it has completed or failed.
+        """
+        try:
+            await self._transport.cancel(workflow_id)
+        except ConflictError:
+            status = await self.get(workflow_id)
+            if status.state != "cancelled":
+                raise
+            return status
+        return await self.get(workflow_id)
+
+    async def wait(
+        self, workflow_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+    ) -> WorkflowStatus:
+        """Wait until a workflow has completed.
+
+        :param timeout_s: seconds to wait at most; None waits as long as it takes.
+        :param poll_s: seconds between the first two looks; the interval grows up to 5 s.
+        :raises WorkflowFailedError: it failed or was cancelled; the error says why.
+        :raises WorkflowWaitTimeoutError: it has not ended in time.
+        """
+        started, interval_s = self._timer.monotonic(), poll_s
+        while True:
+            status = await self.get(workflow_id)
+            if status.state == "completed":
+                return status
+            if status.is_terminal:
+                raise WorkflowFailedError(status)
+            pause_s = interval_s
+            if timeout_s is not None:
+                left_s = timeout_s - (self._timer.monotonic() - started)
+                if left_s <= 0:
+                    raise WorkflowWaitTimeoutError(status, timeout_s)
+                pause_s = min(interval_s, left_s)
+            await self._timer.sleep(pause_s)
+            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+
+
+def status_of(answer: Mapping[str, JsonValue]) -> WorkflowStatus:
+    """The workflow of an answer, wrapped or flat.
+
+    :raises OjsError: the answer holds none.
+    """
+    wrapped = answer.get("workflow")
+    described = wrapped if isinstance(wrapped, dict) else answer
+    if "id" not in described:
+        raise OjsError("The answer holds no workflow.")
+    steps = described.get("steps", described.get("jobs"))
+    callbacks, metadata = described.get("callbacks"), described.get("metadata")
+    return WorkflowStatus(
+        id=str(described["id"]),
+        type=str(described.get("type", "")),
+        name=str(described.get("name") or ""),
+        state=str(described.get("state", "")),
+        steps=[each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else (),
+        callbacks=callbacks if isinstance(callbacks, dict) else {},
+        metadata=metadata if isinstance(metadata, dict) else {},
+        described=described,
+    )

@@ -1,0 +1,192 @@
+"""Workflows through the client: over HTTP and directly, with the same outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_aws.client import (
+    BatchRejectedError,
+    Client,
+    SyncClient,
+    WorkflowFailedError,
+    WorkflowWaitTimeoutError,
+    batch,
+    chain,
+    dag,
+    group,
+)
+from ojs_aws.client.direct import DirectTransport
+from ojs_aws.client.http import HttpTransport
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.world import World
+from tests.unit.client.doubles import FakeTimer
+from tests.unit.client.test_cron import ApiServer
+
+
+@pytest.fixture
+def world() -> World:
+    """A fresh backend over the model."""
+    return World()
+
+
+@pytest.fixture(params=["http", "direct"])
+def client(request: pytest.FixtureRequest, world: World) -> Client:
+    """A client of each kind."""
+    if request.param == "direct":
+        return Client(transport=DirectTransport(world.backend), timer=FakeTimer())
+    server = ApiServer(world)
+    return Client(transport=HttpTransport(server.connection(FakeTimer())), timer=FakeTimer())
+
+
+def work(world: World) -> list[str]:
+    """Complete what there is to fetch."""
+    jobs = world.backend.fetch(FetchRequest(("default",), 10, "w"))
+    for job in jobs:
+        world.backend.ack(job.id, "w", RawJson("1"))
+    return [job.type for job in jobs]
+
+
+async def test_builders_read_like_the_specification(client: Client, world: World) -> None:
+    """chain(a, group(b, c), d)."""
+    parts = chain(Job("a"), group(Job("b"), Job("c")), Job("d"), name="n")
+    started = await client.workflow(parts)
+    assert (started.type, started.name, started.state) == ("chain", "n", "running")
+    done = []
+    for _ in range(3):
+        done.append(work(world))
+        await client.workflows.get(started.id)
+    assert done == [["a"], ["b", "c"], ["d"]]
+    ended = await client.workflows.wait(started.id)
+    assert [step["state"] for step in ended.steps] == ["completed"] * 3
+    assert ended.metadata["completed_count"] == 4
+
+
+async def test_a_batch_and_a_dag_in_one_another(client: Client, world: World) -> None:
+    """With callbacks and dependencies."""
+    inner = batch(Job("a"), Job("b"), on_success=Job("c"))
+    parts = dag({"one": inner, "two": Job("d")}, {"two": ["one"]})
+    started = await client.workflow(parts)
+    done = []
+    for _ in range(3):
+        done.append(work(world))
+        await client.workflows.get(started.id)
+    assert done == [["a", "b"], ["c"], ["d"]]
+    assert (await client.workflows.wait(started.id)).state == "completed"
+
+
+async def test_jobs_pass_the_middleware_of_the_client(client: Client, world: World) -> None:
+    """Each once, before anything is sent; ids are the workflow's own."""
+
+    class Notes:
+        async def enqueue(self, job: Job, call_next: Any) -> Any:
+            assert job.id
+            job.meta["noted"] = job.type
+            return await call_next(job)
+
+    client.middleware.add(Notes())
+    await client.workflow(chain(Job("a"), Job("b")))
+    [job] = world.store.jobs.values()
+    assert isinstance(job.document, str)
+    assert '"noted":"a"' in job.document
+
+
+async def test_a_dropped_job_stops_the_whole_workflow(client: Client, world: World) -> None:
+    """A workflow needs all its jobs."""
+
+    class Drops:
+        async def enqueue(self, job: Job, call_next: Any) -> Any:
+            return None if job.type == "b" else await call_next(job)
+
+    client.middleware.add(Drops())
+    with pytest.raises(BatchRejectedError):
+        await client.workflow(chain(Job("a"), Job("b")))
+    assert world.workflows.kept == {}
+
+
+async def test_the_same_workflow_again_is_found(client: Client, world: World) -> None:
+    """By an id of one's own."""
+    first = await client.workflow(group(Job("a")), id="mine")
+    again = await client.workflow(group(Job("a")), id="mine")
+    assert first.id == again.id == "mine"
+    assert len(world.store.jobs) == 1
+
+
+async def test_waiting_ends_with_the_workflow(client: Client, world: World) -> None:
+    """Or with an error that says why."""
+    started = await client.workflow(group(Job("a", retry={"max_attempts": 1})))
+    with pytest.raises(WorkflowWaitTimeoutError):
+        await client.workflows.wait(started.id, timeout_s=3)
+    [job] = world.backend.fetch(FetchRequest(("default",), 1, "w"))
+    world.backend.fail(job.id, "w", _error())
+    with pytest.raises(WorkflowFailedError, match="Broken: it broke") as caught:
+        await client.workflows.wait(started.id)
+    assert caught.value.workflow.state == "failed"
+
+
+def _error() -> Any:
+    return parse_object('{"type": "Broken", "message": "it broke"}')
+
+
+async def test_workflows_are_cancelled_once_and_listed(client: Client, world: World) -> None:
+    """Again is no error, unless it completed."""
+    started = await client.workflow(group(Job("a")))
+    for _ in range(2):
+        assert (await client.workflows.cancel(started.id)).state == "cancelled"
+    other = await client.workflow(group(Job("b")))
+    work(world)
+    with pytest.raises(ConflictError):
+        await client.workflows.cancel(other.id)
+    with pytest.raises(NotFoundError):
+        await client.workflows.cancel("nothing")
+    page = await client.workflows.list(limit=1)
+    rest = await client.workflows.list(limit=1, cursor=page.cursor)
+    found = [each.id for each in [*page.workflows, *rest.workflows]]
+    assert (sorted(found), rest.cursor) == (sorted([started.id, other.id]), "")
+    [cancelled] = (await client.workflows.list(state="cancelled")).workflows
+    assert cancelled.id == started.id
+
+
+async def test_what_the_backend_refuses_is_raised(client: Client) -> None:
+    """With each fault's place."""
+    with pytest.raises(InvalidWorkflowError) as caught:
+        await client.workflow(chain(Job("a"), Job("Not A Type")))
+    assert caught.value.details["field"] == "$.steps[1].type"
+
+
+def test_builders_refuse_what_can_never_be_right() -> None:
+    """Before anything is sent."""
+    wrongs: tuple[Callable[[], object], ...] = (
+        chain,
+        group,
+        lambda: dag({}),
+        lambda: batch(Job("a")),
+        lambda: batch(on_success=Job("a")),
+        lambda: dag({"a": Job("a")}, {"a": ["b"]}),
+    )
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match=r"."):
+            wrong()
+
+
+def test_the_synchronous_client_has_the_same(world: World) -> None:
+    """Without await."""
+    with SyncClient(client=Client(transport=DirectTransport(world.backend))) as client:
+        started = client.workflow(group(Job("a")))
+        work(world)
+        assert client.workflows.wait(started.id).state == "completed"
+        assert client.workflows.get(started.id).is_terminal
+
+
+def test_a_handler_finds_what_its_workflow_gives_it() -> None:
+    """Section 7.1."""
+    context = JobContext(Job("a", workflow_id="w", parent_results={"0": 1}))
+    assert (context.workflow_id, context.parent_results) == ("w", {"0": 1})
+    alone = JobContext(Job("a"))
+    assert (alone.workflow_id, alone.parent_results) == ("", {})
