@@ -202,11 +202,9 @@ class Client:
             return [Stored(job) for job in jobs]
 
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            if len(jobs) < len(prepared):
-                raise BatchRejectedError("The middleware did not let every job pass.")
             return await Batch(self._enqueue_one, store_all, is_atomic=True).run(jobs)
 
-        await self._enqueuing.many(prepared, through)
+        await self._enqueuing.many(prepared, through, is_atomic=True)
         return answers[0]
 
     # ------------------------------------------------------------------ for operators

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_STARTS: Final = 80
 """Jobs that one write enqueues: a transaction has room for 100 items, results among them."""
 
-MAX_ROUNDS: Final = 12
+MAX_ROUNDS: Final = 4
 """Writes in a row; what is left then is taken up by the stream, which is told of each write."""
 
 MAX_CONFLICTS: Final = 25

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Workflow, WorkflowState
@@ -82,19 +81,19 @@ def _goes_on_cancelling(before: Workflow | None, after: Workflow) -> bool:
 
 def follow(
     advancing: Callable[[], Advancing], changes: Sequence[tuple[str, Following]]
-) -> dict[str, OjsError]:
+) -> dict[str, Exception]:
     """Do what changes mean, those of one workflow together.
 
     :param advancing: makes the service; not called when there is nothing to do.
     :param changes: each with its number.
     :returns: the numbers of those that must be done again, and why.
     """
-    failed: dict[str, OjsError] = {}
+    failed: dict[str, Exception] = {}
     for workflow_id, group in _by_workflow(changes).items():
         try:
             _follow_one(advancing(), workflow_id, [change for _, change in group])
-        except OjsError as problem:
-            _log.warning("Could not move workflow %s on", workflow_id, exc_info=True)
+        except Exception as problem:  # one workflow must not hold up the others
+            _log.exception("Could not move workflow %s on", workflow_id)
             failed.update(dict.fromkeys((number for number, _ in group), problem))
     return failed
 

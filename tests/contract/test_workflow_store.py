@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
@@ -120,6 +121,27 @@ def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(ports: Por
     with pytest.raises(StaleWorkflowError):
         store.save(made, stale, {}, [])
     assert store.results("w-1") == results
+
+
+def test_a_collision_of_transactions_is_a_change_by_somebody_else() -> None:
+    """DynamoDB refuses both; whoever looks again finds what there is now."""
+    with embedded() as aws:
+        store, _ = over(aws)
+        plan = a_plan()
+        made = a_workflow(plan)
+        store.create(made, plan, [])
+
+        def collide(**_: object) -> None:
+            reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
+            error = {"Code": "TransactionCanceledException", "Message": "collision"}
+            response = {"Error": error, "CancellationReasons": reasons}
+            raise ClientError(cast("Any", response), "TransactWriteItems")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(aws.clients.dynamodb, "transact_write_items", collide)
+            with pytest.raises(StaleWorkflowError) as caught:
+                store.save(made, workflows.start(made, NOW), {1: RawJson("1")}, [])
+        assert caught.value.current == made
 
 
 def test_a_change_without_jobs_and_results_is_one_put(ports: Ports) -> None:

@@ -479,7 +479,7 @@ def test_many_members_that_end_at_once_fire_each_callback_once(
 
 def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) -> None:
     """Its jobs are enqueued in portions after it was committed; a crash in between loses none."""
-    world.faults.spoiled, world.faults.fault = 8, Fault.DIES_BEFORE
+    world.faults.spoiled, world.faults.fault = 4, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
         create(world, {"type": "group", "id": "w", "jobs": [job("a")] * 1500})
     begun = len(world.store.jobs)
@@ -514,3 +514,23 @@ def test_what_a_removed_workflow_kept_is_removed(world: World, stream: Stream) -
     gone = world.workflows.kept.pop("w")
     assert stream.deliver([("9", gone, None)]) == []
     assert world.workflows.plans == {}
+
+
+def test_a_defect_in_one_workflow_does_not_hold_up_the_others(
+    world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bad", "good"):
+        create(world, {"type": "chain", "id": name, "steps": [job(f"{name}.a"), job(f"{name}.b")]})
+    for each in fetch(world):
+        end(world, each)
+    advance = workflow_advancing.Advancing.advance
+
+    def break_down(self: Any, workflow_id: str, *args: Any, **more: Any) -> Any:
+        if workflow_id == "bad":
+            raise ValueError("a defect")
+        return advance(self, workflow_id, *args, **more)
+
+    monkeypatch.setattr(workflow_advancing.Advancing, "advance", break_down)
+    again = stream.deliver(stream.news())
+    assert {str(getattr(after, "workflow_id", "bad")) for _, _, after in again} == {"bad"}
+    assert [each.type for each in fetch(world)] == ["good.b"]
