@@ -17,7 +17,7 @@ from ojs_aws.domain.workflow import Workflow, WorkflowState
 if TYPE_CHECKING:
     from ojs_aws.services.workflow_advancing import Advancing
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _WAITS: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
 
@@ -93,7 +93,7 @@ def follow(
         try:
             _follow_one(advancing(), workflow_id, [change for _, change in group])
         except Exception as problem:  # one workflow must not hold up the others
-            _log.exception("Could not move workflow %s on", workflow_id)
+            _logger.exception("Could not move workflow %s on", workflow_id)
             failed.update(dict.fromkeys((number for number, _ in group), problem))
     return failed
 
