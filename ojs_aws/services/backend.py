@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
     from ojs_aws.services.limits import LimitBook
+    from ojs_aws.services.purging import Purging
     from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
@@ -304,6 +305,13 @@ class Backend:
         from ojs_aws.services.limits import LimitBook
 
         return LimitBook(self._limits(), self.queues, self.clock)
+
+    @cached_property
+    def purging(self) -> Purging:
+        """What empties queues."""
+        from ojs_aws.services.purging import Purging
+
+        return Purging(self.ports.store, self.cancel, self.queues)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:

@@ -206,6 +206,28 @@ class RetryPolicyBody(Body):
     on_exhaustion: str | None = None
 
 
+class PurgeBody(Body):
+    """Which jobs of a queue to purge (ojs-admin-api, section 6.5)."""
+
+    states: Annotated[
+        list[
+            Literal[
+                "available",
+                "pending",
+                "scheduled",
+                "retryable",
+                "completed",
+                "cancelled",
+                "discarded",
+            ]
+        ],
+        Field(min_length=1, max_length=7),
+    ]
+    confirm: Literal[True]
+    older_than: str | None = None
+    cursor: Annotated[str, Field(max_length=2048)] | None = None
+
+
 class WindowBody(Body):
     """So many starts in a period (ojs-rate-limiting, section 6.1)."""
 

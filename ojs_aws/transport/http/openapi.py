@@ -278,6 +278,15 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     ),
     "DeletedAnswer": _object(("deleted", "job_id"), deleted=_BOOLEAN, job_id=_JOB_ID),
     "Queue": _QUEUE,
+    "PurgeAnswer": _object(
+        ("purged_count", "states", "has_more"),
+        purged_count=_INTEGER,
+        deleted=_INTEGER,
+        cancelled=_INTEGER,
+        states=_array(_STRING),
+        has_more=_BOOLEAN,
+        next_cursor=_STRING,
+    ),
     "RateLimitAnswer": _RATE_LIMIT,
     "RateLimitsAnswer": _object(
         ("items", "pagination"), items=_array(_RATE_LIMIT), pagination=_ref("Pagination")

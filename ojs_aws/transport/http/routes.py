@@ -251,6 +251,18 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404,),
     ),
     Route(
+        method="DELETE",
+        path=f"{BASE}/queues/<queue>/jobs",
+        aliases=(f"{BASE}/admin/queues/<queue>/jobs",),
+        operation="purge_queue",
+        group=_OPERATOR,
+        summary="Purge up to 100 jobs of a queue: ended ones are deleted, others cancelled",
+        request="PurgeBody",
+        response="PurgeAnswer",
+        errors=(404,),
+        needs_body=True,
+    ),
+    Route(
         method="PUT",
         path=f"{BASE}/queues/<queue>/rate-limit",
         aliases=(f"{BASE}/admin/queues/<queue>/rate-limit",),

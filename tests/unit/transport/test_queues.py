@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from ojs_aws.domain.timestamps import Instant, format_instant
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -88,3 +91,86 @@ def test_a_queue_that_is_none_is_an_error(api: Api, method: str, path: str, stat
     """It is not made by being asked for."""
     assert api.send(method, f"/ojs/v1{path}").status == status
     assert "never" not in [queue["name"] for queue in api.get("/queues").json["queues"]]
+
+
+def purge(api: Api, body: object, path: str = "/admin/queues/email/jobs") -> Any:
+    """Purge a queue."""
+    return api.send("DELETE", f"/ojs/v1{path}", body)
+
+
+def test_a_purge_deletes_what_has_ended_and_cancels_what_has_not(api: Api) -> None:
+    """ojs-admin-api, section 6.5; active jobs are their workers'."""
+    for _ in range(4):
+        push(api, "email")
+    jobs = api.post("/workers/fetch", {"queues": ["email"], "count": 2}).json["jobs"]
+    done, running = jobs[0]["id"], jobs[1]["id"]
+    api.post("/workers/ack", {"job_id": done})
+    reply = purge(api, {"states": ["completed", "available"], "confirm": True})
+    assert reply.status == 200
+    seen = reply.json
+    while seen["has_more"]:
+        body = {
+            "states": ["completed", "available"],
+            "confirm": True,
+            "cursor": seen["next_cursor"],
+        }
+        more = purge(api, body).json
+        more["purged_count"] += seen["purged_count"]
+        seen = more
+    assert seen["purged_count"] == 3
+    assert api.get(f"/jobs/{done}").status == 404
+    assert api.get(f"/jobs/{running}").json["job"]["state"] == "active"
+    counts = api.get("/queues/email/stats").json["stats"]
+    assert (counts["available"], counts["completed"], counts["cancelled"]) == (0, 0, 2)
+
+
+def test_a_purge_spares_what_ended_later(api: Api, world: World) -> None:
+    """older_than compares with the instant a job ended; others have none."""
+    push(api, "email")
+    push(api, "email")
+    (job,) = api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"]
+    api.post("/workers/ack", {"job_id": job["id"]})
+    world.clock.advance(s=10)
+    body = {"states": ["completed", "available"], "confirm": True}
+    early = format_instant(Instant(world.clock.at - 20_000))
+    assert purge(api, {**body, "older_than": early}).json["purged_count"] == 0
+    now = format_instant(world.clock.now())
+    assert purge(api, {**body, "older_than": now}).json["deleted"] == 1
+    assert api.get("/queues/email/stats").json["stats"]["available"] == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"states": ["completed"]},
+        {"states": ["completed"], "confirm": False},
+        {"states": [], "confirm": True},
+        {"states": ["active"], "confirm": True},
+        {"confirm": True},
+        {"states": ["completed"], "confirm": True, "older_than": "yesterday"},
+        {"states": ["completed"], "confirm": True, "cursor": "nonsense"},
+    ],
+)
+def test_a_purge_that_is_not_confirmed_or_not_clear_removes_nothing(api: Api, body: object) -> None:
+    """The interlock of section 6.5."""
+    push(api, "email")
+    assert purge(api, body).status == 400
+    assert (
+        purge(api, {"states": ["completed"], "confirm": True}, "/queues/never/jobs").status == 404
+    )
+
+
+def test_a_purge_goes_on_where_it_ended(api: Api, world: World) -> None:
+    """A hundred jobs at a time, whatever the queue holds."""
+    for _ in range(230):
+        push(api, "email")
+    body: dict[str, Any] = {"states": ["available"], "confirm": True}
+    counts = []
+    while True:
+        reply = purge(api, body).json
+        counts.append(reply["cancelled"])
+        if not reply["has_more"] or len(counts) > 9:
+            break
+        body["cursor"] = reply["next_cursor"]
+    assert sum(counts) == len(world.store.jobs) == 230
+    assert max(counts) <= 100

@@ -37,6 +37,7 @@ from ojs_aws.transport.http.handlers.queues import (
     list_queues,
     list_queues_with_counts,
     pause_queue,
+    purge_queue,
     queue_stats,
     resume_queue,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "pause_cron",
     "pause_queue",
     "purge_dead_letters",
+    "purge_queue",
     "queue_stats",
     "quiet_worker",
     "quiet_workers",

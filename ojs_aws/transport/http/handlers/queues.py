@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote
 
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import assemble, encode
+from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import QueueInfo
+from ojs_aws.services.purging import Purge
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects import queues as shapes
 from ojs_aws.transport.http.dialects.answers import page_answer
@@ -14,6 +18,7 @@ from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, wri
 from ojs_aws.transport.http.queries import number_of, text_of
 
 _MARK: Final = "q:"
+_PURGED: Final = "p:"
 
 
 def list_queues(call: Call) -> Answer:
@@ -79,6 +84,29 @@ def resume_queue(call: Call) -> Answer:
     name = _name(call)
     at = call.backend.queues.resume(name)
     return Answer(encode(shapes.changed_queue(QueueInfo(name=name), resumed_at=at)))
+
+
+def purge_queue(call: Call) -> Answer:
+    """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
+    from ojs_aws.transport.http.models import PurgeBody  # noqa: PLC0415 - pydantic
+
+    members = call.members()
+    body = PurgeBody.model_validate({name: member.value for name, member in members.items()})
+    until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
+    states = tuple(dict.fromkeys(JobState(state) for state in body.states))
+    wanted = Purge(queue=_name(call), states=states, until=until)
+    report = call.backend.purging(wanted, read_mark(_PURGED, body.cursor or ""))
+    shown: list[JsonValue] = [str(state) for state in states]
+    answer: dict[str, JsonValue] = {
+        "purged_count": report.deleted + report.cancelled,
+        "deleted": report.deleted,
+        "cancelled": report.cancelled,
+        "states": shown,
+        "has_more": bool(report.cursor),
+    }
+    if report.cursor:
+        answer["next_cursor"] = write_mark(_PURGED, report.cursor)
+    return Answer(encode(answer))
 
 
 def _name(call: Call) -> str:
