@@ -17,6 +17,7 @@ from ojs_aws.domain.json_text import Member, assemble, json_type, parse_array, p
 from ojs_aws.domain.workflow_graph import Graph, Kind, Step, Trigger
 
 MAX_JOBS: Final = 10_000
+"""Without the callbacks of the last batch."""
 MAX_STEPS: Final = 20_000
 """Jobs and nested workflows together."""
 MAX_NESTING: Final = 10
@@ -213,15 +214,15 @@ class _Reader:
             self.composite(members, Kind(str(type_)), path, place)
         elif type_ is None and "steps" in members:
             self.composite(members, Kind.DAG, path, place)
-        else:
+        elif len(self.jobs) < MAX_JOBS:
             self._job(members, path, place)
+        else:
+            self.faults.append((path, f"a workflow has at most {MAX_JOBS} jobs"))
+            raise self.refusal()
 
     # -------------------------------------------------------------------- jobs
     def _job(self, members: Mapping[str, Member], path: str, place: _Place) -> int:
         index = self._add(Kind.JOB, place, self._name(members, path), path)
-        if len(self.jobs) >= MAX_JOBS:
-            self.faults.append((path, f"a workflow has at most {MAX_JOBS} jobs"))
-            raise self.refusal()
         envelope = {name: member for name, member in members.items() if name not in _OWN}
         options = {**place.options, **self._object(members, "options", path)}
         options.pop(_CALLBACK_TYPE, None)

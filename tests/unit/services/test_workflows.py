@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.workflow_codec import to_item
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     ConflictError,
@@ -494,6 +497,30 @@ def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) 
         assert stream.deliver([*records[at : at + 100], *records[:5]]) == []
     workflow = world.workflows.kept["w"]
     assert (workflow.state, workflow.completed_count) == (WorkflowState.COMPLETED, 1500)
+
+
+def test_ten_thousand_members_cost_a_bounded_number_of_calls_and_a_small_item(
+    world: World, stream: Stream
+) -> None:
+    """A transaction for 80 that begin, a read and a write for 100 that end together."""
+    size = 10_000
+    callbacks = {"on_complete": job("done")}
+    create(world, {"type": "batch", "id": "w", "jobs": [job("a")] * size, "callbacks": callbacks})
+    stream.flow()
+    calls = Counter(world.faults.calls)
+    assert len(world.store.jobs) == size
+    assert calls["create"] + calls["save"] == calls["send_all"] == size / 80
+    assert calls["load"] <= size / 80
+    records = [(job_id, each, _done(each, world)) for job_id, each in [*world.store.jobs.items()]]
+    random.Random(1).shuffle(records)
+    world.faults.calls.clear()
+    largest = 0
+    for at in range(0, size, 100):
+        assert stream.deliver([*records[at : at + 100]]) == []
+        largest = max(largest, item_bytes(to_item(world.workflows.kept["w"], 0)))
+    assert Counter(world.faults.calls) == {"load": 100, "save": 100, "results": 1, "send": 1}
+    assert largest < 8_000
+    assert [each.type for each in world.store.jobs.values()].count("done") == 1
 
 
 def test_listing_shows_the_newest_first_and_refuses_unknown_states(world: World) -> None:
