@@ -103,6 +103,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/jobs/<job_id>",
+        aliases=(f"{BASE}/admin/jobs/<job_id>",),
         operation="info",
         group=_PRODUCER,
         summary="Read a job (INFO)",

@@ -10,6 +10,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.ports import Count, JobList
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.queues import MAX_WOKEN
 from tests.simulation.faults import Fault, ProcessDiedError
@@ -174,3 +175,19 @@ def test_statistics_count_each_state_once(world: World) -> None:
     world.clock.advance(s=3601)
     later = world.backend.queue_statistics("default")
     assert (later.completed_last_hour, later.failed_last_hour) == (0, 0)
+
+
+def test_a_count_that_reached_its_bound_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is at least what it says, and says so."""
+    push(world)
+
+    def bounded(queue: str, name: JobList, between: object = None) -> Count:
+        return Count(1 if name is JobList.READY else 0, is_exact=name is not JobList.READY)
+
+    monkeypatch.setattr(world.store, "count", bounded)
+    counts = world.backend.queue_statistics.counts("default")
+    assert (counts.counts["available"], counts.estimated) == (1, ("available",))
+    stats = world.backend.queue_statistics("default")
+    assert stats.counts.estimated == ("available",)
