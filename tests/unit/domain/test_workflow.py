@@ -230,6 +230,22 @@ def test_the_same_end_again_changes_nothing() -> None:
     assert workflows.end_jobs(once, graph, [ended(1), ended(1, F)], NOW) is once
 
 
+@pytest.mark.parametrize("second", [F, X])
+def test_the_first_outcome_of_a_job_counts(second: StepState) -> None:
+    """A job that an operator retries after it ended changes nothing for its workflow."""
+    graph = graph_of((Kind.GROUP, [None, None], None))
+    once = workflows.end_jobs(begun(graph), graph, [ended(1)], NOW)
+    assert workflows.end_jobs(once, graph, [ended(1, second)], NOW) is once
+    failed = workflows.end_jobs(begun(graph), graph, [ended(1, second)], NOW)
+    assert workflows.end_jobs(failed, graph, [ended(1)], NOW) is failed
+
+
+def test_an_outcome_before_its_job_was_enqueued_is_none() -> None:
+    graph = graph_of((Kind.CHAIN, [None, None], None))
+    before = begun(graph)
+    assert workflows.end_jobs(before, graph, [ended(2)], NOW) is before
+
+
 def test_several_changes_are_one_write_that_tells_of_each() -> None:
     graph = graph_of((Kind.BATCH, [None], [Trigger.COMPLETE]))
     before = begun(graph)
