@@ -58,9 +58,11 @@ if TYPE_CHECKING:
     )
     from ojs_aws.middleware.execution_chain import ExecutionChain
     from ojs_aws.middleware.extensions import Extensions
-    from ojs_aws.middleware.hooks import HookEvent, Hooks, Metric, WorkOutcome, hook
+    from ojs_aws.middleware.hook_values import HookEvent, Metric, WorkOutcome
+    from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.middleware.interfaces import Checked, HookDefaults, MiddlewareDefaults, check
     from ojs_aws.middleware.logging import LoggingMiddleware
+    from ojs_aws.middleware.marking import hook
     from ojs_aws.middleware.metrics import MetricSink, MetricsMiddleware
     from ojs_aws.middleware.metrics_emf import EmfSink
     from ojs_aws.middleware.metrics_otel import OpenTelemetrySink
@@ -189,7 +191,9 @@ _HOMES: Final = {
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
     "execution_chain": ("ExecutionChain",),
     "extensions": ("Extensions",),
-    "hooks": ("HookEvent", "Hooks", "Metric", "WorkOutcome", "hook"),
+    "hook_values": ("HookEvent", "Metric", "WorkOutcome"),
+    "hooks": ("Hooks",),
+    "marking": ("hook",),
     "interfaces": ("Checked", "HookDefaults", "MiddlewareDefaults", "check"),
     "logging": ("LoggingMiddleware",),
     "metrics": ("MetricSink", "MetricsMiddleware"),

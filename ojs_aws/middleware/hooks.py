@@ -22,82 +22,21 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar, Final, Self, TypeVar, cast, overload
+from typing import ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
+from ojs_aws.middleware.errors import IdChangedError
+from ojs_aws.middleware.hook_values import HookEvent, Metric, WorkOutcome
 from ojs_aws.middleware.interfaces import (
     EVENT_HOOKS,
     HOOKS,
     Call,
-    HookDefaults,
-    check,
     marked_methods,
 )
 from ojs_aws.middleware.members import Member, Members
-
-F = TypeVar("F", bound=Callable[..., object])
-
-_INTERFACES: Final = {interface.name: interface for interface in HOOKS}
-
-
-@dataclass(frozen=True, slots=True)
-class WorkOutcome:
-    """How an execution ended.
-
-    :ivar result: what the handler returned; None beside an error.
-    :ivar error: what was raised; None when the execution succeeded.
-    """
-
-    result: object = None
-    error: BaseException | None = None
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the handler returned."""
-        return self.error is None
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One measurement, as ``metric_emit`` hooks get it.
-
-    :ivar name: such as ``ojs.jobs.completed``.
-    :ivar unit: ``{job}`` for counts, ``ms`` or ``s`` for what is measured.
-    :ivar attributes: few values each: job type and queue, never an id.
-    """
-
-    name: str
-    value: float
-    unit: str
-    attributes: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEvent:
-    """A lifecycle event, as hooks of the backend get it (ojs-events, section 2).
-
-    :ivar id: the same whenever the event is told again.
-    :ivar type: such as ``job.retrying``.
-    :ivar time: when it happened.
-    :ivar subject: id of the job or worker, name of the queue or cron job.
-    :ivar data: what happened, as docs/events.md lists it for each type.
-    :ivar queue: the queue it concerns, or empty.
-    :ivar job_type: type of the job it concerns, or empty.
-    """
-
-    id: str
-    type: str
-    time: datetime
-    subject: str
-    data: Mapping[str, JsonValue]
-    queue: str = ""
-    job_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,59 +51,12 @@ class _Bound:
         return not self.job_types or job_type in self.job_types
 
 
-@overload
-def hook(name_or_function: F, /) -> F: ...
-@overload
-def hook(
-    name_or_function: str = "", /, *, job_type: str | Sequence[str] = ()
-) -> Callable[[F], F]: ...
-
-
-def hook(name_or_function: object = "", /, *, job_type: str | Sequence[str] = ()) -> object:
-    """Make a function a hook, or bind a method of a hook to some job types.
-
-    The function stays as it is. Without a name it is the hook whose name it has::
-
-        @hook
-        def work_begin(job, ctx): ...
-
-        @hook("insert_begin", job_type="email.send")
-        def stamp(job): job.meta["sent_from"] = "shop"
-
-        client = Client(url, hooks=[stamp])
-
-    :param job_type: one job type, or several; all by default.
-    :raises InvalidMiddlewareError: there is no such hook, or the function cannot be called as it.
-    """
-    job_types = (job_type,) if isinstance(job_type, str) else tuple(job_type)
-
-    def mark(function: F) -> F:
-        name = name_or_function if isinstance(name_or_function, str) else ""
-        name = name or str(getattr(function, "__name__", ""))
-        if name not in _INTERFACES:
-            raise InvalidMiddlewareError(
-                f"There is no hook {name!r}; there are {', '.join(_INTERFACES)}."
-            )
-        try:
-            function.hook_name = name  # type: ignore[attr-defined]
-            function.hook_job_types = job_types  # type: ignore[attr-defined]
-        except AttributeError:
-            raise InvalidMiddlewareError(
-                f"{function!r} cannot be marked as a hook: mark the function itself, where it is "
-                "defined."
-            ) from None
-        return function
-
-    if callable(name_or_function):
-        return mark(cast("Callable[..., object]", name_or_function))
-    return mark
-
-
 class Hooks(Members):
     """Hooks in registration order, looked up once for each operation.
 
     A hook is an object with one or more of the methods above, or a function marked with
-    :func:`hook`. An object's attribute ``job_types`` binds all its hooks to these types.
+    :func:`~ojs_aws.middleware.marking.hook`. An object's attribute ``job_types`` binds all its
+    hooks to these types.
     """
 
     interfaces: ClassVar = HOOKS
@@ -355,6 +247,3 @@ def _job_types(member: object, call: Call) -> tuple[str, ...]:
     own = getattr(call, "hook_job_types", ())
     types = own or getattr(member, "job_types", ())
     return (types,) if isinstance(types, str) else tuple(types)
-
-
-__all__ = ["HookDefaults", "HookEvent", "Hooks", "Metric", "WorkOutcome", "check", "hook"]

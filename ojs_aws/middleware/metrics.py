@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.hooks import Metric
+from ojs_aws.middleware.hook_values import Metric
 from ojs_aws.middleware.outcomes import COMPLETED as SUCCESS
 from ojs_aws.middleware.outcomes import FAILED, GIVEN_UP, TIMEOUT, outcome_of
 

@@ -12,7 +12,8 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, check_native, encode
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.execution_chain import ExecutionChain
-from ojs_aws.middleware.hooks import Hooks, WorkOutcome
+from ojs_aws.middleware.hook_values import WorkOutcome
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry
 from ojs_aws.worker.threads import in_thread

@@ -11,7 +11,8 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.middleware.driving import drive
-from ojs_aws.middleware.hooks import HookEvent, Hooks
+from ojs_aws.middleware.hook_values import HookEvent
+from ojs_aws.middleware.hooks import Hooks
 
 _MAX_DEPTH: Final = 1000
 
