@@ -415,8 +415,11 @@ class MessageQueue(Protocol):
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
         """Make messages visible again after so many seconds from now (0 to 43,200)."""
 
-    def backlog(self, queue: str) -> int:
-        """Roughly how many messages are visible: not delayed, and in nobody's hands."""
+    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
+        """Roughly how many messages are visible: not delayed, and in nobody's hands.
+
+        :param with_hidden: count those that are in somebody's hands or set aside, too.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,13 +163,16 @@ class QueueSweep:
         """Send messages for jobs that are ready for long while no message is visible.
 
         Delayed messages and those in somebody's hands say nothing of these jobs. A message too
-        many finds nothing to run, and is deleted.
+        many finds nothing to run, and is deleted. Jobs that limits keep waiting have messages that
+        are set aside: those count, or each sweep would send more of them.
         """
         late = [row for row in head.jobs if now - _ready_since(row) > UNCOVERED_AFTER_MS]
         if not late or head.is_paused:
             return 0
+        is_limited = bool(head.limit) or any(LIMIT_MARK in row.sort_key for row in late)
         try:
-            if self.messages.backlog(queue) > 0:
+            there = self.messages.backlog(queue, with_hidden=is_limited)
+            if there and (not is_limited or there >= len(late)):
                 return 0
         except QueueMissingError:
             self.queues.ensure(queue, now)

@@ -452,9 +452,13 @@ class MemoryQueue:
             if key is not None:
                 self._of(queue)[key].visible_at = self.clock.at + seconds * 1000
 
-    def backlog(self, queue: str) -> int:
-        """Messages visible."""
-        return sum(1 for held in self._of(queue).values() if held.visible_at <= self.clock.at)
+    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
+        """Messages visible, or received and not deleted."""
+        return sum(
+            1
+            for held in self._of(queue).values()
+            if held.visible_at <= self.clock.at or (with_hidden and held.received)
+        )
 
 
 @dataclass

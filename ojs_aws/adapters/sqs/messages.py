@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 BATCH: Final = 10
+VISIBLE: Final = "ApproximateNumberOfMessages"
+HIDDEN: Final = "ApproximateNumberOfMessagesNotVisible"
 TRIES: Final = 2
 MISSING: Final = frozenset(
     {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NonExistentQueue"}
@@ -123,13 +125,15 @@ class SqsMessageQueue:
         change = self.client.change_message_visibility_batch
         self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
 
-    def backlog(self, queue: str) -> int:
+    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
         """One call; the number is SQS's estimate."""
         with _missing(), translated("GetQueueAttributes"):
             answer = self.client.get_queue_attributes(
-                QueueUrl=self.url(queue), AttributeNames=["ApproximateNumberOfMessages"]
+                QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN]
             )
-        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+        attributes = answer["Attributes"]
+        hidden = int(attributes.get(HIDDEN, "0")) if with_hidden else 0
+        return int(attributes[VISIBLE]) + hidden
 
     def _in_batches(
         self,

@@ -200,3 +200,18 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
                 ended += 1
         assert active(world, "api") == 0
         assert all(world.store.jobs[each].state.is_terminal for each in (first, second))
+
+
+def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) -> None:
+    """Its own is set aside, and comes back; one that is lost is sent again."""
+    for _ in range(3):
+        push(world, {"key": "k", "concurrency": 0})
+    for _ in range(5):
+        world.clock.advance(s=90)
+        received = world.messages.receive("default", 10, 120)
+        world.backend.fetch.claim_messages("default", received, "lambda")
+        world.backend.sweep.tick()
+        assert world.messages.backlog("default", with_hidden=True) == 3
+    world.messages.queues.clear()
+    world.backend.sweep.tick()
+    assert world.messages.backlog("default") == 3
