@@ -20,7 +20,9 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded
+from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.memory import FakeClock
+from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]
 BY_TYPE: dict[str, Any] = {"keys": ["type"]}
@@ -317,3 +319,37 @@ def test_the_example_runs(
     assert [line.split()[0] for line in lines] == ["enqueued", "refused"]
     assert lines[0].endswith("available")
     assert aws.clients.dynamodb.scan(TableName="orders")["Count"] == 1
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("due", [None, "+PT10M", "+PT20M"])
+def test_no_fault_after_the_transaction_loses_the_message(fault: Fault, due: str | None) -> None:
+    """Whichever call of the stream's function fails or ends it: the record comes again."""
+
+    def play(world: World) -> str:
+        attributes: dict[str, Any] = {} if due is None else {"scheduled_at": due}
+        prepared = world.backend.transacting(Job("order.confirm", ["1"], **attributes))
+        world.unique.admit([prepared.actions[0]["Admission"]])
+        (job,) = world.store.jobs.values()
+        change = {"Keys": {}, "SequenceNumber": "1", "NewImage": {"id": job.id}}
+        event = {"Records": [{"dynamodb": change}]}
+        for _ in range(3):
+            try:
+                consumer = build_stream(world.backend, lambda _: job, count=lambda *_: None)
+                if not consumer(event, None)["batchItemFailures"]:
+                    break
+            except ProcessDiedError:
+                continue
+        return job.id
+
+    clean = World()
+    play(clean)
+    for spoiled in range(len(clean.faults.calls)):
+        world = World()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        job_id = play(world)
+        world.faults.spoiled = None
+        while world.clock.at < clean.clock.at + 1_260_000:
+            world.backend.sweep.tick()
+            world.clock.advance(s=60)
+        assert job_id in {m.message.job_id for m in world.messages.receive("default", 10, 30)}
