@@ -102,7 +102,7 @@ lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the 
 	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
 	echo "lock: requirements-run.lock and requirements-lambda.lock, the same versions"
 	$(UV_COMPILE) --extra local --extra client --group setup -c requirements.lock -o requirements-run.lock >/dev/null
-	$(UV_COMPILE) -c requirements.lock -o requirements-lambda.lock >/dev/null
+	$(UV_COMPILE) --extra validation -c requirements.lock -o requirements-lambda.lock >/dev/null
 	echo "lock: requirements-emulator.lock"
 	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
 	if command -v npm >/dev/null 2>&1; then \

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         IdGenerator,
         Limits,
         Marks,
+        Schemas,
         UniqueJobs,
         WorkerRegistry,
         Workflows,
@@ -256,6 +257,11 @@ def build_backend(
 
         return DynamoLimits(aws.dynamodb, settings.table)
 
+    def schemas() -> Schemas:
+        from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas  # noqa: PLC0415
+
+        return DynamoSchemas(aws.dynamodb, settings.table, _token)
+
     def alarms() -> CronAlarms:
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms  # noqa: PLC0415
 
@@ -289,6 +295,7 @@ def build_backend(
             announce=announce,
             cron=cron,
             alarms=alarms,
+            schemas=schemas,
             unique=unique,
             workflows=workflows,
             limits=limits,

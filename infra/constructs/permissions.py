@@ -66,7 +66,7 @@ OPERATOR: Final = Permissions(
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
 )
-"""Queues, cron jobs, dead letters, events: cannot claim."""
+"""Queues, cron jobs, dead letters, schemas, events: cannot claim."""
 
 SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""

@@ -7,28 +7,33 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend
 from referencing import Registry, Resource
 from referencing.exceptions import NoSuchResource, Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
 from ojs_aws.domain.canonical import canonical_json
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
-from ojs_aws.domain.timestamps import parse_duration, parse_timestamp
-from ojs_aws.domain.validation import URI_PATTERN
 from ojs_aws.middleware.errors import InvalidSchemaError
+from ojs_aws.middleware.patterns import max_length
+from ojs_aws.middleware.schema_keywords import (
+    BOUNDED,
+    FORMATS,
+    GUARDED,
+    MAX_MATCHED_CHARACTERS,
+    MAX_WORK,
+    TooMuchWorkError,
+    work_left,
+)
 from ojs_aws.middleware.validation import Schema
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-MAX_MATCHED_CHARACTERS: Final = 4096
-"""Longer strings fail a ``pattern``: matching can take time that grows faster than the text."""
 MAX_PATTERN_CHARACTERS: Final = 1024
 _SHOWN: Final = 200
 
@@ -42,25 +47,34 @@ class ArgsSchema:
     :ivar name: the job type, with the version if it has one.
     """
 
-    def __init__(self, name: str, validator: Validator, *, matches_keys: bool) -> None:
-        """Keep the compiled schema."""
+    def __init__(self, name: str, validator: Validator, max_key: int | None) -> None:
+        """Keep the compiled schema.
+
+        :param max_key: how long a key may be that patterns are matched with.
+        """
         self.name = name
         self._validator = validator
-        self._matches_keys = matches_keys
+        self._max_key = max_key
 
     def errors(self, args: JsonValue, limit: int) -> tuple[list[dict[str, JsonValue]], bool]:
         """What is wrong with the arguments: at most ``limit`` errors, and whether there are more.
 
         No error holds a value of the arguments, which may be secret; only names of members.
         """
-        if self._matches_keys and (long := _longest_key(args)) > MAX_MATCHED_CHARACTERS:
-            text = f"a key of {long} characters; at most {MAX_MATCHED_CHARACTERS} are accepted"
+        if self._max_key is not None and (long := _longest_key(args)) > self._max_key:
+            text = f"a key of {long} characters; at most {self._max_key} are accepted"
             return [_entry("$.args", "", text, "#")], False
+        token = work_left.set(MAX_WORK)
         try:
             found = list(itertools.islice(self._validator.iter_errors(args), limit + 1))
         except (RecursionError, OverflowError):
             text = "nested too deeply, or a number too large, to be checked"
             return [_entry("$.args", "", text, "#")], False
+        except TooMuchWorkError:
+            text = "too large, or the schema too involved, to be checked"
+            return [_entry("$.args", "", text, "#")], False
+        finally:
+            work_left.reset(token)
         return [_described(error) for error in found[:limit]], len(found) > limit
 
 
@@ -79,18 +93,28 @@ def _longest_key(value: JsonValue) -> int:
 class Compiler:
     """Compiles schemas that refer to nothing but themselves and some named resources."""
 
-    def __init__(self, resources: Mapping[str, Schema], *, check_formats: bool) -> None:
+    def __init__(
+        self,
+        resources: Mapping[str, Schema],
+        *,
+        check_formats: bool,
+        is_guarded: bool = False,
+    ) -> None:
         """Take further schemas by their URI.
 
+        :param is_guarded: the schemas come from strangers: patterns are matched only with texts
+            that they cannot take long for (see ``patterns``).
         :raises InvalidSchemaError: one of them is no schema, or refers to what is not here.
         """
-        self._formats = _FORMATS if check_formats else None
+        self._formats = FORMATS if check_formats else None
+        self._is_guarded = is_guarded
         named = [(uri, DRAFT202012.create_resource(schema)) for uri, schema in resources.items()]
         self._known: Registry[Any] = EMPTY_REGISTRY.with_resources(named).crawl()
         self._keywords: set[str] = set()
+        self._max_key = MAX_MATCHED_CHARACTERS
         for uri, resource in named:
             self._check(uri, resource.contents)
-            self._keywords |= _walk(uri, resource, self._known.resolver(base_uri=uri))
+            self._keywords |= self._walk(uri, resource, self._known.resolver(base_uri=uri))
 
     def compile(self, name: str, schema: Schema) -> ArgsSchema:
         """Compile the schema of a job type.
@@ -108,9 +132,12 @@ class Compiler:
         resource = DRAFT202012.create_resource(schema)
         registry = self._known.with_resource(resource.id() or "", resource).crawl()
         resolver = registry.resolver_with_root(resource)
-        keywords = self._keywords | _walk(name, resource, resolver)
-        validator = _BoundedValidator(schema, registry=registry, format_checker=self._formats)
-        return ArgsSchema(name, validator, matches_keys="patternProperties" in keywords)
+        keywords = self._keywords | self._walk(name, resource, resolver)
+        kind = GUARDED if self._is_guarded else BOUNDED
+        validator = kind(schema, registry=registry, format_checker=self._formats)
+        return ArgsSchema(
+            name, validator, self._max_key if "patternProperties" in keywords else None
+        )
 
     def _check(self, name: str, schema: Schema) -> None:
         """Refuse what is no schema of the one draft."""
@@ -130,22 +157,24 @@ class Compiler:
                 f"The schema of {name} is not valid: at {_pointer(problem)}: {problem.message}"
             ) from problem
 
-
-def _walk(name: str, resource: Resource[Any], resolver: Any) -> set[str]:
-    """Look up every reference and look over every pattern; the keywords that are used."""
-    keywords: set[str] = set()
-    pending = [(resource, resolver)]
-    while pending:
-        part, within = pending.pop()
-        pending += [(sub, within.in_subresource(sub)) for sub in part.subresources()]
-        if not isinstance(part.contents, Mapping):
-            continue
-        keywords |= part.contents.keys()
-        for keyword in ("$ref", "$dynamicRef"):
-            if keyword in part.contents:
-                _look_up(name, part.contents[keyword], within)
-        _check_patterns(name, part.contents)
-    return keywords
+    def _walk(self, name: str, resource: Resource[Any], resolver: Any) -> set[str]:
+        """Look up every reference and look over every pattern; the keywords that are used."""
+        keywords: set[str] = set()
+        pending = [(resource, resolver)]
+        while pending:
+            part, within = pending.pop()
+            pending += [(sub, within.in_subresource(sub)) for sub in part.subresources()]
+            if not isinstance(part.contents, Mapping):
+                continue
+            keywords |= part.contents.keys()
+            for keyword in ("$ref", "$dynamicRef"):
+                if keyword in part.contents:
+                    _look_up(name, part.contents[keyword], within)
+            _check_patterns(name, part.contents, is_guarded=self._is_guarded)
+            if self._is_guarded:
+                keys = map(max_length, part.contents.get("patternProperties", ()))
+                self._max_key = min(self._max_key, *keys, MAX_MATCHED_CHARACTERS)
+        return keywords
 
 
 def _look_up(name: str, reference: str, resolver: Any) -> None:
@@ -158,7 +187,7 @@ def _look_up(name: str, reference: str, resolver: Any) -> None:
         ) from problem
 
 
-def _check_patterns(name: str, schema: Mapping[str, Any]) -> None:
+def _check_patterns(name: str, schema: Mapping[str, Any], *, is_guarded: bool) -> None:
     patterns = [schema["pattern"]] if "pattern" in schema else []
     for pattern in (*patterns, *schema.get("patternProperties", {})):
         try:
@@ -168,61 +197,13 @@ def _check_patterns(name: str, schema: Mapping[str, Any]) -> None:
                 f"The schema of {name} has the pattern {pattern[:_SHOWN]!r}, which Python does not "
                 f"understand: {problem}."
             ) from problem
-        if len(pattern) > MAX_PATTERN_CHARACTERS or _RUNAWAY.search(pattern):
+        is_runaway = not max_length(pattern) if is_guarded else _RUNAWAY.search(pattern)
+        if len(pattern) > MAX_PATTERN_CHARACTERS or is_runaway:
             raise InvalidSchemaError(
                 f"The schema of {name} has the pattern {pattern[:_SHOWN]!r}, which could take very "
                 "long to match: do not repeat a repetition, and stay under "
                 f"{MAX_PATTERN_CHARACTERS} characters."
             )
-
-
-# -------------------------------------------------------------------------------- bounded keywords
-def _unique_items(
-    validator: Any, wanted: Any, instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
-    """Distinct items, in a time that is linear: the library compares objects pair by pair."""
-    if wanted and validator.is_type(instance, "array"):
-        distinct = {canonical_json(item) for item in instance}
-        if len(distinct) != len(instance):
-            yield ValidationError("items repeat")
-
-
-def _matching(
-    validator: Any, pattern: Any, instance: Any, _schema: Any
-) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "string"):
-        return
-    if len(instance) > MAX_MATCHED_CHARACTERS or not re.search(pattern, instance):
-        yield ValidationError("no match")
-
-
-_BoundedValidator: Final[Any] = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {"uniqueItems": _unique_items, "pattern": _matching},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
-        "array",
-        lambda _, value: isinstance(value, (list, tuple)),  # Python callers may pass tuples
-    ),
-)
-
-
-def _formats() -> FormatChecker:
-    """The library's own formats that need no further package, and those of the domain."""
-    checker = FormatChecker(())
-    checker.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
-
-    def adding(name: str, is_right: Any) -> None:
-        checker.checks(name, raises=InvalidRequestError)(
-            lambda value: not isinstance(value, str) or is_right(value) is not False
-        )
-
-    adding("date-time", lambda text: parse_timestamp(text, "date-time"))
-    adding("duration", lambda text: text.startswith("P") and parse_duration(text, "") is not None)
-    adding("uri", lambda text: re.fullmatch(URI_PATTERN, text, re.ASCII) is not None)
-    return checker
-
-
-_FORMATS: Final = _formats()
 
 
 # ----------------------------------------------------------------------------------- what is said
@@ -267,8 +248,7 @@ def _message(error: ValidationError) -> str:
         return f"members that are not expected{_unknown(error)}"
     if keyword in {"items", "unevaluatedItems"}:
         return "more items than expected"
-    too_long = keyword == "pattern" and len(str(error.instance)) > MAX_MATCHED_CHARACTERS
-    limit = f" in at most {MAX_MATCHED_CHARACTERS} characters" if too_long else ""
+    limit = error.message if keyword == "pattern" else ""
     simple = isinstance(wanted, (str, int, float, bool)) or keyword in {"enum", "const"}
     return f"expected {keyword} {_short(wanted)}{limit}" if simple else f"does not fit '{keyword}'"
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Marks,
         MessageQueue,
         QueueRegistry,
+        Schemas,
         Triggers,
         UniqueJobs,
         WorkerRegistry,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
+    from ojs_aws.services.schema_checking import SchemaChecking
+    from ojs_aws.services.schemas import SchemaRegistry
     from ojs_aws.services.sweep import Each, Sweep
     from ojs_aws.services.transacting import Transacting
     from ojs_aws.services.unique import Uniqueness
@@ -90,6 +93,7 @@ class Ports:
     events: Callable[[], EventLog]
     cron: Callable[[], CronEntries]
     alarms: Callable[[], CronAlarms]
+    schemas: Callable[[], Schemas]
     unique: Callable[[], UniqueJobs]
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
@@ -149,6 +153,7 @@ class Backend:
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,
             unique=lambda: self.unique,
+            schemas=lambda: self.schema_checking,
         )
 
     @cached_property
@@ -157,6 +162,20 @@ class Backend:
         from ojs_aws.services.transacting import Transacting
 
         return Transacting(self.push, self.ports.unique, lambda: self.unique)
+
+    @cached_property
+    def schema_checking(self) -> SchemaChecking:
+        """What checks the arguments of jobs that name a schema."""
+        from ojs_aws.services.schema_checking import SchemaChecking
+
+        return SchemaChecking(self.ports.schemas(), self.clock)
+
+    @cached_property
+    def schemas(self) -> SchemaRegistry:
+        """The schemas of job types."""
+        from ojs_aws.services.schemas import SchemaRegistry
+
+        return SchemaRegistry(self.ports.schemas(), self.clock)
 
     @cached_property
     def unique(self) -> Uniqueness:

@@ -29,6 +29,7 @@ from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore, Limi
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
+    from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.unique import Uniqueness
 _log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class Push:
     """Enqueues jobs: one conditional put, then one message.
 
     :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
+    :ivar schemas: what checks jobs that name a schema; likewise.
     """
 
     store: JobStore
@@ -91,6 +93,7 @@ class Push:
     max_envelope_bytes: int
     default_timeout_ms: int
     unique: Callable[[], Uniqueness]
+    schemas: Callable[[], SchemaChecking]
 
     def __call__(self, job: Job) -> Pushed:
         """Enqueue one job.
@@ -263,16 +266,27 @@ class Push:
     def _complete(self, job: Job, now: Instant) -> None:
         """Validate an envelope, and give it the id that it lacks.
 
-        :raises InvalidRequestError: a constraint of the envelope is broken.
+        :raises InvalidRequestError: a constraint of the envelope is broken, or the arguments do
+            not follow the schema that the job names.
         """
         if not job.id:
             if "id" in job:
                 read_envelope(job, now)
             job.id = self.ids.job_id()
         read_envelope(job, now)
+        self._check_args(job)
+
+    def _check_args(self, job: Job) -> None:
+        """Check the arguments of a job that names a schema; others cost nothing.
+
+        Before the middleware, which may encrypt them, and after it, since it may change them.
+        """
+        if job.get("schema") is not None:
+            self.schemas().check(job)
 
     def _record(self, job: Job, now: Instant) -> JobRecord:
         envelope = read_envelope(job, now)
+        self._check_args(job)
         self.rules.check(envelope.queue)
         document = assemble(envelope.document)
         size = len(document.encode()) + len((envelope.retry_document or "").encode())

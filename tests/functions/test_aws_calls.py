@@ -11,11 +11,12 @@ import pytest
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.schemas import SchemaRegistration
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
@@ -58,6 +59,32 @@ def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Bac
     with aws.calls.counted() as calls:
         push(backend, args=[_incompressible(50_000)])
     assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+
+
+def test_a_schema_is_read_once(aws: EmbeddedAws, backend: Backend) -> None:
+    """For the first job that names it; then it is kept for a minute, and others pay nothing."""
+    schema: JsonValue = {"type": "array", "maxItems": 2}
+    wanted = SchemaRegistration(
+        type="demo.echo", version=1, uri=None, schema=schema, text=encode(schema)
+    )
+    with aws.calls.counted() as calls:
+        uri = backend.schemas.register(wanted).uri
+    assert calls == {"TransactWriteItems": 1}
+    with aws.calls.counted() as calls:
+        push(backend, schema=uri)
+    assert calls == {"GetItem": 1, "PutItem": 1, "SendMessage": 1}
+    with aws.calls.counted() as calls:
+        push(backend, schema=uri)
+    assert calls == {"PutItem": 1, "SendMessage": 1}
+    for ask, cost in [
+        (backend.schemas.everything, {"Query": 1}),
+        (lambda: backend.schemas.latest("demo.echo"), {"Query": 1, "GetItem": 1}),
+        (lambda: backend.schemas.version("demo.echo", 1), {"GetItem": 2}),
+        (lambda: backend.schemas.delete("demo.echo", 1), {"GetItem": 1, "TransactWriteItems": 1}),
+    ]:
+        with aws.calls.counted() as calls:
+            ask()
+        assert calls == cost
 
 
 UNIQUE = {"keys": ["type"]}

@@ -19,6 +19,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Workflow, WorkflowState
 from ojs_aws.ports import (
@@ -38,6 +39,7 @@ from ojs_aws.ports import (
     Page,
     QueueInfo,
     ReceivedMessage,
+    SchemaTakenError,
     SetAside,
     StaleCronError,
     StaleJobError,
@@ -667,6 +669,39 @@ class MemoryCron:
         moments = [(entry.attention_at, name) for name, entry in self.entries.items()]
         due = sorted((at, name) for at, name in moments if at is not None and at <= until)
         return [(name, at) for at, name in due if name not in self.lagging][:limit]
+
+
+@dataclass
+class MemorySchemas:
+    """Schemas in a dict, by URI."""
+
+    entries: dict[str, SchemaEntry] = field(default_factory=dict)
+
+    def add(self, entry: SchemaEntry) -> None:
+        """Keep a schema."""
+        taken = self.named(entry.type, entry.version) or self.entries.get(entry.uri)
+        if taken is not None:
+            raise SchemaTakenError(taken.name if isinstance(taken, SchemaEntry) else taken)
+        self.entries[entry.uri] = entry
+
+    def load(self, uri: str) -> SchemaEntry | None:
+        """Read a schema."""
+        return self.entries.get(uri)
+
+    def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
+        """Look for a version."""
+        return next((x for x in self.names(job_type) if str(x.version) == str(version)), None)
+
+    def names(self, job_type: str = "") -> list[SchemaName]:
+        """Look through all of them."""
+        found = [x.name for x in self.entries.values() if job_type in {"", x.type}]
+        return sorted(found, key=lambda name: f"{name.type} {name.version}")
+
+    def delete(self, name: SchemaName) -> None:
+        """Remove a schema."""
+        found = self.entries.get(name.uri)
+        if found is not None and found.created_at == name.created_at:
+            del self.entries[name.uri]
 
 
 @dataclass

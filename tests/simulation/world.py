@@ -16,6 +16,7 @@ from ojs_aws.ports import (
     Marks,
     MessageQueue,
     QueueRegistry,
+    Schemas,
     Triggers,
     UniqueJobs,
     WorkerRegistry,
@@ -34,6 +35,7 @@ from tests.simulation.memory import (
     MemoryMarks,
     MemoryQueue,
     MemoryRegistry,
+    MemorySchemas,
     MemoryStore,
     MemoryTriggers,
     MemoryUniqueJobs,
@@ -51,6 +53,7 @@ class World:
     registry: MemoryRegistry = field(default_factory=MemoryRegistry)
     workers: MemoryWorkers = field(default_factory=MemoryWorkers)
     cron: MemoryCron = field(default_factory=MemoryCron)
+    schemas: MemorySchemas = field(default_factory=MemorySchemas)
     marks: MemoryMarks = field(default_factory=MemoryMarks)
     triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
@@ -76,6 +79,7 @@ class World:
                 marks=lambda: cast("Marks", Observed(self.marks, self.faults)),
                 events=lambda: self.events,
                 cron=lambda: cast("CronEntries", Observed(self.cron, self.faults)),
+                schemas=lambda: cast("Schemas", Observed(self.schemas, self.faults)),
                 alarms=lambda: cast("CronAlarms", Observed(self.alarms, self.faults)),
                 triggers=lambda: cast("Triggers", Observed(self.triggers, self.faults)),
                 unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),

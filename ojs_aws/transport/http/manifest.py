@@ -27,7 +27,7 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "priority_queues": True,
     "progress": False,
     "rate_limiting": True,
-    "schema_validation": False,
+    "schema_validation": True,
     "unique_jobs": True,
     "workflows": True,
 }
@@ -38,6 +38,7 @@ EXTENSIONS: Final = (
     "dead-letter",
     "events",
     "retry",
+    "schema-registry",
     "unique-jobs",
     "worker-protocol",
     "workflows",

@@ -15,12 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from ojs_aws.domain import validation as rules
 from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
+from ojs_aws.domain.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
 from ojs_aws.domain.workflow_definition import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.services.cron import MAX_DESCRIPTION
 from ojs_aws.services.dead_letter_bulk import MAX_BULK
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.push import MAX_BATCH
+from ojs_aws.services.schemas import MAX_URI_LENGTH
 from ojs_aws.services.workflows import ID_PATTERN as WORKFLOW_ID_PATTERN
 
 JobId = Annotated[
@@ -359,3 +361,29 @@ class CronChangeBody(Body):
     """Enabling or disabling (ojs-cron, section 8.5)."""
 
     enabled: bool
+
+
+# --------------------------------------------------------------------------------- schemas
+SchemaVersion = (
+    Annotated[int, Field(ge=0, lt=10**9)]
+    | Annotated[str, Field(pattern=f"^{VERSION_PATTERN}$", max_length=MAX_VERSION_LENGTH)]
+)
+
+
+class SchemaPutBody(Body):
+    """The schema of a version that the path names (job versioning, section 6.1)."""
+
+    type: JobType | None = None
+    version: SchemaVersion | None = None
+    uri: Annotated[str, Field(max_length=MAX_URI_LENGTH)] | None = None
+    schema_: Annotated[dict[str, Any] | None, Field(alias="schema")] = None
+    args_schema: dict[str, Any] | None = None
+
+
+class SchemaBody(SchemaPutBody):
+    """Registration of a schema (ojs-schema-registry, section 4.1; binding, section 15.2).
+
+    The type stands in ``type`` or in ``job_type``, the schema in ``schema`` or ``args_schema``.
+    """
+
+    job_type: JobType | None = None

@@ -154,6 +154,16 @@ _CRON: Final = _object(
     updated_at=_INSTANT,
 )
 
+_SCHEMA_NAME: Final = _object(
+    ("uri", "type", "version", "created_at"),
+    uri=_STRING,
+    type=_STRING,
+    job_type=_STRING,
+    version={"type": ["string", "integer"]},
+    created_at=_INSTANT,
+    is_latest=_BOOLEAN,
+)
+
 _STEP: Final = _object(
     ("type", "state", "job_id"),
     id=_STRING,
@@ -340,6 +350,25 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         entries=_array(_ref("Cron")),
         count=_INTEGER,
         pagination=_ref("Pagination"),
+    ),
+    "SchemaName": _SCHEMA_NAME,
+    "SchemaAnswer": _object(
+        ("uri", "type", "version", "created_at", "schema"),
+        **_SCHEMA_NAME["properties"],
+        schema={"type": "object"},
+    ),
+    "SchemasAnswer": _object(
+        ("schemas", "pagination"),
+        schemas=_array(_ref("SchemaName")),
+        pagination=_ref("Pagination"),
+    ),
+    "SchemaVersionsAnswer": _object(
+        ("type", "versions"), type=_STRING, versions=_array(_ref("SchemaName"))
+    ),
+    "SchemaDeletedAnswer": _object(
+        ("deleted", "uri", "type", "version"),
+        deleted=_BOOLEAN,
+        **_SCHEMA_NAME["properties"],
     ),
     "Step": _STEP,
     "Workflow": _WORKFLOW,

@@ -1,4 +1,4 @@
-"""The operations of operators: queues, dead letters and events (HTTP binding, 11 and 12)."""
+"""The operations of operators: queues, cron jobs, dead letters, schemas, events, workers."""
 
 from __future__ import annotations
 
@@ -41,6 +41,16 @@ from ojs_aws.transport.http.handlers.queues import (
     queue_stats,
     resume_queue,
 )
+from ojs_aws.transport.http.handlers.schemas import (
+    delete_schema,
+    delete_schema_version,
+    get_schema,
+    get_schema_version,
+    list_schema_versions,
+    list_schemas,
+    put_schema,
+    register_schema,
+)
 from ojs_aws.transport.http.handlers.workers import (
     deregister_worker,
     get_worker,
@@ -60,11 +70,15 @@ __all__ = [
     "delete_cron",
     "delete_dead_letter",
     "delete_dead_letters",
+    "delete_schema",
+    "delete_schema_version",
     "deregister_worker",
     "get_cron",
     "get_dead_letter",
     "get_queue",
     "get_rate_limit",
+    "get_schema",
+    "get_schema_version",
     "get_worker",
     "limit_queue",
     "list_crons",
@@ -73,16 +87,20 @@ __all__ = [
     "list_queues",
     "list_queues_with_counts",
     "list_rate_limits",
+    "list_schema_versions",
+    "list_schemas",
     "list_workers",
     "list_workflows",
     "pause_cron",
     "pause_queue",
     "purge_dead_letters",
     "purge_queue",
+    "put_schema",
     "queue_stats",
     "quiet_worker",
     "quiet_workers",
     "register_cron",
+    "register_schema",
     "resume_cron",
     "resume_queue",
     "resume_worker",

@@ -1,0 +1,94 @@
+"""Schemas of job types: their identity and the order of their versions (ojs-schema-registry)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import invalid
+
+MAX_VERSION_LENGTH: Final = 64
+VERSION_PATTERN: Final = (
+    r"\d{1,9}(\.\d{1,9}){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?"
+)
+
+_VERSION: Final = re.compile(VERSION_PATTERN, re.ASCII)
+
+SchemaVersion = str | int
+"""As it was registered: ``2``, ``"2"``, ``"2.0"`` or ``"2.0.0"``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaName:
+    """One version of a type's schema, without the schema.
+
+    :ivar uri: what jobs name it by, in their attribute ``schema``.
+    """
+
+    type: str
+    version: SchemaVersion
+    uri: str
+    created_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaEntry(SchemaName):
+    """One version of a type's schema.
+
+    :ivar schema: the JSON Schema as it was registered, digit for digit.
+    """
+
+    schema: RawJson
+
+    @property
+    def name(self) -> SchemaName:
+        """The entry without its schema."""
+        return SchemaName(
+            type=self.type, version=self.version, uri=self.uri, created_at=self.created_at
+        )
+
+
+def check_schema_version(value: JsonValue) -> SchemaVersion:
+    """A version: a whole number, or text as SemVer has it, of which the end may be left out.
+
+    :raises InvalidRequestError: it is none.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return value
+    if isinstance(value, str) and len(value) <= MAX_VERSION_LENGTH and _VERSION.fullmatch(value):
+        return value
+    raise invalid("version", 'a version such as 1, "2.0" or "2.0.0"', value, missing=value is None)
+
+
+def version_in_path(text: str) -> SchemaVersion:
+    """The version that a path names: a whole number where it is written as one.
+
+    :raises InvalidRequestError: it is none.
+    """
+    plain = text.isascii() and text.isdigit() and str(int(text[:10])) == text
+    return check_schema_version(int(text) if plain else text)
+
+
+def schema_uri(job_type: str, version: SchemaVersion) -> str:
+    """The URI of a schema that was registered without one (core, section 5.2)."""
+    return f"urn:ojs:schema:{job_type}:v{version}"
+
+
+def precedence(version: SchemaVersion) -> tuple[object, ...]:
+    """Sorts versions as SemVer does (section 6.3); what is left out counts as zero."""
+    release, _, pre = str(version).partition("+")[0].partition("-")
+    numbers = [int(part) for part in release.split(".")]
+    numbers += [0] * (3 - len(numbers))
+    identifiers = tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".") if part
+    )
+    return (*numbers, not identifiers, identifiers)
+
+
+def newest_first(names: list[SchemaName]) -> list[SchemaName]:
+    """The versions of one type in their order; of equal ones, the later registered first."""
+    return sorted(names, key=lambda one: (precedence(one.version), one.created_at), reverse=True)

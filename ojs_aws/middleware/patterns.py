@@ -1,0 +1,111 @@
+"""How long the matching of a regular expression can take, told from its text.
+
+Python's matcher tries alternatives one after the other, and nothing can interrupt it. A pattern
+costs at most about ``length ** exponent`` steps here; one whose cost grows faster is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Final
+
+MAX_STEPS: Final = 2**24
+"""Of one match: a tenth of a second, or two."""
+
+MAX_LENGTH: Final = 4096
+MIN_LENGTH: Final = 16
+"""A pattern that could not safely be matched with so many characters is of no use."""
+
+MAX_UNROLLED: Final = 10
+"""Repetitions of a group that are counted as so many copies of it."""
+
+_OPTIONAL: Final = 0.125
+"""Eight choices between two ways count as one repetition."""
+
+_TOKEN: Final = re.compile(
+    r"""\\.|\[\^?\]?(?:\\.|[^\]\\])*\]     # an escape, a class
+      | \((?:\?(?:P?<[^>]*>|[:=!>]|<[=!]|[a-zA-Z-]*:?))?   # a group opens
+      | \) | \|
+      | (?:[*+?]|\{\d*,?\d*\})[?+]?        # a quantifier
+      | .""",
+    re.DOTALL | re.VERBOSE,
+)
+_COUNTED: Final = re.compile(r"\{(\d*)(,?)(\d*)\}[?+]?\Z")
+
+
+@dataclass(slots=True)
+class _Part:
+    """What is known of a group, or of the last thing in it.
+
+    :ivar exponent: the repetitions and choices in it.
+    """
+
+    exponent: float = 0.0
+    last: float = 0.0
+
+
+@functools.lru_cache(maxsize=1024)
+def _exponent(pattern: str) -> float | None:
+    """Of a match that is searched for: tried at each place of the text, unless it is anchored."""
+    exponent = exponent_of(pattern)
+    if exponent is None:
+        return None
+    is_anchored = pattern.startswith("^") and "|" not in pattern
+    return max(exponent + (0 if is_anchored else 1), 1)
+
+
+def max_length(pattern: str) -> int:
+    """How many characters the pattern can be matched with in a bounded time; 0 for a runaway."""
+    exponent = _exponent(pattern)
+    if exponent is None:
+        return 0
+    length = min(MAX_LENGTH, int(MAX_STEPS ** (1 / exponent)))
+    return length if length >= MIN_LENGTH else 0
+
+
+def steps(pattern: str, length: int) -> int:
+    """What a match with a text of this length, within the limit, may cost at most."""
+    return int(length ** (_exponent(pattern) or 1))
+
+
+def exponent_of(pattern: str) -> float | None:
+    """How many times repetitions and choices multiply; None where they are nested."""
+    stack = [_Part()]
+    for token in _TOKEN.findall(pattern):
+        part = stack[-1]
+        if token.startswith("("):
+            stack.append(_Part())
+        elif token == ")" and len(stack) > 1:  # noqa: S105 - of a pattern
+            inner = stack.pop()
+            stack[-1].last = inner.exponent
+            stack[-1].exponent += inner.exponent
+        elif token == "|":  # noqa: S105 - of a pattern
+            part.exponent += _OPTIONAL
+            part.last = 0.0
+        elif token[0] in "*+?" or (token[0] == "{" and len(token) > 1):
+            times = _times(token)
+            if part.last and times > MAX_UNROLLED:
+                return None
+            part.exponent += part.last * (min(times, MAX_UNROLLED) - 1) + _weight(token, times)
+            part.last = 0.0
+        else:
+            part.last = 0.0
+    return stack[0].exponent
+
+
+def _times(token: str) -> int:
+    """How often a quantifier repeats at most."""
+    counted = _COUNTED.match(token)
+    if counted is None:
+        return 1 if token[0] == "?" else MAX_LENGTH
+    least, comma, most = counted.groups()
+    return int(most or (MAX_LENGTH if comma else least or 1))
+
+
+def _weight(token: str, times: int) -> float:
+    counted = _COUNTED.match(token)
+    if counted is not None and (not counted[2] or counted[1] == counted[3]):
+        return 0.0  # exactly so often: no choice
+    return _OPTIONAL if times == 1 else 1.0

@@ -1,0 +1,102 @@
+"""Schemas as clients write and read them: the registry's form, the binding's and the admin API's.
+
+The type is ``type`` or ``job_type``, the schema ``schema`` or ``args_schema``. The binding names a
+schema by its URI and answers in a wrapper; the admin API names it by type and version, and its
+answer is the schema's record itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
+from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion, check_schema_version
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.domain.validation import invalid
+from ojs_aws.services.schemas import SchemaRegistration
+
+
+def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
+    """What a body asks for."""
+    schema = _given(members, "schema", "args_schema")
+    return SchemaRegistration(
+        type=_value(members, "type", "job_type"),
+        version=_value(members, "version"),
+        uri=_value(members, "uri"),
+        schema=None if schema is None else schema.value,
+        text=RawJson("null") if schema is None else schema.raw,
+    )
+
+
+def read_put_schema(
+    members: Mapping[str, Member], job_type: str, version: SchemaVersion
+) -> SchemaRegistration:
+    """What a body asks for whose path names the type and the version.
+
+    :raises InvalidRequestError: the body names others.
+    """
+    wanted = read_schema(members)
+    if wanted.type not in (None, job_type):
+        raise invalid("type", f"'{job_type}', as the path says", wanted.type)
+    if wanted.version is not None:
+        same = str(check_schema_version(wanted.version)) == str(version)
+        if not same:
+            raise invalid("version", f"'{version}', as the path says", wanted.version)
+    return SchemaRegistration(
+        type=job_type,
+        version=version if wanted.version is None else wanted.version,
+        uri=wanted.uri,
+        schema=wanted.schema,
+        text=wanted.text,
+    )
+
+
+def _given(members: Mapping[str, Member], *names: str) -> Member | None:
+    found = (members[name] for name in names if name in members)
+    return next((member for member in found if member.value is not None), None)
+
+
+def _value(members: Mapping[str, Member], *names: str) -> JsonValue:
+    member = _given(members, *names)
+    return None if member is None else member.value
+
+
+def described(name: SchemaName) -> dict[str, JsonValue]:
+    """A version without its schema."""
+    return {
+        "uri": name.uri,
+        "type": name.type,
+        "job_type": name.type,
+        "version": name.version,
+        "created_at": format_instant(name.created_at),
+    }
+
+
+def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> RawJson:
+    """One schema: in the wrapper of the binding, or as the admin API shows it."""
+    named = {key: encode(value) for key, value in described(entry).items()}
+    record = assemble({**named, "schema": entry.schema})
+    return record if is_admin else assemble({**named, "schema": record})
+
+
+def versions_answer(names: Sequence[SchemaName]) -> RawJson:
+    """The versions of a type, the newest first."""
+    versions: list[JsonValue] = [
+        {**described(name), "is_latest": position == 0} for position, name in enumerate(names)
+    ]
+    job_type = names[0].type
+    return encode(
+        {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
+    )
+
+
+def schemas_answer(names: Sequence[SchemaName], pagination: Mapping[str, JsonValue]) -> RawJson:
+    """A page of all versions."""
+    items: list[JsonValue] = [described(name) for name in names]
+    return encode({"schemas": items, "items": items, "pagination": {**pagination}})
+
+
+def deleted_answer(name: SchemaName) -> RawJson:
+    """What was removed."""
+    return encode({"deleted": True, **described(name)})
