@@ -202,6 +202,12 @@ def enqueuing(settings: Settings) -> Enqueuing:
     return Enqueuing(chain, loading.hooks(settings.hooks))
 
 
+def _schemas(settings: Settings, clients: AwsClients) -> Schemas:
+    from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas  # noqa: PLC0415
+
+    return DynamoSchemas(clients.dynamodb, settings.table, _token)
+
+
 def build_backend(
     settings: Settings,
     clients: AwsClients | None = None,
@@ -257,11 +263,6 @@ def build_backend(
 
         return DynamoLimits(aws.dynamodb, settings.table)
 
-    def schemas() -> Schemas:
-        from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas  # noqa: PLC0415
-
-        return DynamoSchemas(aws.dynamodb, settings.table, _token)
-
     def alarms() -> CronAlarms:
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms  # noqa: PLC0415
 
@@ -295,7 +296,7 @@ def build_backend(
             announce=announce,
             cron=cron,
             alarms=alarms,
-            schemas=schemas,
+            schemas=functools.partial(_schemas, settings, aws),
             unique=unique,
             workflows=workflows,
             limits=limits,
