@@ -22,7 +22,7 @@ from ojs_aws.middleware import (
     ValidationMiddleware,
 )
 from ojs_aws.middleware.protocols import EnqueueSide
-from ojs_aws.middleware.schemas import MAX_MATCHED_CHARACTERS
+from ojs_aws.middleware.schema_keywords import MAX_MATCHED_CHARACTERS
 from ojs_aws.middleware.validation import MAX_COMPILED
 from tests.unit.middleware.doubles import job, store
 

@@ -131,14 +131,14 @@ def test_sr_005_what_is_no_schema_is_refused(api: Api, schema: Any) -> None:
 
 def test_other_members_are_checked(api: Api) -> None:
     """The error names the member."""
-    more: dict[str, Any]
-    for more, field in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"version": "two"}, "version"),
         ({"version": -1}, "version"),
         ({"version": None}, "version"),
         ({"type": "No Type"}, "type"),
         ({"uri": "not a uri"}, "uri"),
-    ]:
+    ]
+    for more, field in wrong:
         body = {"type": "email.send", "version": 1, "schema": EMAIL, **more}
         reply = api.post("/schemas", body)
         assert reply.status == 400, more
