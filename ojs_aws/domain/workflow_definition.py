@@ -144,10 +144,12 @@ class _Reader:
                 return Kind.DAG
             self.fault(f"{path}.type", "must be one of chain, group, batch; received nothing")
             return None
-        if member.value in {*_PARTS, "workflow"}:
-            return Kind.DAG if member.value == "workflow" else Kind(str(member.value))
-        received = f"{member.value!r:.80}" if isinstance(member.value, str) else ""
-        received = received or json_type(member.value)
+        if isinstance(member.value, str):
+            if member.value in {*_PARTS, "workflow"}:
+                return Kind.DAG if member.value == "workflow" else Kind(member.value)
+            received = f"{member.value!r:.80}"
+        else:
+            received = json_type(member.value)
         self.fault(f"{path}.type", f"must be one of chain, group, batch; received {received}")
         return None
 

@@ -110,6 +110,8 @@ def test_a_graph_survives_being_kept() -> None:
         ({}, "$.type", "chain, group, batch"),
         ({"type": "tree"}, "$.type", "chain, group, batch"),
         ({"type": 7}, "$.type", "received number"),
+        ({"type": {}}, "$.type", "received object"),
+        ({"type": ["chain"]}, "$.type", "received array"),
         ({"type": "chain"}, "$.steps", "at least one"),
         ({"type": "chain", "steps": []}, "$.steps", "at least one"),
         ({"type": "group", "jobs": []}, "$.jobs", "at least one"),
