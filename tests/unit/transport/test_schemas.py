@@ -119,6 +119,8 @@ def test_sr_004_a_version_is_deleted(api: Api) -> None:
         {"$ref": "https://example.com/schema.json"},
         {"items": {"pattern": "(a|aa)+$"}},
         {"items": {"pattern": "("}},
+        {"items": {"pattern": "a{99999999999}"}},
+        {"$id": "http://[bad"},
     ],
 )
 def test_sr_005_what_is_no_schema_is_refused(api: Api, schema: Any) -> None:
