@@ -16,7 +16,8 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
-from ojs_aws.transport.http.calls import Answer, Call, Server
+from ojs_aws.transport.http.calls import Call, Server
+from ojs_aws.transport.http.handlers.homes import Handler, handler_of
 from ojs_aws.transport.http.request_middleware import (
     answering_errors,
     checking_request,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from ojs_aws.services.backend import Backend
-
-Handler = Callable[[Call], Answer]
 
 _NO_CONTENT: Final = 204
 
@@ -123,11 +122,10 @@ def build_resolver(backend: Backend, group: Group, logger: Logger | None = None)
             answering_errors(logger),
         ]
     )
-    handlers = importlib.import_module(f"ojs_aws.transport.http.handlers.{group}")
+    importlib.import_module(f"ojs_aws.transport.http.handlers.{group}")  # at init, not at a request
     replacements = _test_handlers(server)
     for route in routes_of(group):
-        handler: Handler = replacements.get(route.operation) or getattr(handlers, route.operation)
-        _register(resolver, server, route, handler)
+        _register(resolver, server, route, replacements.get(route.operation))
     resolver.not_found(_unknown(resolver))
     resolver.seal()
     return resolver
@@ -142,10 +140,13 @@ def _test_handlers(server: Server) -> Mapping[str, Handler]:
     return HANDLERS
 
 
-def _register(resolver: Resolver, server: Server, route: Route, handler: Handler) -> None:
+def _register(
+    resolver: Resolver, server: Server, route: Route, replacement: Handler | None
+) -> None:
     """Serve a route and its aliases."""
 
     def serve(**path: str) -> Response[str]:
+        handler = replacement or handler_of(route.group, route.operation)
         return response_of(handler(Call(server, request_of(resolver), path)))
 
     serve.__name__ = route.operation

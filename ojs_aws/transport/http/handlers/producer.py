@@ -18,24 +18,7 @@ from ojs_aws.transport.http.dialects.answers import (
     push_answer,
 )
 from ojs_aws.transport.http.dialects.envelopes import read_job, read_jobs
-from ojs_aws.transport.http.handlers.workflows import (
-    cancel_workflow,
-    create_workflow,
-    get_workflow,
-)
 from ojs_aws.transport.http.routes import BASE
-
-__all__ = [
-    "activate",
-    "cancel",
-    "cancel_workflow",
-    "create_workflow",
-    "get_workflow",
-    "info",
-    "push",
-    "push_batch",
-    "show_middleware",
-]
 
 CREATED: Final = 201
 OK: Final = 200
