@@ -336,5 +336,17 @@ def _entered(job: JobRecord) -> Instant:
     return max(job.created_at, job.enqueued_at or job.created_at, failed)
 
 
+def last_change(job: JobRecord) -> Instant:
+    """The instant of a job's last transition, as far as its record shows it."""
+    steps = (
+        job.activated_at,
+        job.started_at,
+        job.completed_at,
+        job.cancelled_at,
+        job.discarded_at,
+    )
+    return max(at for at in (_entered(job), *steps) if at is not None)
+
+
 def _earliest(*instants: Instant | None) -> Instant | None:
     return min((instant for instant in instants if instant is not None), default=None)

@@ -63,6 +63,8 @@ class Changing:
         """Read, settle, let ``decide`` make the next version, and write it if nothing changed.
 
         ``decide`` may run several times. Returning the job itself means nothing is to be written.
+        It is told an instant that is not before the job's last change: that may have been made by
+        a function whose clock is ahead, or while this one was waiting for its answer.
 
         :param start: the job as last seen, to save the first read.
         :raises NotFoundError: there is no such job.
@@ -72,7 +74,7 @@ class Changing:
         job = start if start is not None else found(self.store.load(job_id), job_id)
         for _ in range(MAX_CONFLICTS):
             job = self.settled(job, now)
-            after = decide(job, now)
+            after = decide(job, max(now, lifecycle.last_change(job)))
             if after is job:
                 return Change(job, job)
             try:

@@ -199,6 +199,19 @@ def test_a_cancelled_job_is_told_to_its_holder(world: World) -> None:
     assert world.messages.queues["default"] == {}
 
 
+@pytest.mark.parametrize("ending", ["cancel", "fail"])
+def test_no_job_ends_before_it_began_whichever_clock_tells_the_time(
+    world: World, ending: str
+) -> None:
+    """The functions' clocks differ, and a request may wait between its clock and its write."""
+    job = push(world)
+    (claimed,) = fetch(world)
+    world.clock.advance(ms=-40)
+    after = world.backend.cancel(job.id).after if ending == "cancel" else fail(world, job)
+    ended_at = after.cancelled_at or after.failures[-1].occurred_at
+    assert ended_at == claimed.started_at
+
+
 def test_an_expired_job_is_never_executed(world: World) -> None:
     """ENV-044, ENV-045: at the very instant."""
     job = push(world, expires_at="+PT2S")
