@@ -8,7 +8,6 @@ from ojs_aws.transport.http.handlers.homes import handler_of
 from ojs_aws.transport.http.routes import (
     ROUTES,
     Group,
-    Route,
     canonical_path,
     find,
     group_of,
