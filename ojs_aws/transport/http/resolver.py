@@ -146,7 +146,7 @@ def _register(
     """Serve a route and its aliases."""
 
     def serve(**path: str) -> Response[str]:
-        handler = replacement or handler_of(route.group, route.operation)
+        handler = replacement or handler_of(route)
         return response_of(handler(Call(server, request_of(resolver), path)))
 
     serve.__name__ = route.operation

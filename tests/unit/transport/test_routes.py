@@ -85,4 +85,4 @@ def test_the_methods_of_a_path_are_known() -> None:
 def test_every_operation_has_a_handler() -> None:
     """They are imported late; a name that is wrong must not wait for its first request."""
     for route in ROUTES:
-        assert callable(handler_of(route.group, route.operation))
+        assert callable(handler_of(route))

@@ -1,0 +1,85 @@
+"""What the services need from the world, as protocols by role.
+
+Adapters implement them; services and tests know nothing else. Unless a method says otherwise it
+may raise :class:`~ojs_aws.domain.errors.BackendError`, after which the call may or may not have
+taken effect: every caller must be able to repeat it.
+"""
+
+from ojs_aws.ports.clock import Clock, IdGenerator
+from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
+from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
+from ojs_aws.ports.jobs import (
+    AlreadyStoredError,
+    Between,
+    BucketTakenError,
+    Count,
+    Head,
+    JobList,
+    JobStore,
+    ListedJob,
+    Page,
+    StaleJobError,
+)
+from ojs_aws.ports.limits import Limits
+from ojs_aws.ports.marks import Marks
+from ojs_aws.ports.messages import Message, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.ports.queues import LastTick, QueueInfo, QueueRegistry, Triggers
+from ojs_aws.ports.schemas import Schemas, SchemaTakenError
+from ojs_aws.ports.unique import (
+    MAX_ACTIONS,
+    Admission,
+    NotAdmittedError,
+    TransactAction,
+    UniqueJobs,
+    UniqueLock,
+)
+from ojs_aws.ports.workers import WorkerInfo, WorkerRegistry, WorkerReport
+from ojs_aws.ports.workflows import StaleWorkflowError, WorkflowPage, WorkflowPlan, Workflows
+
+__all__ = [
+    "MAX_ACTIONS",
+    "Admission",
+    "AlreadyStoredError",
+    "Announce",
+    "Between",
+    "BucketTakenError",
+    "Clock",
+    "Count",
+    "CronAlarms",
+    "CronEntries",
+    "EventLog",
+    "EventPage",
+    "EventQuery",
+    "Head",
+    "IdGenerator",
+    "JobList",
+    "JobStore",
+    "LastTick",
+    "Limits",
+    "ListedJob",
+    "Marks",
+    "Message",
+    "MessageQueue",
+    "NotAdmittedError",
+    "Page",
+    "QueueInfo",
+    "QueueMissingError",
+    "QueueRegistry",
+    "ReceivedMessage",
+    "SchemaTakenError",
+    "Schemas",
+    "SetAside",
+    "StaleCronError",
+    "StaleJobError",
+    "StaleWorkflowError",
+    "TransactAction",
+    "Triggers",
+    "UniqueJobs",
+    "UniqueLock",
+    "WorkerInfo",
+    "WorkerRegistry",
+    "WorkerReport",
+    "WorkflowPage",
+    "WorkflowPlan",
+    "Workflows",
+]

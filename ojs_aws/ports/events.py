@@ -1,0 +1,101 @@
+"""The log of lifecycle events, and the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """Which events to read. Empty filters match all; those that are given must all match.
+
+    :ivar types: event types; one that ends in ``*`` stands for all that begin so.
+    :ivar job_ids: jobs that events are about.
+    :ivar since: events that happened earlier are left out.
+    :ivar cursor: of the page before; outweighs ``since`` as the place to begin.
+    :ivar after_id: id of the last event seen, for who kept no cursor.
+    """
+
+    types: frozenset[str] = field(default_factory=frozenset)
+    queues: frozenset[str] = field(default_factory=frozenset)
+    job_types: frozenset[str] = field(default_factory=frozenset)
+    job_ids: frozenset[str] = field(default_factory=frozenset)
+    since: Instant | None = None
+    limit: int = 100
+    cursor: str = ""
+    after_id: str = ""
+
+    def matches(self, event: Event) -> bool:
+        """Whether an event is wanted."""
+        return (
+            (self.since is None or event.time >= self.since)
+            and (not self.queues or event.queue in self.queues)
+            and (not self.job_types or event.job_type in self.job_types)
+            and (not self.job_ids or event.subject in self.job_ids)
+            and (not self.types or any(_is_named(event.type, name) for name in self.types))
+        )
+
+
+def _is_named(kind: str, name: str) -> bool:
+    return kind.startswith(name[:-1]) if name.endswith("*") else kind == name
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events in the order of the log, and the cursor to go on from.
+
+    :ivar has_more: there may be more right now; the page may be empty all the same, when what was
+        looked through for it held nothing wanted.
+    """
+
+    events: tuple[Event, ...]
+    cursor: str = ""
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAside:
+    """A change whose events could not be told, kept for an operator.
+
+    :ivar number: sequence number of the stream record.
+    :ivar reason: what was wrong.
+    :ivar record: the record as JSON text.
+    """
+
+    number: str
+    reason: str
+    record: str
+
+
+class EventLog(Protocol):
+    """The log of lifecycle events: appended to, and read from any place on."""
+
+    def append(self, events: Sequence[Event], now: Instant) -> None:
+        """Put events at the end, in this order: all at once where they fit one chunk.
+
+        An event that is appended twice stands there twice, under the same id.
+        """
+
+    def read(self, query: EventQuery) -> EventPage:
+        """Read events in the order of the log, a bounded part of it at a time.
+
+        Without a cursor, ``after_id`` or ``since`` the page ends with the newest event.
+        """
+
+    def set_aside(self, change: SetAside, now: Instant) -> None:
+        """Keep a change that makes no events; again changes nothing."""
+
+    def aside(self, limit: int) -> Sequence[SetAside]:
+        """The first changes that were set aside, by number."""
+
+    def forget_aside(self, number: str) -> None:
+        """Keep a change no more: its events are told."""
+
+
+Announce = Callable[[Sequence[Event]], Collection[str]]
+"""Tells the bus of events; answers the ids of those that it did not take."""

@@ -1,0 +1,64 @@
+"""The SQS queues behind the OJS queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What an SQS message says: one job of this queue may run, probably this one.
+
+    :ivar sort_key: the job's place in the ready list, empty when it was not ready yet.
+    """
+
+    job_id: str
+    sort_key: str = ""
+    timeout_ms: int | None = None
+    visibility_timeout_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedMessage:
+    """A message in hand, until its visibility timeout ends."""
+
+    message: Message
+    handle: str
+    receive_count: int = 1
+
+
+class QueueMissingError(Exception):
+    """There is no SQS queue behind this OJS queue yet; the registry can make one."""
+
+
+class MessageQueue(Protocol):
+    """The SQS queues behind the OJS queues. Times are in whole seconds.
+
+    Nothing may be concluded from an answer: messages repeat, reorder and come late. Sending
+    raises QueueMissingError, receiving finds nothing, where no SQS queue exists.
+    """
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        """Send a message that turns visible after 0 to 900 seconds."""
+
+    def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """Send messages with their delays, ten to a call."""
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        """Receive up to ten messages; unreadable ones are left for the dead-letter queue."""
+
+    def delete(self, queue: str, handles: Sequence[str]) -> None:
+        """Delete messages, ten to a call. A handle that is too old is no error."""
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
+        """Make messages visible again after so many seconds from now (0 to 43,200)."""
+
+    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
+        """Roughly how many messages are visible: not delayed, and in nobody's hands.
+
+        :param with_hidden: count those that are in somebody's hands or set aside, too.
+        """

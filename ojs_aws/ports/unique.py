@@ -1,0 +1,93 @@
+"""Jobs that are let in under uniqueness keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueLock:
+    """Which job was last let in under a uniqueness key.
+
+    It is a pointer and no more: whether the job keeps others out is told by the job itself, so
+    nothing has to release a lock.
+
+    :ivar version: names the write that made it; empty in one that is to be written.
+    :ivar until: when it is of no use any more, if that is known.
+    :ivar applied_id: the push whose arguments were put into the job, if that happened.
+    """
+
+    key: str
+    job_id: str
+    version: str = ""
+    until: Instant | None = None
+    applied_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """One job on its way in, with what has to be as it was seen.
+
+    :ivar job: the new job; None when what it brings goes into the job ``before``.
+    :ivar lock: the lock that it takes; None for a job without a unique policy.
+    :ivar seen: the lock as it was read; None when there must be none.
+    :ivar before: the job that is replaced, as it was read.
+    :ivar after: and what becomes of it.
+    """
+
+    job: JobRecord | None = None
+    lock: UniqueLock | None = None
+    seen: UniqueLock | None = None
+    before: JobRecord | None = None
+    after: JobRecord | None = None
+
+
+TransactAction: TypeAlias = dict[str, Any]
+"""One entry of ``TransactItems`` of DynamoDB's TransactWriteItems, as the low-level client takes
+it."""
+
+
+class NotAdmittedError(Exception):
+    """Jobs were not let in. When neither attribute tells why, something else has changed.
+
+    :ivar existing: stored jobs with these ids, by the position of the admission.
+    :ivar locks: locks that are not as they were seen, by the position of the admission.
+    """
+
+    def __init__(self, existing: Mapping[int, JobRecord], locks: Mapping[int, UniqueLock]) -> None:
+        """Keep what stood in the way."""
+        super().__init__("not admitted")
+        self.existing = dict(existing)
+        self.locks = dict(locks)
+
+
+class UniqueJobs(Protocol):
+    """Jobs that are let in under uniqueness keys."""
+
+    def admit(self, admissions: Sequence[Admission]) -> None:
+        """Store new jobs, take their locks and change the jobs they replace, all or none.
+
+        :raises NotAdmittedError: something is not as it was seen; nothing was stored.
+        """
+
+    def actions(self, admission: Admission) -> list[TransactAction]:
+        """What :meth:`admit` would write for one job, for somebody else's transaction; no call.
+
+        :raises PayloadTooLargeError: its document does not fit into the table.
+        """
+
+    def lock(self, key: str) -> UniqueLock | None:
+        """The lock of a key, strongly consistent."""
+
+    def forget(self, key: str, job_id: str) -> None:
+        """Remove the lock of a job that is gone; one that another job holds stays."""
+
+
+MAX_ACTIONS: Final = 100
+"""What one transaction can do: each job counts once, and once more for its lock, and for the job
+that it replaces."""

@@ -1,0 +1,84 @@
+"""Workflows and their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.workflow import Workflow, WorkflowState
+    from ojs_aws.domain.workflow_graph import Graph
+
+
+class StaleWorkflowError(Exception):
+    """A conditional write found the workflow changed since it was read.
+
+    :ivar current: the workflow as the write found it, or None when there is none.
+    """
+
+    def __init__(self, current: Workflow | None) -> None:
+        """Keep what the write found."""
+        super().__init__("the workflow has changed")
+        self.current = current
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPlan:
+    """What of a workflow never changes.
+
+    :ivar envelopes: of its jobs as the enqueue middleware left them, by the index of their step.
+    """
+
+    graph: Graph
+    envelopes: Mapping[int, RawJson]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPage:
+    """A page of workflows, the newest first. ``cursor`` is empty on the last page."""
+
+    workflows: tuple[Workflow, ...]
+    cursor: str = ""
+
+
+class Workflows(Protocol):
+    """Workflows. Each write is one conditional write or transaction, recognised when repeated."""
+
+    def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
+        """Store a new workflow with up to 90 first jobs, all or nothing.
+
+        :raises StaleWorkflowError: its id is taken.
+        """
+
+    def save(
+        self,
+        before: Workflow,
+        after: Workflow,
+        results: Mapping[int, RawJson],
+        jobs: Sequence[JobRecord],
+    ) -> None:
+        """Replace one version of a workflow by the next, with what the change brings.
+
+        :param results: of jobs by the index of their step, two megabytes at most.
+        :param jobs: up to 90 that begin; they exist exactly if the change does.
+        :raises StaleWorkflowError: the stored workflow is no longer ``before``.
+        """
+
+    def load(self, workflow_id: str) -> Workflow | None:
+        """Read a workflow, strongly consistent."""
+
+    def plan(self, workflow_id: str) -> WorkflowPlan | None:
+        """Read the plan of a workflow."""
+
+    def results(self, workflow_id: str) -> dict[int, RawJson]:
+        """Read what the jobs of a workflow left, by the index of their step."""
+
+    def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
+        """A page of workflows, of those in one state if it is given; new ones may lag."""
+
+    def forget(self, workflow_id: str) -> None:
+        """Remove what a workflow that is gone kept beside itself; again is no error."""

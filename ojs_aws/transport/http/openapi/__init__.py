@@ -1,0 +1,148 @@
+"""The OpenAPI 3.1 document, made from the route table, the query parameters and the models.
+
+Nothing about a route is written here. What is, by area: the shapes of answers, which are assembled
+from raw text and have no models. Imported with the first request for the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from ojs_aws._version import __version__
+from ojs_aws.transport.http import models
+from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE
+from ojs_aws.transport.http.openapi import cron, jobs, queues, schemas, system, workers, workflows
+from ojs_aws.transport.http.openapi.parts import JOB_ID, REF, STRING, Schema, ref
+from ojs_aws.transport.http.queries import PARAMETERS, Parameter
+from ojs_aws.transport.http.routes import ROUTES, Route
+
+__all__ = ["ANSWERS", "openapi_document"]
+
+_PATH_PARAMETER: Final = re.compile(r"<(\w+)>")
+_DESCRIPTIONS: Final[Mapping[int, str]] = {
+    200: "Done.",
+    201: "Created.",
+    204: "Done; the answer has no body.",
+    400: "The request is malformed, or an attribute is missing or invalid.",
+    404: "There is no such job, queue or route.",
+    409: "The state of the job does not permit this, or its id is taken.",
+    413: "The body or the envelope is too large.",
+    422: "Well formed, but not to be followed: a policy, a version, or the middleware refuses.",
+    500: "The server failed; whether the request took effect may be unknown.",
+    503: "The server cannot reach its table.",
+}
+ANSWERS: Final[Mapping[str, Schema]] = {
+    **jobs.ANSWERS,
+    **workers.ANSWERS,
+    **queues.ANSWERS,
+    **cron.ANSWERS,
+    **schemas.ANSWERS,
+    **workflows.ANSWERS,
+    **system.ANSWERS,
+}
+"""The shapes of answers; further members may stand in each."""
+
+
+def openapi_document(base_url: str = "") -> Schema:
+    """The document.
+
+    :param base_url: URL of the server; empty leaves it to where the document came from.
+    """
+    paths: dict[str, Schema] = {}
+    for route in ROUTES:
+        for position, path in enumerate(route.paths):
+            entry = paths.setdefault(_PATH_PARAMETER.sub(r"{\1}", path), {})
+            entry[route.method.lower()] = _operation(route, position)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ojs-aws",
+            "version": __version__,
+            "description": "Open Job Spec over HTTP, on AWS primitives.",
+        },
+        "servers": [{"url": base_url.rstrip("/") or "/"}],
+        "paths": paths,
+        "components": {"schemas": _schemas()},
+    }
+
+
+def _schemas() -> dict[str, Schema]:
+    """The bodies' schemas as pydantic makes them, and the answers'."""
+    names = sorted({route.request for route in ROUTES if route.request})
+    chosen: list[tuple[type[BaseModel], Any]] = [
+        (getattr(models, name), "validation") for name in names
+    ]
+    _, generated = models_json_schema(chosen, ref_template=REF + "{model}")
+    return {**generated["$defs"], **ANSWERS}
+
+
+def _operation(route: Route, position: int) -> Schema:
+    """One operation; an alias gets an id of its own."""
+    operation: Schema = {
+        "operationId": route.operation + (f"_{position}" if position else ""),
+        "summary": route.summary,
+        "tags": [str(route.group)],
+        "parameters": [
+            *(_path_parameter(name) for name in _PATH_PARAMETER.findall(route.path)),
+            *(_query_parameter(PARAMETERS[name]) for name in route.query),
+        ],
+        "responses": _responses(route),
+    }
+    if route.request:
+        schema = ref(route.request)
+        operation["requestBody"] = {
+            "required": route.needs_body,
+            "content": {OJS_TYPE: {"schema": schema}, JSON_TYPE: {"schema": schema}},
+        }
+    return operation
+
+
+def _path_parameter(name: str) -> Schema:
+    schema = JOB_ID if name == "job_id" else STRING
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_parameter(parameter: Parameter) -> Schema:
+    if parameter.default is None:
+        schema: Schema = {"type": "string", "maxLength": parameter.most}
+    else:
+        schema = {"type": "integer", "minimum": parameter.least, "default": parameter.default}
+        schema["maximum"] = parameter.most
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": False,
+        "description": parameter.description,
+        "schema": schema,
+    }
+
+
+def _responses(route: Route) -> Schema:
+    media_type = route.media_type or OJS_TYPE
+    answer = STRING if media_type == "text/plain" else ref(route.response)
+    responses = {
+        str(status): {
+            "description": _DESCRIPTIONS[status],
+            "headers": _headers(with_location=status == 201),  # noqa: PLR2004
+            "content": {media_type: {"schema": answer}},
+        }
+        for status in route.statuses
+    }
+    error = {OJS_TYPE: {"schema": ref("ErrorAnswer")}}
+    for status in sorted({400, 422, 500, 503, *route.errors}):
+        responses[str(status)] = {
+            "description": _DESCRIPTIONS[status],
+            "headers": _headers(),
+            "content": error,
+        }
+    return responses
+
+
+def _headers(*, with_location: bool = False) -> Schema:
+    names = ("OJS-Version", "X-Request-Id", *(("Location",) if with_location else ()))
+    return {name: {"schema": STRING} for name in names}

@@ -1,0 +1,108 @@
+"""The route table: every HTTP operation once, by area.
+
+From it come the resolvers of the functions, the answers to unknown routes and wrong methods, and
+the OpenAPI document. It is data: handlers and models are named, and imported by who needs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from ojs_aws.transport.http.routes import (
+    cron,
+    dead_letters,
+    events,
+    jobs,
+    limits,
+    queues,
+    schemas,
+    system,
+    workers,
+    workflows,
+)
+from ojs_aws.transport.http.routes.route import BASE, Group, Route
+
+__all__ = [
+    "BASE",
+    "ROUTES",
+    "Group",
+    "Route",
+    "canonical_path",
+    "find",
+    "group_of",
+    "methods_of",
+    "pattern_of",
+    "routes_of",
+]
+
+_PREFIXES: Final = (BASE + BASE, "/v1")
+"""What some clients make of the base path."""
+
+_PARAMETER: Final = re.compile(r"<(\w+)>")
+
+ROUTES: Final[tuple[Route, ...]] = (
+    *jobs.ROUTES,
+    *queues.ROUTES,
+    *limits.ROUTES,
+    *workers.ROUTES,
+    *dead_letters.ROUTES,
+    *events.ROUTES,
+    *cron.ROUTES,
+    *schemas.ROUTES,
+    *workflows.ROUTES,
+    *system.ROUTES,
+)
+
+
+def canonical_path(path: str) -> str:
+    """The path that is meant: some clients repeat or shorten the prefix, or end with a slash."""
+    for prefix in _PREFIXES:
+        if path.startswith(prefix + "/"):
+            path = BASE + path.removeprefix(prefix)
+            break
+    return path.rstrip("/") or "/"
+
+
+def pattern_of(path: str) -> re.Pattern[str]:
+    """What a path of the table matches; a parameter is any one segment."""
+    parts = _PARAMETER.split(path)
+    escaped = [
+        f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
+        for position, part in enumerate(parts)
+    ]
+    return re.compile("".join(escaped) + r"\Z")
+
+
+def routes_of(group: Group) -> tuple[Route, ...]:
+    """The routes that a function serves."""
+    return tuple(route for route in ROUTES if route.group is group)
+
+
+_PATTERNS: list[tuple[re.Pattern[str], Route]] = []
+
+
+def _matching(path: str) -> Iterable[Route]:
+    """The routes of a path, whatever their method; fixed paths before those with parameters."""
+    if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
+        made = [(pattern_of(known), route) for route in ROUTES for known in route.paths]
+        _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
+    found = canonical_path(path)
+    return [route for pattern, route in _PATTERNS if pattern.fullmatch(found)]
+
+
+def find(method: str, path: str) -> Route | None:
+    """The route of a request, or None."""
+    return next((route for route in _matching(path) if route.method == method), None)
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path knows; none for an unknown path."""
+    return tuple(sorted({route.method for route in _matching(path)}))
+
+
+def group_of(method: str, path: str) -> Group:
+    """The function that answers a request; what is not in the table is the system function's."""
+    route = find(method, path)
+    return Group.SYSTEM if route is None else route.group

@@ -1,0 +1,96 @@
+"""Cron jobs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.transport.http.routes.route import BASE, Group, Route
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="POST",
+        path=f"{BASE}/cron",
+        operation="register_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Register a cron job, or change the one of this name",
+        request="CronBody",
+        response="CronAnswer",
+        statuses=(201, 200),
+        errors=(413, 422),
+        needs_body=True,
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/cron",
+        operation="list_crons",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="List the cron jobs",
+        response="CronsAnswer",
+        query=("limit", "cursor", "offset", "page", "per_page", "enabled"),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/cron/<name>",
+        operation="get_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Read a cron job",
+        response="CronAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="PATCH",
+        path=f"{BASE}/cron/<name>",
+        operation="change_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Enable or disable a cron job",
+        request="CronChangeBody",
+        response="CronAnswer",
+        errors=(404,),
+        needs_body=True,
+    ),
+    Route(
+        method="DELETE",
+        path=f"{BASE}/cron/<name>",
+        operation="delete_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Remove a cron job; its jobs stay",
+        response="CronAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/cron/<name>/pause",
+        operation="pause_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Disable a cron job",
+        response="CronAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/cron/<name>/resume",
+        operation="resume_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Enable a cron job",
+        response="CronAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/cron/<name>/trigger",
+        operation="trigger_cron",
+        group=Group.OPERATOR,
+        home="cron",
+        summary="Run a cron job now, under its overlap policy",
+        response="CronTriggerAnswer",
+        statuses=(201, 200),
+        errors=(404,),
+    ),
+)

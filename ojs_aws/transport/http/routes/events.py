@@ -1,0 +1,30 @@
+"""The log of lifecycle events."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.transport.http.routes.route import BASE, Group, Route
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="GET",
+        path=f"{BASE}/events",
+        operation="list_events",
+        group=Group.OPERATOR,
+        summary="Read the lifecycle events",
+        response="EventsAnswer",
+        query=(
+            "types",
+            "queues",
+            "queue",
+            "job_types",
+            "job_type",
+            "job_id",
+            "since",
+            "event_limit",
+            "cursor",
+            "after",
+        ),
+    ),
+)
