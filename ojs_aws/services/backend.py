@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.fetch import Both, Fetch
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
+    from ojs_aws.services.job_bulk import JobBulk
+    from ojs_aws.services.job_search import JobSearch
     from ojs_aws.services.limits import LimitBook
     from ojs_aws.services.purging import Purging
     from ojs_aws.services.push import Push, QueueRules
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.schemas import SchemaRegistry
+    from ojs_aws.services.statistics import Statistics
     from ojs_aws.services.sweep import Each, Sweep
     from ojs_aws.services.transacting import Transacting
     from ojs_aws.services.unique import Uniqueness
@@ -338,6 +341,27 @@ class Backend:
         from ojs_aws.services.queue_stats import QueueStatistics
 
         return QueueStatistics(self.ports.store, self.ports.clock)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """What all queues do together."""
+        from ojs_aws.services.statistics import Statistics
+
+        return Statistics(self.queue_statistics, self.ports.queues, self.clock)
+
+    @cached_property
+    def job_search(self) -> JobSearch:
+        """What finds jobs for operators."""
+        from ojs_aws.services.job_search import JobSearch
+
+        return JobSearch(self.ports.store, self.ports.queues, self.clock)
+
+    @cached_property
+    def job_bulk(self) -> JobBulk:
+        """Many jobs at once, for operators."""
+        from ojs_aws.services.job_bulk import JobBulk
+
+        return JobBulk(self.ports.store, self.job_search, self.changing, self.waking)
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -144,15 +144,24 @@ class DeadLetterBulk:
         change: Callable[[JobRecord], None],
         now: Instant | None = None,
     ) -> BulkOutcome:
-        """Change one job. Whatever goes wrong with it, the others go on."""
-        try:
+        """Change one job as of now."""
+
+        def changed() -> None:
             if job is None:
-                return BulkOutcome(job_id, BulkStatus.NOT_FOUND, "There is no such job.")
+                raise NotFoundError("There is no such job.")
             change(job if now is None else self.changing.settled(job, now))
-        except (ConflictError, StaleJobError) as problem:
-            return BulkOutcome(job_id, BulkStatus.SKIPPED, str(problem))
-        except NotFoundError as problem:
-            return BulkOutcome(job_id, BulkStatus.NOT_FOUND, problem.message)
-        except OjsError as problem:
-            return BulkOutcome(job_id, BulkStatus.FAILED, problem.message)
-        return BulkOutcome(job_id, BulkStatus.DONE)
+
+        return tried(job_id, changed)
+
+
+def tried(job_id: str, change: Callable[[], None]) -> BulkOutcome:
+    """Change one of many jobs. Whatever goes wrong with it, the others go on."""
+    try:
+        change()
+    except (ConflictError, StaleJobError) as problem:
+        return BulkOutcome(job_id, BulkStatus.SKIPPED, str(problem))
+    except NotFoundError as problem:
+        return BulkOutcome(job_id, BulkStatus.NOT_FOUND, problem.message)
+    except OjsError as problem:
+        return BulkOutcome(job_id, BulkStatus.FAILED, problem.message)
+    return BulkOutcome(job_id, BulkStatus.DONE)

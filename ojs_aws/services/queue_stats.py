@@ -90,11 +90,7 @@ class QueueStatistics:
         now = self.clock.now()
         hour = Between(Instant(now - HOUR_MS), now)
         counts = self.counts(queue)
-        completed = self.store.count(queue, JobList.COMPLETED, hour)
-        failed = _plus(
-            self.store.count(queue, JobList.DISCARDED, hour),
-            self.store.count(queue, JobList.DEAD_LETTER, hour),
-        )
+        completed, failed = self.ended(queue, hour)
         recent = {"completed_last_hour": completed, "failed_last_hour": failed}
         estimated = tuple(name for name, count in recent.items() if not count.is_exact)
         sample = self._sample(queue)
@@ -105,6 +101,16 @@ class QueueStatistics:
             durations_ms=_spans(sample, _duration),
             waits_ms=_spans(sample, _wait),
             computed_at=now,
+        )
+
+    def ended(self, queue: str, between: Between) -> tuple[Count, Count]:
+        """How many jobs were completed and how many discarded in a time range: three queries.
+
+        Those whose retention is over are not counted any more.
+        """
+        return self.store.count(queue, JobList.COMPLETED, between), _plus(
+            self.store.count(queue, JobList.DISCARDED, between),
+            self.store.count(queue, JobList.DEAD_LETTER, between),
         )
 
     def _sample(self, queue: str) -> list[JobRecord]:

@@ -34,6 +34,7 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
 """By the names of the HTTP binding and of the admin UI."""
 
 EXTENSIONS: Final = (
+    "admin-api",
     "cron",
     "dead-letter",
     "events",

@@ -230,6 +230,26 @@ class PurgeBody(Body):
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 
 
+class JobFilterBody(Body):
+    """Which jobs are meant; all that is given must match (ojs-admin-api, sections 7.1 and 8)."""
+
+    queue: QueueName | None = None
+    state: str | list[str] | None = None
+    type: Annotated[str, Field(max_length=256)] | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class JobBulkBody(Body):
+    """A change of the jobs of a filter (ojs-admin-api, section 8); at least one thing of it."""
+
+    filter: JobFilterBody | None = None
+    confirm: bool = False
+    dry_run: bool = False
+    limit: Annotated[int, Field(ge=1, le=1000)] = MAX_BULK
+    cursor: Annotated[str, Field(max_length=2048)] | None = None
+
+
 class WindowBody(Body):
     """So many starts in a period (ojs-rate-limiting, section 6.1)."""
 

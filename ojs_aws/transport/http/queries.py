@@ -60,6 +60,14 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "job_type": Parameter("job_type", "Only this job type.", 255),
     "enabled": Parameter("enabled", "Only those that are enabled (true), or not (false).", 5),
     "state": Parameter("state", "Only those in this state.", 32),
+    "job_states": Parameter("state", "Only jobs in these states, separated by commas.", 128),
+    "job_type_or_prefix": Parameter(
+        "type", "Only jobs of this type, or of all that begin so where it ends in *.", 256
+    ),
+    "order": Parameter("order", "asc or desc (the default), within each list.", 8),
+    "sort": Parameter("sort", "Accepted and ignored: lists have an order of their own.", 32),
+    "period": Parameter("period", "1m, 5m (the default), 1h or 1d.", 8),
+    "events": Parameter("events", "Show the events of the job as well (true).", 5),
     "job_id": Parameter("job_id", "Only events of this job.", 64),
 }
 """By the names that the route table uses."""

@@ -16,7 +16,16 @@ from pydantic.json_schema import models_json_schema
 from ojs_aws._version import __version__
 from ojs_aws.transport.http import models
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE
-from ojs_aws.transport.http.openapi import cron, jobs, queues, schemas, system, workers, workflows
+from ojs_aws.transport.http.openapi import (
+    admin,
+    cron,
+    jobs,
+    queues,
+    schemas,
+    system,
+    workers,
+    workflows,
+)
 from ojs_aws.transport.http.openapi.parts import JOB_ID, REF, STRING, Schema, ref
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
 from ojs_aws.transport.http.routes import ROUTES, Route
@@ -40,6 +49,7 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     **jobs.ANSWERS,
     **workers.ANSWERS,
     **queues.ANSWERS,
+    **admin.ANSWERS,
     **cron.ANSWERS,
     **schemas.ANSWERS,
     **workflows.ANSWERS,

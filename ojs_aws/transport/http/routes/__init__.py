@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ojs_aws.transport.http.routes import (
+    admin,
     cron,
     dead_letters,
     events,
@@ -48,6 +49,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *limits.ROUTES,
     *workers.ROUTES,
     *dead_letters.ROUTES,
+    *admin.ROUTES,
     *events.ROUTES,
     *cron.ROUTES,
     *schemas.ROUTES,

@@ -42,7 +42,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/jobs/<job_id>",
-        aliases=(f"{BASE}/admin/jobs/<job_id>",),
         operation="info",
         group=Group.PRODUCER,
         summary="Read a job (INFO)",

@@ -1,0 +1,155 @@
+"""Retrying, cancelling and deleting the jobs that a filter finds (ojs-admin-api, section 8).
+
+A request looks at a bounded number of jobs and tells what became of each; its cursor goes on. Each
+job is one conditional write, so a request may be repeated, or stop in its middle. Lists are walked
+from the newest job back, so that what the operation itself brings about (a retried job that fails
+again) is never met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.ports import JobStore
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkOutcome, BulkStatus, tried
+from ojs_aws.services.job_filter import JobFilter
+from ojs_aws.services.job_search import JobSearch
+from ojs_aws.services.waking import Waking
+
+MAX_DRY: Final = 1000
+"""Jobs that a dry run counts in one request."""
+
+
+class BulkAction(StrEnum):
+    """What is to be done."""
+
+    RETRY = "retry"
+    CANCEL = "cancel"
+    DELETE = "delete"
+
+
+STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
+    BulkAction.RETRY: frozenset({JobState.DISCARDED}),
+    BulkAction.CANCEL: frozenset(state for state in JobState if not state.is_terminal),
+    BulkAction.DELETE: frozenset(state for state in JobState if state.is_terminal),
+}
+"""The states in which a job can be changed so. Cancelled is final (core, section 6.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobBulkReport:
+    """What one request did, or would do.
+
+    :ivar outcomes: of each job that it met; a dry run says DONE for what would be.
+    :ivar cursor: where to go on; empty when no more jobs match.
+    """
+
+    outcomes: tuple[BulkOutcome, ...]
+    cursor: str = ""
+
+    @property
+    def done(self) -> int:
+        """How many jobs were changed, or would be."""
+        return sum(outcome.status is BulkStatus.DONE for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class JobBulk:
+    """Changes the jobs that a filter finds, a hundred at a time."""
+
+    store: JobStore
+    search: JobSearch
+    changing: Changing
+    waking: Waking
+
+    def __call__(
+        self,
+        action: BulkAction,
+        wanted: JobFilter,
+        limit: int = MAX_BULK,
+        cursor: str = "",
+        *,
+        is_dry: bool = False,
+    ) -> JobBulkReport:
+        """Change the next jobs of a filter, or only say which those are.
+
+        :param limit: jobs of this request, at most 100 (1000 for a dry run).
+        :param cursor: of the request before, for the same filter.
+        :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states that the
+            action cannot be done in.
+        """
+        most = MAX_DRY if is_dry else MAX_BULK
+        if not 0 < limit <= most:
+            raise InvalidRequestError(
+                f"The 'limit' attribute must be from 1 to {most}; received {limit}.",
+                details={"field": "limit", "received": limit},
+            )
+        found = self.search.find(_for(action, wanted), limit, cursor)
+        if is_dry:
+            outcomes = [BulkOutcome(job.id, BulkStatus.DONE) for job in found.jobs]
+        else:
+            change, finish = self._change(action)
+            outcomes = [tried(job.id, _bound(change, job)) for job in found.jobs]
+            finish()
+        return JobBulkReport(tuple(outcomes), found.cursor)
+
+    def _change(self, action: BulkAction) -> tuple[Callable[[JobRecord], None], Callable[[], None]]:
+        """What to do with each job, and what with all of them in the end."""
+        clock = self.changing.clock
+        retried: list[JobRecord] = []
+
+        def retry(job: JobRecord) -> None:
+            change = self.changing.apply(
+                job.id,
+                lambda found, now: lifecycle.retry_discarded(found, now, clock.order()),
+                start=job,
+            )
+            retried.append(change.after)
+
+        def cancel(job: JobRecord) -> None:
+            change = self.changing.apply(job.id, lifecycle.cancel, start=job)
+            self.waking.forget(change.before)
+
+        def delete(job: JobRecord) -> None:
+            self.store.delete(self.changing.settled(job, clock.now()))
+
+        changes = {
+            BulkAction.RETRY: retry,
+            BulkAction.CANCEL: cancel,
+            BulkAction.DELETE: delete,
+        }
+        return changes[action], lambda: self.waking.cover(retried, clock.now())
+
+
+def _bound(change: Callable[[JobRecord], None], job: JobRecord) -> Callable[[], None]:
+    return lambda: change(job)
+
+
+def _for(action: BulkAction, wanted: JobFilter) -> JobFilter:
+    """The filter, narrowed to the states that the action can be done in."""
+    if wanted.is_everything:
+        raise InvalidRequestError(
+            "The 'filter' object is empty, which would mean every job of every queue.",
+            details={"field": "filter"},
+            hint="Name a queue, a state, a type or a time.",
+        )
+    possible = STATES[action]
+    wrong = sorted(wanted.states - possible)
+    if wrong:
+        raise InvalidRequestError(
+            f"Jobs in state '{wrong[0]}' cannot be changed by {action}; only "
+            f"{', '.join(sorted(possible))}.",
+            details={
+                "field": "filter.state",
+                "received": wrong[0],
+                "allowed": [str(state) for state in sorted(possible)],
+            },
+        )
+    return replace(wanted, states=wanted.states or possible)

@@ -1,0 +1,131 @@
+"""Which jobs an operator means, and the lists that can hold them (ojs-admin-api, section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_queue, check_type
+from ojs_aws.ports import Between, JobList
+
+S = JobState
+
+_END: Final = Instant(253_402_300_799_999)  # the last instant of the year 9999
+
+_WAITING: Final = frozenset({S.SCHEDULED, S.RETRYABLE, S.ACTIVE})
+
+_OVERTAKEN: Final = frozenset({S.AVAILABLE, S.DISCARDED})
+"""What jobs of the waiting list may be by now, where time decided and nobody wrote it yet."""
+
+_LISTS: Final[Mapping[JobState, Sequence[JobList]]] = {
+    S.AVAILABLE: (JobList.READY,),
+    S.PENDING: (JobList.PENDING,),
+    S.DISCARDED: (JobList.DEAD_LETTER, JobList.DISCARDED),
+    S.COMPLETED: (JobList.COMPLETED,),
+    S.CANCELLED: (JobList.CANCELLED,),
+}
+
+_BY_TIME: Final = frozenset(
+    {
+        JobList.PENDING,
+        JobList.DEAD_LETTER,
+        JobList.DISCARDED,
+        JobList.COMPLETED,
+        JobList.CANCELLED,
+    }
+)
+"""Lists in the order of an instant that is never before the job's creation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A list of a queue, or a range of it, that has to be looked through."""
+
+    name: JobList
+    between: Between | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs are meant; what is empty matches all.
+
+    :ivar states: any of them.
+    :ivar type: a job type, or the beginning of one and ``*``.
+    :ivar since: created at this instant or later.
+    :ivar until: created at this instant or earlier.
+    """
+
+    queue: str = ""
+    states: frozenset[JobState] = frozenset()
+    type: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what can match nothing.
+
+        :raises InvalidRequestError: a bad queue name, type or range.
+        """
+        if self.queue:
+            check_queue(self.queue)
+        if self.type and self.type != "*":
+            # A beginning may end in a dot or an underscore, which no type does.
+            check_type(self.type.removesuffix("*").rstrip("._-"))
+        if self.since is not None and self.until is not None and self.until < self.since:
+            raise InvalidRequestError(
+                "The 'until' attribute must not be before 'since'.", details={"field": "until"}
+            )
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing at all is said."""
+        return self == JobFilter()
+
+    @property
+    def is_by_list(self) -> bool:
+        """Whether the lists alone tell what matches, so that counting rows is counting jobs."""
+        return not self.type and self.since is None and self.until is None
+
+    def wants(self, state: JobState) -> bool:
+        """Whether jobs in a state are meant."""
+        return not self.states or state in self.states
+
+    def parts(self, now: Instant) -> list[Part]:
+        """The lists to look through, in the order of a job's life.
+
+        A terminal job ended after it was created, so ``since`` bounds its list, too.
+        """
+        found = [Part(name) for name in _LISTS[S.AVAILABLE] if self.wants(S.AVAILABLE)]
+        if any(map(self.wants, _WAITING)):
+            found.append(Part(JobList.WAITING))
+        elif any(map(self.wants, _OVERTAKEN)):
+            found.append(Part(JobList.WAITING, Between(Instant(0), now)))
+        for state, names in _LISTS.items():
+            if state is not S.AVAILABLE and self.wants(state):
+                found += [Part(name, self._range(name)) for name in names]
+        return found
+
+    def _range(self, name: JobList) -> Between | None:
+        if self.since is None or name not in _BY_TIME:
+            return None
+        return Between(self.since, _END)
+
+    def accepts_type(self, job_type: str) -> bool:
+        """Whether jobs of a type are meant."""
+        if self.type.endswith("*"):
+            return job_type.startswith(self.type[:-1])
+        return not self.type or job_type == self.type
+
+    def accepts(self, job: JobRecord) -> bool:
+        """Whether a job, as of now, is meant."""
+        return (
+            self.wants(job.state)
+            and (not self.queue or job.queue == self.queue)
+            and self.accepts_type(job.type)
+            and (self.since is None or job.created_at >= self.since)
+            and (self.until is None or job.created_at <= self.until)
+        )

@@ -1,0 +1,121 @@
+"""The whole deployment for operators: statistics and settings (ojs-admin-api, 10 and 12.2)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from ojs_aws._version import __version__
+from ojs_aws.config import Settings
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import format_instant, parse_timestamp
+from ojs_aws.services.statistics import RECENT_MS, Point
+from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.queries import text_of
+
+SHOWN: Final = frozenset(
+    {
+        "allow_undeclared_queues",
+        "base_url",
+        "completed_retention_s",
+        "dead_letter_max_count",
+        "dead_letter_replay",
+        "dead_letter_retention_s",
+        "default_timeout_s",
+        "default_visibility_timeout_s",
+        "discarded_retention_s",
+        "enqueue_middleware",
+        "event_bus_types",
+        "event_retention_s",
+        "fetch_wait_ms",
+        "hooks",
+        "inline_limit_bytes",
+        "json_content_type",
+        "max_depth",
+        "max_envelope_bytes",
+        "max_fetch_count",
+        "max_result_bytes",
+        "queue_visibility_timeouts_s",
+        "queues",
+        "redact_backtraces",
+        "s3_threshold_bytes",
+        "test_mode",
+    }
+)
+"""Settings that say how the backend behaves. Those that name AWS resources, or that nobody put
+here, are not shown."""
+
+_MINUTES: Final = RECENT_MS / 60_000
+
+
+def show_stats(call: Call) -> Answer:
+    """What all queues hold together (section 10.1)."""
+    totals = call.backend.statistics.totals()
+    workers = call.backend.workers.list(1)
+    now = call.backend.clock.now()
+    body: dict[str, JsonValue] = {
+        "queues": totals.queues,
+        "queues_counted": totals.counted,
+        "workers": workers.summary["total"],
+        "workers_by_state": {**workers.summary},
+        "jobs": {**totals.jobs},
+        "throughput": {
+            "processed_per_minute": (totals.completed + totals.failed) / _MINUTES,
+            "failed_per_minute": totals.failed / _MINUTES,
+        },
+        "is_exact": totals.is_exact and workers.is_exact,
+        "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
+        "computed_at": format_instant(totals.computed_at),
+    }
+    return Answer(encode(body))
+
+
+def show_stats_history(call: Call) -> Answer:
+    """What ended in each period (section 10.2), for as long as ended jobs are retained."""
+    query = call.request.query
+    period = text_of(query, "period") or "5m"
+    since, until = text_of(query, "since_time"), text_of(query, "until")
+    points = call.backend.statistics.history(
+        period,
+        parse_timestamp(since, "since") if since else None,
+        parse_timestamp(until, "until") if until else None,
+        text_of(query, "queue"),
+    )
+    data: list[JsonValue] = [_point(point) for point in points]
+    return Answer(encode({"period": period, "data": data}))
+
+
+def _point(point: Point) -> dict[str, JsonValue]:
+    return {
+        "timestamp": format_instant(point.at),
+        "processed": point.completed + point.failed,
+        "completed": point.completed,
+        "failed": point.failed,
+        "is_exact": point.is_exact,
+    }
+
+
+def show_config(call: Call) -> Answer:
+    """How the backend is set (section 12.2); no names of resources, no secrets."""
+    settings = call.backend.settings
+    shown: dict[str, JsonValue] = {
+        each.name: _plain(getattr(settings, each.name))
+        for each in fields(Settings)
+        if each.name in SHOWN
+    }
+    body: dict[str, JsonValue] = {
+        "implementation": {"name": "ojs-aws", "version": __version__},
+        "specversion": OJS_VERSION,
+        "settings": shown,
+    }
+    return Answer(encode(body))
+
+
+def _plain(value: object) -> JsonValue:
+    """A setting as JSON: pairs become an object, other tuples an array."""
+    if isinstance(value, tuple):
+        if value and all(isinstance(each, tuple) for each in value):
+            return {str(name): _plain(each) for name, each in value}
+        return [_plain(each) for each in value]
+    return value if isinstance(value, bool | int | float | str) else str(value)

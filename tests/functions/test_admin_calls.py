@@ -1,0 +1,109 @@
+"""What operators' questions cost, and that the real table answers them as the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.job_bulk import BulkAction
+from ojs_aws.services.job_filter import JobFilter
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still."""
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+
+
+def push(backend: Backend, clock: FakeClock, job: Job) -> str:
+    """Push a job; a second passes."""
+    record = backend.push(job).record
+    assert record is not None
+    clock.advance(s=1)
+    return record.id
+
+
+def test_a_page_of_one_list_costs_one_query_and_one_read(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """Never a scan; what time may have overtaken is one query more."""
+    ids = [push(backend, clock, Job("demo.echo", [n])) for n in range(3)]
+    pending = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
+    ready = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
+    with aws.calls.counted() as calls:
+        backend.job_search.find(pending, 50)
+    assert calls == {"Query": 1}
+    with aws.calls.counted() as calls:
+        found = backend.job_search.find(ready, 50)
+    assert calls == {"Query": 2, "BatchGetItem": 1}
+    assert [job.id for job in found.jobs] == ids[::-1]
+
+
+def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
+    backend: Backend, clock: FakeClock
+) -> None:
+    """Cursors lead over pages, lists and queues of the real index, and back by a type's beginning."""
+    ids = {
+        push(backend, clock, Job(kind, [1], queue=queue, pending=held, priority=priority))
+        for kind in ("demo.echo", "demo.other")
+        for queue in ("default", "email")
+        for held in (False, True)
+        for priority in (0, 10)
+    }
+    (claimed,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
+    backend.ack(claimed.id, "w", None)
+    for wanted in (JobFilter(), JobFilter(type="demo.*"), JobFilter(since=claimed.created_at)):
+        for newest_first in (True, False):
+            seen: list[str] = []
+            cursor = ""
+            while True:
+                page = backend.job_search.find(wanted, 3, cursor, newest_first=newest_first)
+                seen += [job.id for job in page.jobs]
+                cursor = page.cursor
+                if not cursor:
+                    break
+            assert len(seen) == len(set(seen))
+            expected = ids if wanted.since is None else {each for each in ids if each in seen}
+            assert set(seen) == expected
+    assert backend.job_search.count(JobFilter()).rows == len(ids)
+
+
+def test_a_bulk_change_costs_a_write_for_each_job(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """And nothing else: what was found is what the write is conditional on."""
+    for number in range(3):
+        push(backend, clock, Job("demo.echo", [number], pending=True))
+    wanted = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
+    with aws.calls.counted() as calls:
+        dry = backend.job_bulk(BulkAction.CANCEL, wanted, is_dry=True)
+    assert (dry.done, calls) == (3, {"Query": 1, "BatchGetItem": 1})
+    with aws.calls.counted() as calls:
+        done = backend.job_bulk(BulkAction.CANCEL, wanted)
+    assert done.done == 3
+    assert calls == {"Query": 1, "BatchGetItem": 1, "PutItem": 3} or calls == {
+        "Query": 1,
+        "BatchGetItem": 1,
+        "UpdateItem": 3,
+    }
