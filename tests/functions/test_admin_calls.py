@@ -63,7 +63,7 @@ def test_a_page_of_one_list_costs_one_query_and_one_read(
 def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
     backend: Backend, clock: FakeClock
 ) -> None:
-    """Cursors lead over pages, lists and queues of the real index, and back by a type's beginning."""
+    """Cursors lead over pages, lists and queues of the real index."""
     ids = {
         push(backend, clock, Job(kind, [1], queue=queue, pending=held, priority=priority))
         for kind in ("demo.echo", "demo.other")
@@ -102,8 +102,5 @@ def test_a_bulk_change_costs_a_write_for_each_job(
     with aws.calls.counted() as calls:
         done = backend.job_bulk(BulkAction.CANCEL, wanted)
     assert done.done == 3
-    assert calls == {"Query": 1, "BatchGetItem": 1, "PutItem": 3} or calls == {
-        "Query": 1,
-        "BatchGetItem": 1,
-        "UpdateItem": 3,
-    }
+    writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
+    assert (writes, calls) == (3, {"Query": 1, "BatchGetItem": 1})
