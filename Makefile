@@ -23,7 +23,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 # An endpoint left over in the shell would send the tests and the local server somewhere else.
 unexport AWS_ENDPOINT_URL
 
-CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples docs,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 TEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 E2E_ARGS ?=
 RUN_ARGS ?=
@@ -71,6 +71,11 @@ e2e: node setup emulator ## Deploy with the real CDK to an emulator and test wha
 .PHONY: check
 check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run
+
+.PHONY: docs
+docs: setup ## Build the documentation's site into build/docs; every warning is an error
+	JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 $(BIN)/python -m sphinx -W --keep-going -q -j auto docs build/docs
+	echo "docs: open build/docs/index.html"
 
 .PHONY: bench
 bench: setup ## Measure cold starts, and count what a job costs

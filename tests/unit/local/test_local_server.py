@@ -185,6 +185,52 @@ def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]
     assert "failed   email.bad_address 'nobody' is no address" in run.stdout
 
 
+def test_getting_started_gets_somewhere(
+    server: tuple[str, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """Its worker and its producer, saved and started as the page says."""
+    url, _ = server
+    text = (ROOT / "docs/getting-started.md").read_text().replace("http://127.0.0.1:8080", url)
+    named = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", text, re.DOTALL))
+    (tmp_path / "jobs.py").write_text(named["worker"])
+    (tmp_path / "enqueue.py").write_text(named["enqueue"] + "    print(later.id, bad.id)\n")
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    worker = subprocess.Popen([sys.executable, "jobs.py"], env=environ, cwd=tmp_path)
+    try:
+        run = subprocess.run(
+            [sys.executable, "enqueue.py"],
+            env=environ,
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        result, ids = run.stdout.splitlines()
+        assert result == "{'sent_to': 'ada@example.com'}"
+        later, bad = ids.split()
+        assert httpx.get(f"{url}/ojs/v1/jobs/{later}").json()["state"] == "scheduled"
+        failed = wait_for(url, bad, "retryable")
+        assert "'nobody' is no address" in str(failed["error"])
+        assert "next_attempt_at" in failed
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=60) == 0
+
+
+def test_the_lambda_workers_of_the_pages_are_handlers() -> None:
+    """Of getting started, and of the page for those who come from SQS."""
+    for page, begins in (
+        ("getting-started", "from ojs_aws import JobContext, LambdaWorker"),
+        ("migrating-from-sqs", "from ojs_aws import JobContext, LambdaWorker"),
+    ):
+        text = (ROOT / f"docs/{page}.md").read_text()
+        blocks: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        names: dict[str, object] = {}
+        exec(next(block for block in blocks if block.startswith(begins)), names)  # noqa: S102
+        assert callable(names["handler"])
+
+
 def test_an_event_is_shown_within_half_a_second_of_its_transition(
     server: tuple[str, subprocess.Popen[str]],
 ) -> None:

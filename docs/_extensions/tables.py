@@ -1,0 +1,92 @@
+"""Tables that are made from the code: routes, settings, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+    from ojs_aws.domain.errors import OjsError
+
+
+_AREAS: Final = {
+    "producer": "jobs",
+    "worker_api": "workers: fetch, acknowledge, fail, heartbeat",
+    "operator": "events",
+    "system": "the server itself",
+}
+
+
+class Routes(SphinxDirective):
+    """Each operation of the HTTP API, by area."""
+
+    def run(self) -> list[nodes.Node]:
+        """One table per area."""
+        from ojs_aws.transport.http.routes import ROUTES, Route  # noqa: PLC0415
+
+        areas: dict[str, list[Route]] = {}
+        for route in ROUTES:
+            areas.setdefault(_AREAS.get(route.home or route.group, route.home), []).append(route)
+        lines: list[str] = []
+        for area, routes in areas.items():
+            lines += [f"## {(area or 'others').replace('_', ' ').capitalize()}", ""]
+            lines += ["| operation | request | answers |", "|---|---|---|"]
+            lines += [
+                f"| {route.summary} | `{route.method} {route.path}` "
+                f"| {', '.join(map(str, (*route.statuses, *route.errors)))} |"
+                for route in routes
+            ]
+            lines.append("")
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+class Settings(SphinxDirective):
+    """The settings, with their defaults."""
+
+    def run(self) -> list[nodes.Node]:
+        """The table that `ojs-aws settings --markdown` prints."""
+        from ojs_aws.config import settings_table  # noqa: PLC0415
+
+        return self.parse_text_to_nodes(settings_table())
+
+
+class Errors(SphinxDirective):
+    """The error codes."""
+
+    def run(self) -> list[nodes.Node]:
+        """A row for each class that has a code of its own."""
+        from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+
+        rows = {
+            (kind.status, kind.code, str(kind.retryable).lower(), _first_line(kind))
+            for kind in _family(OjsError)
+        }
+        lines = ["| status | code | retryable | meaning |", "|---|---|---|---|"]
+        for status, code, again, meaning in sorted(rows):
+            lines.append(f"| {status} | `{code}` | {again} | {meaning} |")
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _family(kind: type[OjsError]) -> Iterator[type[OjsError]]:
+    """The errors of the catalogue."""
+    for child in kind.__subclasses__():
+        if child.__module__ == kind.__module__:
+            yield child
+            yield from _family(child)
+
+
+def _first_line(kind: type[OjsError]) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directives."""
+    app.add_directive("ojs-routes", Routes)
+    app.add_directive("ojs-settings", Settings)
+    app.add_directive("ojs-errors", Errors)
+    return {"parallel_read_safe": True}
