@@ -1,0 +1,140 @@
+"""Throughput and latency of the API, with 1 to 64 clients at once.
+
+    python -m benchmarks.load [--on local|emulator|URL] [--jobs 400] [--plot load.svg] [--quick]
+
+The local server and the emulator run in Python on this machine and share its processors with the
+clients: their figures compare operations, numbers of clients and versions with each other, and say
+nothing about AWS. For that, give the URL of a deployment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.load_operations import Load, Timing, end_to_end, timed
+from benchmarks.local_server import local_server
+
+CLIENTS: Final = (1, 4, 16, 64)
+QUICK_CLIENTS: Final = (1, 16)
+QUICK_JOBS: Final = 60
+OPERATIONS: Final = ("push", "fetch", "ack", "push x 10", "fetch x 10", "ack again", "end to end")
+SHARES: Final[Mapping[str, float]] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+async def measure(url: str, clients: Sequence[int], jobs: int, progress: Progress) -> list[Timing]:
+    """Time every operation with each number of clients.
+
+    :param url: of the API, up to ``/ojs/v1/``.
+    """
+    found: list[Timing] = []
+    task = progress.add_task("Loading", total=len(clients) * len(OPERATIONS))
+    limits = httpx.Limits(max_connections=128, max_keepalive_connections=128)
+    async with httpx.AsyncClient(
+        base_url=url,
+        headers={"Content-Type": "application/openjobspec+json", **_credentials()},
+        timeout=60,
+        trust_env=False,
+        limits=limits,
+    ) as http:
+        for number in clients:
+            load = Load(http, f"load-{secrets.token_hex(4)}")
+            steps = (load.push, load.fetch, load.ack, load.push_batch, load.fetch_batch, load.ack)
+            for name, step in zip(OPERATIONS, steps, strict=False):
+                progress.update(task, description=f"{name}, {number} at once")
+                found.append(await timed(name, number, jobs, step))
+                progress.advance(task)
+            progress.update(task, description=f"end to end, {number} at once")
+            found.append(await end_to_end(http, f"{load.queue}-e", number, jobs))
+            progress.advance(task)
+    return [timing for timing in found if timing.operation != "ack again"]
+
+
+def _credentials() -> dict[str, str]:
+    key = os.environ.get("OJS_API_KEY", "")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def show(found: Sequence[Timing], console: Console) -> None:
+    """Print the table."""
+    table = Table("operation", "at once", "jobs/s", *SHARES, title="Milliseconds and throughput")
+    for timing in sorted(found, key=lambda each: OPERATIONS.index(each.operation)):
+        waits = [f"{timing.percentile(share):.0f}" for share in SHARES.values()]
+        table.add_row(timing.operation, str(timing.clients), f"{timing.per_second:.0f}", *waits)
+    console.print(table)
+
+
+def plot(found: Sequence[Timing], path: Path) -> None:
+    """Draw throughput and median latency by the number of clients; SVG or PNG by the name."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second to import
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    rates, waits = figure.subplots(1, 2)
+    for name in dict.fromkeys(timing.operation for timing in found):
+        mine = [timing for timing in found if timing.operation == name]
+        clients = [timing.clients for timing in mine]
+        rates.plot(clients, [timing.per_second for timing in mine], marker="o", label=name)
+        waits.plot(clients, [timing.percentile(0.5) for timing in mine], marker="o", label=name)
+    for axes, label in ((rates, "jobs per second"), (waits, "median, milliseconds")):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlabel("clients at once")
+        axes.set_ylabel(label)
+        axes.grid(visible=True, alpha=0.3)
+    waits.legend(fontsize="small")
+    figure.savefig(path)
+
+
+@contextmanager
+def target(name: str) -> Iterator[str]:
+    """The URL of the API: of a server of its own, of a deployment to the emulator, or the given."""
+    if name == "local":
+        with local_server() as url:
+            yield url
+    elif name == "emulator":
+        from infra.deployment import deploy, destroy  # noqa: PLC0415 - imports the CDK
+        from infra.emulator import start_emulator  # noqa: PLC0415
+
+        emulator = start_emulator(os.environ)
+        try:
+            yield f"{deploy(emulator, print).api_url}/ojs/v1/"
+            destroy(emulator)
+        finally:
+            emulator.stop()
+    else:
+        yield f"{name.rstrip('/').removesuffix('/ojs/v1')}/ojs/v1/"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and draw."""
+    parser = argparse.ArgumentParser(description="Measure throughput and latency of the API.")
+    parser.add_argument("--on", default="local", help="local, emulator, or the URL of a deployment")
+    parser.add_argument("--jobs", type=int, default=400, help="per operation")
+    parser.add_argument("--plot", type=Path, help="file to draw to (.svg or .png)")
+    parser.add_argument("--quick", action="store_true", help="few jobs, two numbers of clients")
+    given: Any = parser.parse_args(arguments)
+    clients = QUICK_CLIENTS if given.quick else CLIENTS
+    jobs = min(given.jobs, QUICK_JOBS) if given.quick else given.jobs
+    console = Console()
+    with target(given.on) as url, Progress(console=console) as progress:
+        found = asyncio.run(measure(url, clients, jobs, progress))
+    show(found, console)
+    if given.plot:
+        plot(found, given.plot)
+        console.print(f"drawn to {given.plot}")
+    return 0 if all(timing.jobs >= jobs for timing in found) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
