@@ -305,5 +305,6 @@ def build_backend(
             enqueuing=functools.partial(enqueuing, settings),
             both=both or threads,
             each=None if both else threads.each,
+            pause=time.sleep,
         ),
     )

@@ -135,6 +135,12 @@ class Settings:
         _integer(0, 2000),
         "How long FETCH waits on empty queues. Waiting in Lambda costs more than asking again.",
     )
+    result_wait_ms: int = _setting(
+        "OJS_RESULT_WAIT_MS",
+        0,
+        _integer(0, 25_000),
+        "How long a request may wait for a result. As for FETCH: clients ask again for less.",
+    )
     max_fetch_count: int = _setting(
         "OJS_MAX_FETCH_COUNT", 100, _integer(1, 1000), "Most jobs one FETCH may claim."
     )

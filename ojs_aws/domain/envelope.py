@@ -46,6 +46,11 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
         "error",
         "errors",
         "result",
+        "result_stored_at",
+        "result_expires_at",
+        "result_size_bytes",
+        "checkpoint",
+        "last_checkpoint",
     }
 )
 """Attributes that only the system sets (core, section 5.3); a client's values are ignored."""

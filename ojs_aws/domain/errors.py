@@ -104,6 +104,12 @@ class PayloadTooLargeError(InvalidRequestError):
     type = "limit_error"
 
 
+class ResultTooLargeError(PayloadTooLargeError):
+    """The result of a job exceeds its limit; the job stays active (ojs-results, section 7.2)."""
+
+    code = "result_too_large"
+
+
 class UnsupportedError(OjsError):
     """A version or feature that this server does not have."""
 
@@ -120,6 +126,24 @@ class NotFoundError(OjsError):
     status = 404
     retryable = False
     type = "not_found"
+
+
+class ResultPrunedError(OjsError):
+    """The job is over, and so is the time for which its outcome was kept (ojs-results, 10.5)."""
+
+    code = "result_pruned"
+    status = 410
+    retryable = False
+    type = "not_found"
+
+
+class ResultPendingError(OjsError):
+    """The job was not over when the time of waiting was (ojs-results, section 8.2)."""
+
+    code = "x_result_pending"
+    status = 408
+    retryable = True
+    type = "timeout"
 
 
 class MethodNotAllowedError(OjsError):

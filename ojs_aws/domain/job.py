@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Limit
+from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 
@@ -54,6 +55,11 @@ Document: TypeAlias = RawJson | StoredElsewhere
 """JSON text, or the place where it is kept."""
 
 
+def size_of(document: Document) -> int:
+    """The size of a document in bytes, wherever it is kept."""
+    return len(document.encode()) if isinstance(document, str) else document.size_bytes
+
+
 LIMIT_MARK: Final = "~"
 """Stands between a job's place in line and the key of its limit."""
 
@@ -85,6 +91,19 @@ class Reservation:
         """When time ends this attempt, one way or the other."""
         due = min(self.expires_at, self.execution_ends_at)
         return due if self.alive_until is None else min(due, self.alive_until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a worker saved of an execution, for the attempt after it (ojs-durable-execution).
+
+    :ivar state: any JSON value.
+    :ivar sequence: number of checkpoints of the job so far.
+    """
+
+    state: Document
+    sequence: int
+    created_at: Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +167,13 @@ class JobRecord:
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
     :ivar is_by_stream: stored by an application's own transaction, so that its first message is
         sent by who reads the table's stream.
+    :ivar result_ttl_s: how long its outcome is kept, in seconds: 0 for no result, -1 for ever,
+        None for as long as the job.
+    :ivar result_limit_bytes: its own limit on the size of its result.
+    :ivar kept_until: when the store removes the ended job; None where it does not say.
+    :ivar progress: what the attempt that reported last said.
+    :ivar checkpoint: the latest one, until the job is over.
+    :ivar checkpoints: how many were saved so far.
     """
 
     id: str
@@ -185,12 +211,24 @@ class JobRecord:
     replay: Replay | None = None
     unique_key: str = ""
     is_by_stream: bool = False
+    result_ttl_s: int | None = None
+    result_limit_bytes: int | None = None
+    kept_until: Instant | None = field(default=None, compare=False)
+    progress: Progress | None = None
+    checkpoint: Checkpoint | None = None
+    checkpoints: int = 0
 
     @property
     def document_bytes(self) -> int:
         """Size of the document in bytes, wherever it is kept."""
-        document = self.document
-        return len(document.encode()) if isinstance(document, str) else document.size_bytes
+        return size_of(self.document)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its documents are in hand."""
+        checkpoint = self.checkpoint.state if self.checkpoint else None
+        parts = (self.document, self.result, checkpoint)
+        return not any(isinstance(part, StoredElsewhere) for part in parts)
 
     @property
     def ready_key(self) -> str:
@@ -205,6 +243,14 @@ class JobRecord:
     def allowed_attempts(self) -> int:
         """Executions in all that the policy allows; a policy of 0 still runs the job once."""
         return max(self.retry.max_attempts, 1)
+
+    @property
+    def current_progress(self) -> Progress | None:
+        """The progress of the current attempt; complete once the job is (ojs-progress, 8)."""
+        known = self.progress
+        if known is None or known.attempt != self.attempt:
+            return None
+        return replace(known, fraction=1.0) if self.state is JobState.COMPLETED else known
 
     @property
     def error(self) -> Failure | None:

@@ -10,8 +10,17 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.errors import ConflictError
-from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
+from ojs_aws.domain.job import (
+    Checkpoint,
+    Document,
+    Failure,
+    JobRecord,
+    JobState,
+    Replay,
+    Reservation,
+)
 from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -129,14 +138,45 @@ def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = No
     held = job.reservation
     if held is None:
         return job
-    extended = replace(
+    extended = _extended(held, expires_at, alive_until)
+    if extended == held:
+        return job
+    return replace(job, version=job.version + 1, reservation=extended)
+
+
+def report_progress(
+    job: JobRecord, progress: Progress, expires_at: Instant, alive_until: Instant
+) -> JobRecord:
+    """PROGRESS: the same state; the reservation goes on as after a heartbeat (PRG-008).
+
+    :param alive_until: when a worker that is known to beat counts as dead unless it is heard of.
+    """
+    require(job, "report progress of", S.ACTIVE)
+    held = job.reservation
+    if held is not None:
+        held = _extended(held, expires_at, alive_until if held.alive_until else None)
+    return replace(job, version=job.version + 1, progress=progress, reservation=held)
+
+
+def save_checkpoint(job: JobRecord, state: Document, now: Instant) -> JobRecord:
+    """The same state with another checkpoint, which replaces the one before."""
+    saved = Checkpoint(state=state, sequence=job.checkpoints + 1, created_at=now)
+    return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=job.checkpoints + 1)
+
+
+def clear_checkpoint(job: JobRecord) -> JobRecord:
+    """The same state without a checkpoint; the next one is numbered as if it were there."""
+    if job.checkpoint is None:
+        return job
+    return replace(job, version=job.version + 1, checkpoint=None)
+
+
+def _extended(held: Reservation, expires_at: Instant, alive_until: Instant | None) -> Reservation:
+    return replace(
         held,
         expires_at=max(expires_at, held.expires_at),
         alive_until=max(filter(None, (alive_until, held.alive_until)), default=None),
     )
-    if extended == held:
-        return job
-    return replace(job, version=job.version + 1, reservation=extended)
 
 
 def cancel(job: JobRecord, now: Instant) -> JobRecord:
@@ -315,6 +355,9 @@ def _recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
 
 def _moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
     assert (job.state, state) in TRANSITIONS, f"{job.state} -> {state}"  # noqa: S101
+    if state.is_terminal and not changes.get("is_dead_letter"):
+        # A dead letter keeps its checkpoint: it may be enqueued again (ojs-durable-execution, 6.3).
+        changes["checkpoint"] = None
     return replace(job, state=state, version=job.version + 1, **changes)  # type: ignore[arg-type]
 
 

@@ -50,6 +50,13 @@ _QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
+PERMANENT: Final = -1
+"""The ``result_ttl`` of an outcome that is never pruned (ojs-results, section 7.1)."""
+
+MAX_RESULT_TTL_S: Final = 315_360_000
+"""The longest ``result_ttl`` in seconds: ten years."""
+
+LARGEST_INTEGER: Final = 2**53
 PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
 """Members that the job record holds itself; the rest is the document."""
 
@@ -74,6 +81,8 @@ class Envelope:
     scheduled_at: Instant | None
     expires_at: Instant | None
     limit: Limit | None
+    result_ttl_s: int | None
+    result_limit_bytes: int | None
     document: Mapping[str, RawJson]
 
 
@@ -104,6 +113,8 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         scheduled_at=scheduled,
         expires_at=expires,
         limit=read_limit(job.get("rate_limit"), queue),
+        result_ttl_s=_check_result_ttl(job.get("result_ttl")),
+        result_limit_bytes=_check_result_limit(job.get("result_size_limit")),
         document=_document(job, members, scheduled, expires),
     )
 
@@ -233,6 +244,19 @@ def _check_visibility(job: Job) -> int | None:
     if _is_integer(value) and MIN_VISIBILITY_MS <= value <= MAX_VISIBILITY_MS:
         return value
     raise invalid(name, expected, given)
+
+
+def _check_result_ttl(value: JsonValue) -> int | None:
+    if value is None or (_is_integer(value) and PERMANENT <= value <= MAX_RESULT_TTL_S):
+        return value
+    expected = f"whole seconds from 0 to {MAX_RESULT_TTL_S}, or {PERMANENT} for ever"
+    raise invalid("result_ttl", expected, value)
+
+
+def _check_result_limit(value: JsonValue) -> int | None:
+    if value is None or (_is_integer(value) and 0 <= value <= LARGEST_INTEGER):
+        return value
+    raise invalid("result_size_limit", "a whole number of bytes", value)
 
 
 def _moment(job: Job, name: str, now: Instant) -> Instant | None:

@@ -71,6 +71,10 @@ def load_attribute(path: str) -> Any:
         raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
 
 
+RESULT_WAIT_MS: Final = "20000"
+"""Here waiting for results costs nothing."""
+
+
 class Application:
     """A WSGI application that turns each request into an event for the function it belongs to."""
 
@@ -191,6 +195,7 @@ class LocalServer:
         queues = tuple(dict.fromkeys(queue for worker in workers for queue in worker.queues))
         self._workers = workers
         self.served_queues = queues
+        self._environ.setdefault("OJS_RESULT_WAIT_MS", RESULT_WAIT_MS)
         settings = Settings.from_env(self._environ)
         settings = replace(settings, queues=tuple(dict.fromkeys((*settings.queues, *queues))))
         self._dynamodb = boto3.client("dynamodb")

@@ -190,7 +190,8 @@ class JobStore(Protocol):
         :param worker_id: the holder to insist on; None accepts any, and a reservation made
             without a name accepts every worker.
         :returns: the job as it was before, with its reservation.
-        :raises StaleJobError: it is not active, not the worker's, or overdue.
+        :raises StaleJobError: it is not active, not the worker's, or overdue; or it keeps no
+            result, or none of this size.
         """
 
     def fits_inline(self, result: RawJson) -> bool:
@@ -198,6 +199,15 @@ class JobStore(Protocol):
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
         """Put a result where it belongs before :meth:`acknowledge`; small ones need no call."""
+
+    def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
+        """Put a checkpoint where it belongs before :meth:`save`; small ones need no call.
+
+        Never in the place of another one, so that the one before can be removed late.
+        """
+
+    def forget_document(self, job_id: str, document: Document) -> None:
+        """Remove a document that its job no longer names; again is no error."""
 
     def delete(self, job: JobRecord) -> None:
         """Remove a job and its documents.

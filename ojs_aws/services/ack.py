@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import ConflictError, PayloadTooLargeError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.errors import ConflictError, ResultTooLargeError
+from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.results import keeps_result
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore, StaleJobError
 from ojs_aws.services.changing import Changing, found
@@ -39,36 +41,73 @@ class Ack:
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not active, not this worker's, or its time was over.
-        :raises PayloadTooLargeError: the result is too large; the job stays active.
+        :raises ResultTooLargeError: the result is too large; the job stays active.
         """
         check_job_id(job_id)
         now = self.changing.clock.now()
-        document = None
-        if result is not None:
-            self._check_size(result)
-            if not self.store.fits_inline(result):
-                # Nobody may fill the table with results of jobs that are not theirs.
-                check_holder(self.changing.load(job_id, now), "acknowledge", worker_id)
-            document = self.store.keep_result(job_id, result)
+        document = None if result is None else self._kept(job_id, worker_id, result, now)
         try:
             before = self.store.acknowledge(job_id, worker_id, document, now)
         except StaleJobError as stale:
             job = self.changing.settled(found(stale.current, job_id), now)
-            raise refusal(job, "acknowledge", worker_id) from None
+            check_holder(job, "acknowledge", worker_id)
+            before, document = self._without_result(job, worker_id, result, now), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
         if has_message:
             self.waking.forget(before)
         return lifecycle.complete(before, document, now)
 
-    def _check_size(self, result: RawJson) -> None:
-        size = len(result.encode())
-        if size > self.max_result_bytes:
-            raise PayloadTooLargeError(
-                f"The result has {size} bytes; at most {self.max_result_bytes} are accepted.",
-                details={"size_bytes": size, "max_bytes": self.max_result_bytes},
-                hint="Store the result elsewhere and complete the job with a reference to it.",
-            )
+    def _kept(
+        self, job_id: str, worker_id: str | None, result: RawJson, now: Instant
+    ) -> Document | None:
+        """Where the result belongs; None for one that is not kept.
+
+        Nobody may fill the table with results of jobs that are not theirs: for a large one the
+        job is read first.
+        """
+        check_size(result, self.max_result_bytes)
+        if not self.store.fits_inline(result):
+            job = self.changing.load(job_id, now)
+            check_holder(job, "acknowledge", worker_id)
+            check_size(result, job.result_limit_bytes)
+            if not keeps_result(job):
+                return None
+        return self.store.keep_result(job_id, result)
+
+    def _without_result(
+        self, job: JobRecord, worker_id: str | None, result: RawJson | None, now: Instant
+    ) -> JobRecord:
+        """Complete a job that does not take its result: one that keeps none (``result_ttl`` 0).
+
+        :raises ResultTooLargeError: it would take a smaller one.
+        :raises ConflictError: it is not the result that was in the way.
+        """
+        if result is not None:
+            check_size(result, job.result_limit_bytes)
+        if result is None or keeps_result(job):
+            raise refusal(job, "acknowledge", worker_id)
+        try:
+            return self.store.acknowledge(job.id, worker_id, None, now)
+        except StaleJobError as stale:
+            current = self.changing.settled(found(stale.current, job.id), now)
+            raise refusal(current, "acknowledge", worker_id) from None
+
+
+def check_size(result: RawJson, max_bytes: int | None) -> None:
+    """Refuse a result that is larger than its limit (ojs-results, section 7.2).
+
+    :param max_bytes: None for no limit.
+    :raises ResultTooLargeError: the details name size and limit.
+    """
+    size = len(result.encode())
+    if max_bytes is not None and size > max_bytes:
+        raise ResultTooLargeError(
+            f"The result has {size} bytes; at most {max_bytes} are accepted.",
+            details={"field": "result", "size_bytes": size, "max_bytes": max_bytes},
+            hint="Store the result elsewhere and complete the job with a reference to it: "
+            '{"$ref": "ojs://results/external", "uri": "..."}.',
+        )
 
 
 def refusal(job: JobRecord, verb: str, worker_id: str | None) -> ConflictError:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.cancel import Cancel
+    from ojs_aws.services.checkpoints import Checkpoints
     from ojs_aws.services.cron import Cron
     from ojs_aws.services.cron_firing import CronFiring
     from ojs_aws.services.dead_letter import DeadLetters
@@ -53,10 +54,12 @@ if TYPE_CHECKING:
     from ojs_aws.services.job_bulk import JobBulk
     from ojs_aws.services.job_search import JobSearch
     from ojs_aws.services.limits import LimitBook
+    from ojs_aws.services.progress import Progressing
     from ojs_aws.services.purging import Purging
     from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queues import Queues
+    from ojs_aws.services.results import Results
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.schemas import SchemaRegistry
     from ojs_aws.services.statistics import Statistics
@@ -107,6 +110,7 @@ class Ports:
     each: Each | None = None
     announce: Callable[[], Announce] = lambda: _nobody
     triggers: Callable[[], Triggers] = _NoTriggers
+    pause: Callable[[float], None] = lambda _: None
 
 
 class Backend:
@@ -253,6 +257,29 @@ class Backend:
         from ojs_aws.services.info import Info
 
         return Info(self.ports.store, self.changing)
+
+    @cached_property
+    def results(self) -> Results:
+        """What became of jobs."""
+        from ojs_aws.services.results import Results
+
+        return Results(
+            self.ports.store, self.changing, self.ports.pause, self.settings.result_wait_ms
+        )
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of jobs."""
+        from ojs_aws.services.checkpoints import Checkpoints
+
+        return Checkpoints(self.ports.store, self.changing)
+
+    @cached_property
+    def progress(self) -> Progressing:
+        """PROGRESS."""
+        from ojs_aws.services.progress import Progressing
+
+        return Progressing(self.changing, self.waking, self._visibility, self.checkpoints)
 
     @cached_property
     def dead_letters(self) -> DeadLetters:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.results import as_of
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore
 from ojs_aws.services.changing import Changing, found
@@ -19,13 +20,13 @@ class Info:
     changing: Changing
 
     def __call__(self, job_id: str) -> JobRecord:
-        """The job, never in a state that time has overtaken.
+        """The job, never in a state or with a result that time has overtaken.
 
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.
         """
         job = found(self.store.load_whole(check_job_id(job_id)), job_id)
         now = self.changing.clock.now()
-        if lifecycle.settle_once(job, now) is None:
-            return job
-        return self.store.fill(self.changing.settled(job, now))
+        if lifecycle.settle_once(job, now) is not None:
+            job = self.store.fill(self.changing.settled(job, now))
+        return as_of(job, now)

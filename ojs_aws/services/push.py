@@ -322,6 +322,8 @@ class Push:
             retry_document=envelope.retry_document,
             unique_key=unique_key,
             limit=envelope.limit,
+            result_ttl_s=envelope.result_ttl_s,
+            result_limit_bytes=envelope.result_limit_bytes,
         )
 
     def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ojs_aws.domain.failures import render_failure
-from ojs_aws.domain.job import Document, JobRecord, Replay
+from ojs_aws.domain.job import Document, JobRecord, Replay, size_of
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, parse_object
+from ojs_aws.domain.results import ended_at, expires_at
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 
@@ -80,4 +81,31 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
         system["x_aws_past_errors"] = assemble_array(map(render_failure, job.past_failures))
     if job.result is not None:
         system["result"] = _text(job.result)
-    return system
+    return system | render_outcome(job) | _checkpoint(job)
+
+
+def render_outcome(job: JobRecord) -> dict[str, RawJson]:
+    """What is said of an outcome beside itself (ojs-results, section 6.2)."""
+    ended = ended_at(job)
+    if ended is None or (job.result is None and not job.failures):
+        return {}
+    members = {"result_stored_at": encode(format_instant(ended))}
+    expiry = expires_at(job)
+    if expiry is not None:
+        members["result_expires_at"] = encode(format_instant(expiry))
+    if job.result is not None:
+        members["result_size_bytes"] = encode(size_of(job.result))
+    return members
+
+
+def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
+    """Where the next attempt may go on (ojs-durable-execution, 6.1; ojs-progress, 6.4)."""
+    saved = job.checkpoint
+    if saved is None or not isinstance(saved.state, str):
+        return {}
+    described = {
+        "state": saved.state,
+        "sequence": encode(saved.sequence),
+        "created_at": encode(format_instant(saved.created_at)),
+    }
+    return {"checkpoint": assemble(described), "last_checkpoint": saved.state}

@@ -16,9 +16,10 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
+from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, size_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.results import keeps_result
 from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Workflow, WorkflowState
@@ -220,6 +221,7 @@ class MemoryStore:
             or held is None
             or held.due_at <= now
             or (worker_id is not None and held.worker_id not in {"", worker_id})
+            or (result is not None and not _takes(current, result))
         ):
             raise StaleJobError(current)
         self.jobs[job_id] = lifecycle.complete(current, result, now)
@@ -234,6 +236,16 @@ class MemoryStore:
         """Results stay with the job."""
         assert job_id
         return result
+
+    def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
+        """Checkpoints stay with the job."""
+        assert job_id
+        return state
+
+    def forget_document(self, job_id: str, document: Document) -> None:
+        """Nothing is kept elsewhere."""
+        assert job_id
+        assert isinstance(document, str)
 
     def delete(self, job: JobRecord) -> None:
         """Remove a job."""
@@ -328,6 +340,11 @@ class MemoryStore:
         counted = Counter(row.state for row in self._rows(queue, JobList.WAITING))
         states = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
         return {state: Count(counted[state]) for state in states}
+
+
+def _takes(job: JobRecord, result: Document) -> bool:
+    limit = job.result_limit_bytes
+    return keeps_result(job) and (limit is None or size_of(result) <= limit)
 
 
 def _is_between(row: ListedJob, between: Between | None) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.documents import document_value, read_document
 from ojs_aws.adapters.dynamodb.history import history_value, read_history
+from ojs_aws.adapters.dynamodb.outcomes import outcome_values, read_outcome
 from ojs_aws.adapters.dynamodb.values import (
     Item,
-    Value,
     handle_value,
     item_bytes,
     number,
@@ -23,15 +24,14 @@ from ojs_aws.adapters.dynamodb.values import (
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import (
-    Document,
     JobRecord,
     JobState,
     Replay,
     Reservation,
-    StoredElsewhere,
 )
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits import Limit, read_limit
+from ojs_aws.domain.results import kept_s
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, ListedJob
@@ -124,8 +124,15 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     if job.reservation is not None:
         item |= reservation_values(job.id, job.reservation)
         item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
-    if job.state.is_terminal and (seconds := retention(job.state, job.is_dead_letter)):
+    item |= outcome_values(job)
+    usual_s = retention(
+        job.state if job.state.is_terminal else JobState.COMPLETED, job.is_dead_letter
+    )
+    seconds = kept_s(job, usual_s)
+    if job.state.is_terminal and seconds:
         item[n.TTL] = number(_ended(job) // 1000 + seconds)
+    elif seconds > usual_s:
+        item[n.KEPT] = number(seconds)
     return item
 
 
@@ -181,33 +188,6 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
     return item
 
 
-def document_value(document: Document) -> Value:
-    """A document, or the place where it is kept (a map)."""
-    if isinstance(document, StoredElsewhere):
-        place: Item = {
-            "p": string(document.place),
-            "h": string(document.digest),
-            "n": number(document.size_bytes),
-        }
-        if document.trace_id:
-            place["t"] = string(document.trace_id)
-        return {"M": place}
-    return packed(document)
-
-
-def read_document(value: Value) -> Document:
-    """Undo :func:`document_value`."""
-    if "M" in value:
-        place: Item = value["M"]
-        return StoredElsewhere(
-            read_string(place, "p"),
-            read_string(place, "h"),
-            read_number(place, "n") or 0,
-            read_string(place, "t"),
-        )
-    return RawJson(unpacked(value))
-
-
 def from_item(item: Item) -> JobRecord:
     """The job that an item holds."""
     job_id = n.job_id_of(read_string(item, n.PK))
@@ -243,6 +223,7 @@ def from_item(item: Item) -> JobRecord:
         replay=_replay(item),
         is_by_stream=n.BY_STREAM in item,
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
+        **read_outcome(item),
         **instants,
     )
 

@@ -13,7 +13,6 @@ from ojs_aws.adapters.dynamodb.blobs import ITEM, Blobs
 from ojs_aws.adapters.dynamodb.codec import (
     Retention,
     check_new,
-    document_value,
     from_item,
     reservation_values,
     to_item,
@@ -26,6 +25,7 @@ from ojs_aws.adapters.dynamodb.conditions import (
     conditional,
     taken_items,
 )
+from ojs_aws.adapters.dynamodb.documents import document_value
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket, releasing, taking
 from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.update import Update
@@ -33,7 +33,14 @@ from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string, 
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, StoredElsewhere
+from ojs_aws.domain.job import (
+    Document,
+    JobRecord,
+    JobState,
+    Reservation,
+    StoredElsewhere,
+    size_of,
+)
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
@@ -212,11 +219,15 @@ class DynamoJobStore:
                 return RawJson(unpacked(item[n.DOCUMENT]))
             return self.blobs.get(job.id, document)
 
-        is_complete = isinstance(job.document, str) and not isinstance(job.result, StoredElsewhere)
-        if is_complete:
+        if job.is_whole:
             return job
-        result = None if job.result is None else text_of(job.result)
-        return replace(job, document=text_of(job.document), result=result)
+        saved = job.checkpoint
+        return replace(
+            job,
+            document=text_of(job.document),
+            result=None if job.result is None else text_of(job.result),
+            checkpoint=None if saved is None else replace(saved, state=text_of(saved.state)),
+        )
 
     # ------------------------------------------------------------------ transitions
     def save(self, before: JobRecord, after: JobRecord) -> None:
@@ -245,7 +256,11 @@ class DynamoJobStore:
         """The item of a job; a document that was filled in counts as the pointer it came from."""
         placed, _ = self.blobs.placed(job.document, _life(job))
         result = None if job.result is None else self.blobs.placed(job.result)[0]
-        return to_item(replace(job, document=placed, result=result), self.retention)
+        saved = job.checkpoint
+        if saved is not None:
+            saved = replace(saved, state=self.blobs.placed(saved.state)[0])
+        whole = replace(job, document=placed, result=result, checkpoint=saved)
+        return to_item(whole, self.retention)
 
     def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
         """One update of an available, unexpired job, whatever its version."""
@@ -317,9 +332,11 @@ class DynamoJobStore:
         update.add(n.VERSION, 1)
         if result is not None:
             update.set(n.RESULT, document_value(result))
+            _want_result(update, size_of(result))
         if seconds := self.retention(JobState.COMPLETED, False):
-            update.set(n.TTL, number(now // 1000 + seconds))
+            update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
         update.remove(
+            n.CHECKPOINT,
             n.WORKER,
             n.RESERVED_UNTIL,
             n.EXECUTION_ENDS,
@@ -433,9 +450,21 @@ class DynamoJobStore:
 
     def forget_documents(self, job: JobRecord) -> None:
         """One delete for each document kept elsewhere."""
-        for document in (job.document, job.result):
+        for document in (job.document, job.result, job.checkpoint and job.checkpoint.state):
             if isinstance(document, StoredElsewhere):
                 self.blobs.delete(job.id, document)
+
+    def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
+        """No call for a small one; a put of its own, under a name of its own, for a large one."""
+        placed, text = self.blobs.placed(state, self.token())
+        if isinstance(placed, StoredElsewhere) and text:
+            self.blobs.keep(job_id, placed, text)
+        return placed
+
+    def forget_document(self, job_id: str, document: Document) -> None:
+        """One delete, where it is kept elsewhere."""
+        if isinstance(document, StoredElsewhere):
+            self.blobs.delete(job_id, document)
 
     # ------------------------------------------------------------------ lists
     def head(self, queue: str, limit: int) -> Head:
@@ -475,6 +504,16 @@ class DynamoJobStore:
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """One query of the index."""
         return self.lists.count_waiting(queue)
+
+
+def _want_result(update: Update, size: int) -> None:
+    """Let the update fail for a job that keeps no result, or none of this size."""
+    own, limit = update.name(n.RESULT_TTL), update.name(n.RESULT_LIMIT)
+    of_workflow = f"attribute_exists({update.name(n.WORKFLOW)})"
+    keeps = f"{own} <> {update.value(number(0))}"
+    update.when(f"(attribute_not_exists({own}) OR {keeps} OR {of_workflow})")
+    fits = f"{limit} >= {update.value(number(size))}"
+    update.when(f"(attribute_not_exists({limit}) OR {fits})")
 
 
 def _claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:

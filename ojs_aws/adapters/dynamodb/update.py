@@ -39,6 +39,11 @@ class Update:
         other = self.name(source)
         self._sets[self.name(attribute)] = f"if_not_exists({other}, {self.value(value)})"
 
+    def set_sum(self, attribute: str, source: str, value: Value, amount: Value) -> None:
+        """Give an attribute what another one has, or a value where it is absent, and so much."""
+        first = f"if_not_exists({self.name(source)}, {self.value(value)})"
+        self._sets[self.name(attribute)] = f"{first} + {self.value(amount)}"
+
     def copy(self, attribute: str, source: str) -> None:
         """Give an attribute the value that another one has."""
         self._sets[self.name(attribute)] = self.name(source)

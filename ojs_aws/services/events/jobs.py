@@ -17,7 +17,7 @@ Told = list[tuple[str, Instant, Data]]
 
 
 def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit) -> list[Made]:
-    """One event for each transition of the table of states, and one for each heartbeat.
+    """One event for each transition of the table of states, each heartbeat, each second's progress.
 
     A failed attempt tells ``job.failed`` first, then what became of the job. A job that is
     removed tells nothing: that is no transition.
@@ -27,6 +27,8 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
     told: Told = []
     if before is None or before.state is not after.state:
         told = _TELLERS[after.state](before, after)
+    elif before.progress != after.progress:
+        told = _progress(before, after)
     elif _is_heartbeat(before, after):
         told = [_heartbeat(after, commit)]
     common: Data = {
@@ -71,6 +73,26 @@ def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
         "visible_until": _instant(held.expires_at if held else job.created_at),
     }
     return "job.heartbeat", Instant(max(commit.at, job.started_at or job.created_at)), data
+
+
+def _progress(before: JobRecord, after: JobRecord) -> Told:
+    """The progress of an execution, once a second at most; a report without a number tells none."""
+    known, earlier = after.current_progress, before.current_progress
+    held = after.reservation
+    if known is None or known.fraction is None or held is None:
+        return []
+    if earlier and earlier.fraction and earlier.updated_at // 1000 == known.updated_at // 1000:
+        return []
+    data: Data = {
+        "attempt": encode(after.attempt),
+        "worker_id": encode(held.worker_id),
+        "progress_percent": encode(round(known.fraction * 100, 10)),
+    }
+    if known.message:
+        data["progress_message"] = encode(known.message)
+    if known.data is not None:
+        data["data"] = known.data
+    return [("job.progress", known.updated_at, data)]
 
 
 def _enqueued(before: JobRecord | None, after: JobRecord) -> Told:

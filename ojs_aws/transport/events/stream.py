@@ -115,6 +115,7 @@ class _Change:
     :ivar number: its sequence number.
     :ivar subject: the key of its item: order is kept within it.
     :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
+    :ivar replaced: a job's id, and a checkpoint that it names no more.
     :ivar removed: a unique job that is gone, and whose lock may be there still.
     :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
@@ -126,6 +127,7 @@ class _Change:
     events: tuple[Event, ...]
     record: Mapping[str, Any]
     expired: JobRecord | None = None
+    replaced: tuple[str, StoredElsewhere] | None = None
     removed: JobRecord | None = None
     unsent: JobRecord | None = None
     waking: str = ""
@@ -207,6 +209,7 @@ class StreamConsumer:
                 events=events,
                 record=record,
                 expired=expired,
+                replaced=replaced_checkpoint(before, after),
                 removed=removed,
                 unsent=unsent,
                 waking=waking,
@@ -310,6 +313,8 @@ class StreamConsumer:
             try:
                 if change.expired is not None:
                     self._backend.ports.store.forget_documents(change.expired)
+                if change.replaced is not None:
+                    self._backend.ports.store.forget_document(*change.replaced)
                 if change.removed is not None:
                     gone = change.removed
                     self._backend.ports.unique().forget(gone.unique_key, gone.id)
@@ -367,7 +372,18 @@ def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | 
         return before
     is_replaced = isinstance(after, JobRecord) and before.document != after.document
     is_elsewhere = isinstance(before.document, StoredElsewhere)
-    return replace(before, result=None) if is_replaced and is_elsewhere else None
+    only_document = replace(before, result=None, checkpoint=None)
+    return only_document if is_replaced and is_elsewhere else None
+
+
+def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsewhere] | None:
+    """A checkpoint with a place of its own that its job, which is there still, names no more."""
+    if not isinstance(before, JobRecord) or not isinstance(after, JobRecord):
+        return None
+    if before.checkpoint is None or before.checkpoint == after.checkpoint:
+        return None
+    state = before.checkpoint.state
+    return (before.id, state) if isinstance(state, StoredElsewhere) else None
 
 
 def _is_by_stream(job: object) -> TypeGuard[JobRecord]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _SERVER_ERROR: Final = 500
-_LATER: Final = frozenset({429, 503})
+_LATER: Final = frozenset({408, 429, 503})
 
 
 def answer_error(problem: Exception, request_id: str) -> Answer:

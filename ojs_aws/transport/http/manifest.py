@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws._version import __version__
+from ojs_aws.domain.validation import MAX_RESULT_TTL_S
 from ojs_aws.transport.http.calls import OJS_VERSION, Request
 from ojs_aws.transport.http.routes import BASE
 
@@ -21,12 +22,14 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
     "cron_jobs": True,
     "dead_letter": True,
     "delayed_jobs": True,
+    "durable_execution": True,
     "events": True,
     "job_ttl": True,
     "pause_resume": True,
     "priority_queues": True,
-    "progress": False,
+    "progress": True,
     "rate_limiting": True,
+    "results": True,
     "schema_validation": True,
     "unique_jobs": True,
     "workflows": True,
@@ -37,7 +40,10 @@ EXTENSIONS: Final = (
     "admin-api",
     "cron",
     "dead-letter",
+    "durable-execution",
     "events",
+    "progress",
+    "results",
     "retry",
     "schema-registry",
     "unique-jobs",
@@ -75,6 +81,11 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
             "retention_seconds": settings.event_retention_s,
         },
         "unique_jobs": {**UNIQUE_JOBS},
+        "results": {  # ojs-results, section 7: the limits must be documented
+            "max_size_bytes": settings.max_result_bytes,
+            "max_ttl_seconds": MAX_RESULT_TTL_S,
+            "max_wait_ms": settings.result_wait_ms,
+        },
         "endpoints": {
             "base_url": _base_url(settings, request) + BASE,
             "manifest": "/ojs/manifest",

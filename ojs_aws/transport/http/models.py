@@ -22,6 +22,7 @@ from ojs_aws.services.dead_letter_bulk import MAX_BULK
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.push import MAX_BATCH
+from ojs_aws.services.results import MAX_IDS
 from ojs_aws.services.schemas import MAX_URI_LENGTH
 from ojs_aws.services.workflows import ID_PATTERN as WORKFLOW_ID_PATTERN
 
@@ -116,6 +117,36 @@ class FailJobBody(Body):
 
     error: ErrorObject
     worker_id: WorkerId | None = None
+
+
+class ProgressBody(Body):
+    """PROGRESS (ojs-progress, section 6); numbers beyond the range are clamped."""
+
+    worker_id: WorkerId | None = None
+    progress: float | None = None
+    percentage: float | None = None
+    data: dict[str, Any] | None = None
+    message: str | None = None
+    checkpoint: Any = None
+
+
+class ProgressOfBody(ProgressBody):
+    """PROGRESS of the job that the body names."""
+
+    job_id: JobId
+
+
+class CheckpointBody(Body):
+    """A checkpoint (ojs-durable-execution, section 4.1)."""
+
+    state: Any
+    worker_id: WorkerId | None = None
+
+
+class ResultsBody(Body):
+    """Jobs whose outcomes are asked for (ojs-results, section 9.3)."""
+
+    ids: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)]
 
 
 class WorkerBody(Body):
@@ -296,6 +327,8 @@ class OptionsBody(Body):
     rate_limit: RateLimitBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
     pending: bool | None = None
+    result_ttl: Annotated[int, Field(ge=rules.PERMANENT, le=rules.MAX_RESULT_TTL_S)] | None = None
+    result_size_limit: Annotated[int, Field(ge=0, le=rules.LARGEST_INTEGER)] | None = None
 
 
 class PushBody(OptionsBody):

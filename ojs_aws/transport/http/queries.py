@@ -13,11 +13,12 @@ DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
 DEFAULT_EVENT_LIMIT: Final = 100
 MAX_EVENT_LIMIT: Final = 1000
+MAX_WAIT_S: Final = 30
 MAX_OFFSET: Final = 1000
 MAX_CURSOR: Final = 2048
 MAX_NAMES: Final = 100
 
-_CAPPED: Final = frozenset({"limit", "per_page"})
+_CAPPED: Final = frozenset({"limit", "per_page", "timeout"})
 _DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -68,6 +69,10 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "sort": Parameter("sort", "Accepted and ignored: lists have an order of their own.", 32),
     "period": Parameter("period", "1m, 5m (the default), 1h or 1d.", 8),
     "events": Parameter("events", "Show the events of the job as well (true).", 5),
+    "wait": Parameter("wait", "Answer when the job is over (true), or at once (false).", 5),
+    "timeout": Parameter(
+        "timeout", "Seconds to wait at most; the server may wait less.", MAX_WAIT_S, MAX_WAIT_S
+    ),
     "job_id": Parameter("job_id", "Only events of this job.", 64),
 }
 """By the names that the route table uses."""

@@ -24,6 +24,9 @@ CATALOGUE = {
     errors.InvalidWorkflowError: ("invalid_workflow", 400, False),
     errors.SchemaValidationError: ("schema_validation", 422, False),
     errors.PayloadTooLargeError: ("payload_too_large", 413, False),
+    errors.ResultTooLargeError: ("result_too_large", 413, False),
+    errors.ResultPrunedError: ("result_pruned", 410, False),
+    errors.ResultPendingError: ("x_result_pending", 408, True),
     errors.UnsupportedError: ("unsupported", 422, False),
     errors.NotFoundError: ("not_found", 404, False),
     errors.MethodNotAllowedError: ("method_not_allowed", 405, False),
@@ -49,7 +52,8 @@ def test_the_catalogue_is_complete_and_a_mistake_of_the_caller_is_never_retryabl
     """A client that repeats what cannot succeed only adds load."""
     own = {kind for kind in family(OjsError) if kind.__module__ == errors.__name__}
     assert own - {OjsError} == set(CATALOGUE)
-    for kind in own - {errors.QueuePausedError, errors.RateLimitedError}:
+    later = {errors.QueuePausedError, errors.RateLimitedError, errors.ResultPendingError}
+    for kind in own - later:
         assert kind.retryable is (kind.status >= 500)
 
 

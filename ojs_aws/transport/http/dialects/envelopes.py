@@ -45,6 +45,8 @@ ENVELOPE_OPTIONS: Final = frozenset(
         "rate_limit",
         "meta",
         "schema",
+        "result_ttl",
+        "result_size_limit",
     }
 )
 """Options that are attributes of the envelope; any other one is kept where it stands, too."""

@@ -20,6 +20,7 @@ from ojs_aws.transport.http.openapi import (
     admin,
     cron,
     jobs,
+    outcomes,
     queues,
     schemas,
     system,
@@ -39,7 +40,9 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     204: "Done; the answer has no body.",
     400: "The request is malformed, or an attribute is missing or invalid.",
     404: "There is no such job, queue or route.",
+    408: "The job is not over yet; ask again.",
     409: "The state of the job does not permit this, or its id is taken.",
+    410: "The outcome of the job is not kept any more.",
     413: "The body or the envelope is too large.",
     422: "Well formed, but not to be followed: a policy, a version, or the middleware refuses.",
     500: "The server failed; whether the request took effect may be unknown.",
@@ -47,6 +50,7 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
 }
 ANSWERS: Final[Mapping[str, Schema]] = {
     **jobs.ANSWERS,
+    **outcomes.ANSWERS,
     **workers.ANSWERS,
     **queues.ANSWERS,
     **admin.ANSWERS,

@@ -42,6 +42,11 @@ _JOB: Final = members(
     error=ref("Failure"),
     errors=array(ref("Failure")),
     result={},
+    result_stored_at=INSTANT,
+    result_expires_at=INSTANT,
+    result_size_bytes=INTEGER,
+    checkpoint=members(("state", "sequence"), state={}, sequence=INTEGER, created_at=INSTANT),
+    last_checkpoint={},
 )
 
 _PAGINATION: Final = members(

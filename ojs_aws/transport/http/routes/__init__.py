@@ -17,6 +17,7 @@ from ojs_aws.transport.http.routes import (
     events,
     jobs,
     limits,
+    outcomes,
     queues,
     schemas,
     system,
@@ -45,6 +46,7 @@ _PARAMETER: Final = re.compile(r"<(\w+)>")
 
 ROUTES: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
+    *outcomes.ROUTES,
     *queues.ROUTES,
     *limits.ROUTES,
     *workers.ROUTES,

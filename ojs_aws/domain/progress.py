@@ -1,0 +1,119 @@
+"""How far an execution has come, as its worker says (ojs-progress, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
+from ojs_aws.domain.json_text import Member, RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import invalid
+
+MAX_DATA_BYTES: Final = 4096
+"""Of ``data``: it is written with every report, and stays with the job (section 5.2)."""
+
+MAX_MESSAGE: Final = 1000
+
+_PERCENT: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The progress of one attempt.
+
+    :ivar attempt: the attempt that reported it; another one starts without (section 5.3).
+    :ivar fraction: from 0.0 to 1.0; None while only data was reported.
+    :ivar data: JSON object of the application's own.
+    :ivar message: for people.
+    """
+
+    attempt: int
+    updated_at: Instant
+    fraction: float | None = None
+    data: RawJson | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressReport:
+    """What one report says; None where it says nothing."""
+
+    fraction: float | None = None
+    data: RawJson | None = None
+    message: str | None = None
+
+
+def read_report(members: Mapping[str, Member]) -> ProgressReport:
+    """The report that a body makes: ``progress`` from 0 to 1, or ``percentage`` from 0 to 100.
+
+    Numbers beyond are clamped (section 5.1).
+
+    :raises InvalidRequestError: it says nothing, or a member has the wrong type.
+    :raises PayloadTooLargeError: more data than is kept.
+    """
+    given = {name: member for name, member in members.items() if member.value is not None}
+    report = ProgressReport(
+        fraction=_fraction(given), data=_data(given.get("data")), message=_message(given)
+    )
+    if report == ProgressReport():
+        raise InvalidRequestError(
+            "A progress report must have 'progress' or 'data'.",
+            details={"field": "progress", "expected": "a number from 0.0 to 1.0"},
+        )
+    return report
+
+
+def _fraction(given: Mapping[str, Member]) -> float | None:
+    for name, whole in (("progress", 1), ("percentage", _PERCENT), ("percent", _PERCENT)):
+        if name in given:
+            return _clamped(given[name].value, name, whole)
+    return None
+
+
+def _clamped(value: JsonValue, name: str, whole: int) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise invalid(name, f"a number from 0 to {whole}", value)
+    return max(0.0, min(float(min(value, whole)) / whole, 1.0))
+
+
+def _data(member: Member | None) -> RawJson | None:
+    if member is None:
+        return None
+    if not isinstance(member.value, dict):
+        raise invalid("data", "an object", member.value)
+    size = len(member.raw.encode())
+    if size > MAX_DATA_BYTES:
+        raise PayloadTooLargeError(
+            f"The 'data' of a progress report has {size} bytes; at most {MAX_DATA_BYTES} are kept.",
+            details={"field": "data", "size_bytes": size, "max_bytes": MAX_DATA_BYTES},
+            hint="Report numbers; keep what a later attempt needs in a checkpoint.",
+        )
+    return member.raw
+
+
+def _message(given: Mapping[str, Member]) -> str | None:
+    if "message" not in given:
+        return None
+    value = given["message"].value
+    if not isinstance(value, str):
+        raise invalid("message", "a text", value)
+    return value[:MAX_MESSAGE]
+
+
+def with_report(
+    before: Progress | None, report: ProgressReport, attempt: int, now: Instant
+) -> Progress:
+    """The progress after a report: the number never falls within an attempt (PRG-003)."""
+    earlier = before if before is not None and before.attempt == attempt else None
+    if earlier is None:
+        earlier = Progress(attempt=attempt, updated_at=now)
+    known = [each for each in (earlier.fraction, report.fraction) if each is not None]
+    return Progress(
+        attempt=attempt,
+        updated_at=now,
+        fraction=max(known, default=None),
+        data=earlier.data if report.data is None else report.data,
+        message=earlier.message if report.message is None else report.message,
+    )

@@ -1,0 +1,121 @@
+"""PROGRESS: how far an execution has come (ojs-progress, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import Document, JobRecord, Reservation
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.progress import ProgressReport, with_report
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.services.ack import check_holder
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.checkpoints import Checkpoints
+from ojs_aws.services.liveness import ASSUMED_INTERVAL_MS, MISSED_HEARTBEATS, VisibilityTimeouts
+from ojs_aws.services.waking import Waking, seconds_until
+
+SILENCE_MS: Final = MISSED_HEARTBEATS * ASSUMED_INTERVAL_MS
+"""For how long a report counts as a heartbeat of a worker that promised some."""
+
+EXTENDS_EVERY_MS: Final = 1000
+"""Reports that come sooner after the last extension do not extend again: that would cost an index
+write and a call to SQS each. Reservations below ten seconds are extended ten times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progressing:
+    """Notes progress: one read and one conditional write, which is the heartbeat as well."""
+
+    changing: Changing
+    waking: Waking
+    visibility: VisibilityTimeouts
+    checkpoints: Checkpoints
+
+    def __call__(
+        self,
+        job_id: str,
+        worker_id: str | None,
+        report: ProgressReport,
+        checkpoint: RawJson | None = None,
+        *,
+        start: JobRecord | None = None,
+        has_message: bool = True,
+    ) -> tuple[JobRecord, bool]:
+        """Note how far a job has come, and that its worker lives.
+
+        :param worker_id: the worker that says so; None when it gave no name.
+        :param checkpoint: what the next attempt may go on from, in the same write.
+        :param start: the job as claimed, to save the read.
+        :param has_message: False when whoever invoked the worker keeps the message itself.
+        :returns: the job, and whether the report was noted. That of a job which is not active, or
+            not this worker's any more, is ignored: it came too late (PRG-007).
+        :raises NotFoundError: there is no such job.
+        :raises PayloadTooLargeError: the checkpoint is too large.
+        """
+        check_job_id(job_id)
+        if start is None:
+            start = self.changing.load(job_id, self.changing.clock.now())
+        if not _counts(start, worker_id):
+            return start, False
+        kept = None if checkpoint is None else self.checkpoints.keep(job_id, checkpoint)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            return self._noted(job, worker_id, report, kept, now)
+
+        change = self.changing.apply(job_id, decide, start=start)
+        if change.after is change.before:
+            return change.after, False
+        self._extend_message(change.before.reservation, change.after, has_message=has_message)
+        return change.after, True
+
+    def _noted(
+        self,
+        job: JobRecord,
+        worker_id: str | None,
+        report: ProgressReport,
+        kept: Document | None,
+        now: Instant,
+    ) -> JobRecord:
+        if not _counts(job, worker_id):
+            return job
+        progress = with_report(job.progress, report, job.attempt, now)
+        length = job.visibility_timeout_ms or self.visibility.of(job.queue)
+        ends = Instant(now + length)
+        held = job.reservation
+        if held is not None and ends - held.expires_at < min(EXTENDS_EVERY_MS, length // 10):
+            ends = held.expires_at
+        alive = Instant(now + SILENCE_MS)
+        if held is not None and held.alive_until and alive - held.alive_until < EXTENDS_EVERY_MS:
+            alive = held.alive_until
+        after = lifecycle.report_progress(job, progress, ends, alive)
+        return after if kept is None else lifecycle.save_checkpoint(after, kept, now)
+
+    def _extend_message(
+        self, before: Reservation | None, job: JobRecord, *, has_message: bool
+    ) -> None:
+        """The message follows the reservation; the item is already written."""
+        held = job.reservation
+        if held is None or not has_message or not held.message_handle:
+            return
+        if before is None or held.due_at != before.due_at:
+            seconds = seconds_until(held.due_at, self.changing.clock.now())
+            self.waking.hide(job.queue, [(held.message_handle, seconds)])
+
+    def read(self, job_id: str) -> JobRecord:
+        """A job with its progress, in one read.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return self.changing.load(check_job_id(job_id), self.changing.clock.now())
+
+
+def _counts(job: JobRecord, worker_id: str | None) -> bool:
+    try:
+        check_holder(job, "report progress of", worker_id)
+    except ConflictError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""Progress and checkpoints of executions (ojs-progress, 10; ojs-durable-execution, 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.progress import read_report
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.outcomes import (
+    checkpoint_answer,
+    checkpoint_of,
+    progress_answer,
+    progress_headers,
+    state_of,
+    workflow_progress_answer,
+)
+from ojs_aws.transport.http.dialects.reports import report_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ojs_aws.domain.json_text import Member
+
+
+def report_progress(call: Call) -> Answer:
+    """PROGRESS of the job that the path names."""
+    return _report(call, call.job_id)
+
+
+def post_progress(call: Call) -> Answer:
+    """The same, by another method."""
+    return _report(call, call.job_id)
+
+
+def report_progress_of(call: Call) -> Answer:
+    """PROGRESS of the job that the body names."""
+    return _report(call, "")
+
+
+def _report(call: Call, job_id: str) -> Answer:
+    members = call.members()
+    job_id, worker_id = _reporter(members, job_id)
+    report, checkpoint = read_report(members), checkpoint_of(members)
+    job, is_noted = call.backend.progress(job_id, worker_id, report, checkpoint)
+    return Answer(progress_answer(job, {"accepted": encode(is_noted)}))
+
+
+def _reporter(members: Mapping[str, Member], job_id: str) -> tuple[str, str | None]:
+    from ojs_aws.transport.http.models import ReportBody  # noqa: PLC0415 - imports pydantic
+
+    values = report_values(members, job_id)
+    named = {name: values[name] for name in ("job_id", "worker_id") if name in values}
+    body = ReportBody.model_validate(named)
+    return body.job_id, body.worker_id
+
+
+def get_progress(call: Call) -> Answer:
+    """How far a job has come."""
+    job = call.backend.progress.read(call.job_id)
+    return Answer(progress_answer(job), headers=progress_headers(job))
+
+
+def get_workflow_progress(call: Call) -> Answer:
+    """How far a workflow has come."""
+    view = call.backend.workflows.get(unquote(call.path["workflow_id"]))
+    return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
+
+
+def save_checkpoint(call: Call) -> Answer:
+    """Save a checkpoint of an active job."""
+    return _save(call, only_active=True)
+
+
+def put_checkpoint(call: Call) -> Answer:
+    """Set the checkpoint of a job that is not over, also before an attempt."""
+    return _save(call, only_active=False)
+
+
+def _save(call: Call, *, only_active: bool) -> Answer:
+    members = call.members()
+    job_id, worker_id = _reporter(members, call.job_id)
+    state = state_of(members)
+    saved = call.backend.checkpoints.save(job_id, worker_id, state, only_active=only_active)
+    return Answer(checkpoint_answer(job_id, saved.checkpoint, with_state=False))
+
+
+def get_checkpoint(call: Call) -> Answer:
+    """The latest checkpoint of a job."""
+    saved = call.backend.checkpoints.get(call.job_id)
+    return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
+
+
+def delete_checkpoint(call: Call) -> Answer:
+    """Clear the checkpoint of a job; twice is the same as once."""
+    was_there = call.backend.checkpoints.delete(call.job_id)
+    return Answer(encode({"deleted": True, "existed": was_there, "job_id": call.job_id}))

@@ -1,0 +1,26 @@
+"""Outcomes of jobs, for who enqueued them (ojs-results, section 10)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.outcomes import ids_of, result_answer, results_answer
+from ojs_aws.transport.http.queries import boolean_of, number_of
+
+AGAIN: Final = {"Retry-After": "1"}
+
+
+def get_result(call: Call) -> Answer:
+    """What became of a job; with ``wait=true`` the answer may come when it is over."""
+    query = call.request.query
+    results = call.backend.results
+    if boolean_of(query, "wait"):
+        return Answer(result_answer(results.wait(call.job_id, number_of(query, "timeout") * 1000)))
+    job = results(call.job_id)
+    return Answer(result_answer(job), headers={} if job.state.is_terminal else AGAIN)
+
+
+def get_results(call: Call) -> Answer:
+    """What became of several jobs."""
+    return Answer(results_answer(call.backend.results.many(ids_of(call.members()))))
