@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         WorkerRegistry,
         Workflows,
     )
+    from ojs_aws.services.api_keys import Authentication, KeyBook
     from ojs_aws.services.fetch import Both
 
 A = TypeVar("A")
@@ -206,6 +207,30 @@ def _schemas(settings: Settings, clients: AwsClients) -> Schemas:
     from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas  # noqa: PLC0415
 
     return DynamoSchemas(clients.dynamodb, settings.table, _token)
+
+
+def build_key_book(
+    settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
+) -> KeyBook:
+    """What makes and ends the API keys of a deployment.
+
+    :param dynamodb: a client that may write to the table.
+    """
+    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.api_keys import KeyBook  # noqa: PLC0415
+
+    keys = DynamoApiKeys(dynamodb, settings.table)
+    return KeyBook(keys, clock or SystemClock(), secrets.token_bytes)
+
+
+def build_authentication(
+    settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
+) -> Authentication:
+    """What finds the callers of a deployment by their API keys."""
+    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.api_keys import Authentication  # noqa: PLC0415
+
+    return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
 
 
 def build_backend(

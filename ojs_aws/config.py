@@ -198,6 +198,22 @@ class Settings:
         str,
         "Content-Type of answers: 'auto', 'ojs' or 'json' (see docs/clients.md).",
     )
+    auth: str = _setting(
+        "OJS_AUTH",
+        "none",
+        str,
+        "How callers are known: 'none' (open), 'api-key', 'jwt', 'iam', or 'gateway' for an "
+        "authorizer of your own (see docs/security.md).",
+    )
+    auth_scope_claim: str = _setting(
+        "OJS_AUTH_SCOPE_CLAIM", "scope", str, "The claim of a JWT that holds its scopes."
+    )
+    auth_scope_prefix: str = _setting(
+        "OJS_AUTH_SCOPE_PREFIX", "ojs:", str, "What begins those scopes that are meant for OJS."
+    )
+    public_status: bool = _setting(
+        "OJS_PUBLIC_STATUS", True, _boolean, "Answer health and manifest without credentials."
+    )
     base_url: str = _setting(
         "OJS_BASE_URL", "", str, "Public URL of the API, for the manifest; empty: from the request."
     )
@@ -211,6 +227,9 @@ class Settings:
             raise SettingsError(
                 f"OJS_JSON_CONTENT_TYPE is {self.json_content_type!r}: use auto, ojs or json."
             )
+
+        if self.auth not in {"none", "api-key", "jwt", "iam", "gateway"}:
+            raise SettingsError(f"OJS_AUTH is {self.auth!r}: use none, api-key, jwt, iam, gateway.")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:

@@ -57,6 +57,9 @@ QUEUE_PARTITION: Final = "queues"
 PAUSED_ATTRIBUTE: Final = "pa"
 """Of the queues only pausing is told: the sweep touches their items each minute."""
 
+KEY_PARTITION: Final = "apikeys"
+"""Partition of the records of API keys: only the authorizer's role may read it."""
+
 MESSAGE_RETENTION_S: Final = 14 * 24 * 3600
 """How long SQS keeps a message (its maximum, in seconds); the sweep sends lost ones again."""
 
@@ -128,3 +131,18 @@ def cron_queue_name(prefix: str) -> str:
     The capital letters keep it apart from every OJS queue's.
     """
     return f"{prefix}-CRON"
+
+
+CORS_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+CORS_HEADERS: Final = ("content-type", "accept", "authorization", "x-request-id", "ojs-version")
+CORS_EXPOSED: Final = (
+    "x-request-id",
+    "ojs-version",
+    "retry-after",
+    "location",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+)
+CORS_MAX_AGE_S: Final = 86_400
+"""What pages of allowed origins may send and read (HTTP binding, section 20.2)."""

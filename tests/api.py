@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from aws_lambda_powertools import Logger
+
 from ojs_aws.domain.json_text import Member, parse_object
 from ojs_aws.local.lambdas import HttpAnswer, LambdaContext, http_answer, http_event
 from ojs_aws.services.backend import Backend
@@ -45,8 +47,10 @@ class Reply:
 class Api:
     """The functions over one backend."""
 
-    def __init__(self, backend: Backend) -> None:
-        self.handlers = {group: build_resolver(backend, group) for group in Group}
+    def __init__(self, backend: Backend, logger: Logger | None = None) -> None:
+        self.handlers = {group: build_resolver(backend, group, logger) for group in Group}
+        self.authorizer: dict[str, Any] = {}
+        """What the gateway's authorizer says of all requests."""
 
     def send(
         self,
@@ -62,6 +66,8 @@ class Api:
         given = {"content-type": OJS} if content else {}
         given |= {name.lower(): value for name, value in (headers or {}).items()}
         event = http_event(method, path, urlencode(query or {}), given, content)
+        if self.authorizer:
+            event["requestContext"]["authorizer"] = self.authorizer
         handler = self.handlers[group_of(method, path)]
         answer: HttpAnswer = http_answer(handler(event, LambdaContext("test", 29.0)))
         return Reply(answer.status, answer.headers, answer.body.decode())

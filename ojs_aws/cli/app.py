@@ -9,12 +9,16 @@ try:
 except ModuleNotFoundError as missing:  # pragma: no cover - depends on the installation
     raise SystemExit("The command needs an extra: pip install 'ojs-aws[local]'") from missing
 
+from ojs_aws.cli import keys
+
 app = typer.Typer(
     name="ojs-aws",
     help="Open Job Spec on AWS: run the backend locally, and look at what it would do.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(keys.app)
 
 
 @app.callback()
@@ -41,6 +45,13 @@ def local(
         str | None,
         typer.Option(help="Another AWS endpoint (an emulator); default: moto in this process."),
     ] = None,
+    auth: Annotated[
+        bool, typer.Option("--auth", help="Ask for API keys, as a deployment does; prints some.")
+    ] = False,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="An origin whose pages may read the answers. May be repeated."),
+    ] = None,
     log_level: Annotated[
         str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
     ] = "WARNING",
@@ -55,13 +66,21 @@ def local(
 
     workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
     run_local(
-        LocalOptions(host=host, port=port, workers=workers, endpoint_url=endpoint_url), log_level
+        LocalOptions(
+            host=host,
+            port=port,
+            workers=workers,
+            endpoint_url=endpoint_url,
+            has_auth=auth,
+            cors_origins=tuple(cors_origin or ()),
+        ),
+        log_level,
     )
 
 
 @app.command()
 def settings(
-    markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,  # noqa: FBT002
+    markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,
 ) -> None:
     """Show every setting of the backend: its variable, default and meaning."""
     from rich.console import Console  # noqa: PLC0415
@@ -87,7 +106,7 @@ def middleware(
             "worker. Without it, the backend's, as OJS_ENQUEUE_MIDDLEWARE and OJS_HOOKS say."
         ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,  # noqa: FBT002
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show middleware chains and hooks in their order, and what looks wrong about them.
 

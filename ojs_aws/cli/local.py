@@ -44,10 +44,24 @@ def _serve(server: LocalServer) -> None:
 
 def _welcome(server: LocalServer) -> str:
     served = ", ".join(server.served_queues) or "none"
+    if server.keys:
+        return _welcome_with_keys(server)
     return (
         f"\nOJS backend at {server.url}   (Ctrl-C stops it and forgets everything)\n"
         f"Lambda workers serve the queues: {served}; all others wait for HTTP workers.\n\n"
         "Push a job, then look at it:\n\n"
         f"{_EXAMPLE.format(url=server.url)}\n"
         f"  curl -s {server.url}/ojs/v1/jobs/<id>\n"
+    )
+
+
+def _welcome_with_keys(server: LocalServer) -> str:
+    keys = "\n".join(f"  {scope:<10} {text}" for scope, text in server.keys.items())
+    return (
+        f"\nOJS backend at {server.url}, which asks for API keys   (Ctrl-C forgets everything)\n\n"
+        f"A key of each scope, valid until then:\n\n{keys}\n\n"
+        "Push a job with the producer's, and read it with the operator's:\n\n"
+        f"  export OJS_API_KEY={server.keys['producer']}\n"
+        f"{_EXAMPLE.format(url=server.url)} \\\n"
+        '    -H "Authorization: Bearer $OJS_API_KEY"\n'
     )

@@ -171,6 +171,47 @@ class DuplicateError(ConflictError):
     type = "duplicate"
 
 
+class UnauthenticatedError(OjsError):
+    """No credentials, or none that are valid; which of it is for the server's log only.
+
+    :ivar challenge: the ``WWW-Authenticate`` header (RFC 9110, section 11.6.1; RFC 6750, 3).
+    """
+
+    code = "unauthenticated"
+    status = 401
+    retryable = False
+    type = "authentication_error"
+
+    @property
+    def challenge(self) -> str:
+        """How to authenticate; with credentials that were refused, what is wrong with them."""
+        return 'Bearer realm="ojs"'
+
+
+class InvalidTokenError(UnauthenticatedError):
+    """Credentials were sent, and are not valid."""
+
+    @property
+    def challenge(self) -> str:
+        """The same, with RFC 6750's word for it."""
+        return 'Bearer realm="ojs", error="invalid_token"'
+
+
+class TokenExpiredError(InvalidTokenError):
+    """Credentials that were valid once."""
+
+    code = "token_expired"
+
+
+class PermissionDeniedError(OjsError):
+    """The caller is known, and may not do this."""
+
+    code = "permission_denied"
+    status = 403
+    retryable = False
+    type = "authorization_error"
+
+
 class EnqueueRejectedError(OjsError):
     """An enqueue middleware of the backend refused the job."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ojs_aws.config import Settings
 from ojs_aws.local import aws
+from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.lambdas import (
     API_TIMEOUT_S,
     Handler,
@@ -46,12 +47,16 @@ class LocalOptions:
 
     :ivar workers: Lambda workers to run in the server, as ``module:attribute``.
     :ivar endpoint_url: another AWS endpoint; None embeds moto.
+    :ivar has_auth: ask for API keys, as a deployment does.
+    :ivar cors_origins: origins whose pages may read the answers.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     workers: tuple[str, ...] = ()
     endpoint_url: str | None = None
+    has_auth: bool = False
+    cors_origins: tuple[str, ...] = ()
 
 
 def load_attribute(path: str) -> Any:
@@ -83,14 +88,17 @@ class Application:
         handlers: Mapping[str, Handler],
         group_of: Callable[[str, str], str],
         reset: Callable[[], None] | None = None,
+        authorizer: Handler | None = None,
     ) -> None:
         """Route to ``handlers`` by function group.
 
+        :param authorizer: asked before each request, as the gateway asks it.
         :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
         """
         self._handlers = handlers
         self._group_of = group_of
         self._reset = reset
+        self._authorizer = authorizer
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -103,6 +111,9 @@ class Application:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
         event = http_event(method, path, environ.get("QUERY_STRING", ""), _headers(environ), body)
+        if self._authorizer is not None:
+            verdict = self._authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
+            event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
         group = self._group_of(method, path)
         result = self._handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
         answer = http_answer(result)
@@ -155,6 +166,7 @@ class LocalServer:
         self._environ = environ
         self._stack = ExitStack()
         self.served_queues: tuple[str, ...] = ()
+        self.keys: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         """Start AWS, load the functions, start the triggers, and listen.
@@ -185,6 +197,8 @@ class LocalServer:
         settings = self._provide()
         handlers = {group: _function(group) for group in (*GROUPS, "stream", "tick")}
         self._start_triggers(settings, handlers)
+        if self.options.has_auth:
+            self._make_keys(settings)
         self._listen(settings, handlers)
 
     def _provide(self) -> Settings:
@@ -207,11 +221,20 @@ class LocalServer:
             "OJS_QUEUE_URL_PREFIX": prefix,
             "OJS_QUEUES": ",".join(settings.queues),
             "OJS_BUCKET": BUCKET,
+            "OJS_AUTH": "api-key" if self.options.has_auth else "none",
             "POWERTOOLS_SERVICE_NAME": "ojs",
             "POWERTOOLS_TRACE_DISABLED": "1",
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
         return Settings.from_env(self._environ)
+
+    def _make_keys(self, settings: Settings) -> None:
+        """A key of each scope, to try them with; they end with the server."""
+        from ojs_aws.bootstrap import build_key_book  # noqa: PLC0415 - with --auth only
+        from ojs_aws.domain.access import Scope  # noqa: PLC0415
+
+        book = build_key_book(settings, self._dynamodb)
+        self.keys = {scope: book.create(f"local {scope}", [scope]).text for scope in Scope}
 
     def _start_triggers(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
         stream = StreamTrigger(self._stream_of(settings.table), handlers["stream"])
@@ -255,7 +278,10 @@ class LocalServer:
                 """Log nothing: the functions log their requests."""
 
         reset = self._reset if settings.test_mode else None
-        application = Application(handlers, group_of, reset)
+        authorizer = _function("authorizer") if self.options.has_auth else None
+        application: Serve = Application(handlers, group_of, reset, authorizer)
+        if self.options.cors_origins:
+            application = Cors(application, self.options.cors_origins)
         self._server = make_server(
             self.options.host,
             self.options.port,

@@ -5,6 +5,7 @@ may raise :class:`~ojs_aws.domain.errors.BackendError`, after which the call may
 taken effect: every caller must be able to repeat it.
 """
 
+from ojs_aws.ports.access import ApiKeys, StaleKeyError
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -41,6 +42,7 @@ __all__ = [
     "Admission",
     "AlreadyStoredError",
     "Announce",
+    "ApiKeys",
     "Between",
     "BucketTakenError",
     "Clock",
@@ -71,6 +73,7 @@ __all__ = [
     "SetAside",
     "StaleCronError",
     "StaleJobError",
+    "StaleKeyError",
     "StaleWorkflowError",
     "TransactAction",
     "Triggers",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.errors import InvalidPayloadError
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
 
@@ -33,6 +34,7 @@ class Request:
     :ivar query: repeated parameters joined by commas.
     :ivar body: decoded from base64 where the gateway encoded it; may be empty.
     :ivar id: request id, taken from the client or made.
+    :ivar caller: who makes it; the one place to read that from.
     """
 
     method: str
@@ -41,6 +43,7 @@ class Request:
     query: Mapping[str, str]
     body: bytes
     id: str
+    caller: Caller = ANYBODY
 
     def header(self, name: str) -> str:
         """A header's value, or an empty text."""

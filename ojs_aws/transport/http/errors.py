@@ -14,6 +14,7 @@ from ojs_aws.domain.errors import (
     JsonValue,
     MethodNotAllowedError,
     OjsError,
+    UnauthenticatedError,
 )
 from ojs_aws.domain.json_text import assemble, encode, json_type
 from ojs_aws.transport.http.calls import Answer
@@ -37,6 +38,8 @@ def _headers(error: OjsError) -> dict[str, str]:
     if isinstance(error, MethodNotAllowedError):
         allowed = error.details.get("allowed")
         return {"Allow": ", ".join(map(str, allowed))} if isinstance(allowed, list) else {}
+    if isinstance(error, UnauthenticatedError):
+        return {"WWW-Authenticate": error.challenge}
     seconds = error.details.get("retry_after_seconds", 1)
     return {"Retry-After": str(seconds)} if error.status in _LATER else {}
 

@@ -75,6 +75,10 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
         "backend": "dynamodb",
         "capabilities": capabilities,
         "extensions": [*EXTENSIONS],
+        "authentication": {  # HTTP binding, section 5.2: requirements must be documented
+            "required": settings.auth != "none",
+            "schemes": [settings.auth] if settings.auth != "none" else [],
+        },
         "events": {  # ojs-events, section 9: the guarantees must be declared
             "delivery": "at-least-once",
             "ordering": "per-job",

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from aws_lambda_powertools.event_handler.api_gateway import Response
 
-from ojs_aws.domain.errors import InvalidPayloadError, OjsError
+from ojs_aws.domain.access import NOBODY, Caller
+from ojs_aws.domain.errors import (
+    InvalidPayloadError,
+    OjsError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Request, Server
 from ojs_aws.transport.http.errors import answer_error, is_fault
 from ojs_aws.transport.http.negotiation import (
@@ -71,6 +78,8 @@ def logging_requests(logger: Logger) -> Middleware:
                 "status": response.status_code,
                 "duration_ms": round((time.perf_counter() - begun) * 1000, 3),
             }
+            if principal := _caller(app).id:
+                fields["principal"] = principal
             logger.info("Request answered", extra=fields)
         finally:
             logger.thread_safe_clear_keys()
@@ -86,7 +95,9 @@ def answering_errors(logger: Logger) -> Middleware:
         try:
             return next_middleware(app)
         except Exception as problem:
-            if is_fault(problem):
+            if isinstance(problem, UnauthenticatedError | PermissionDeniedError):
+                logger.warning("Access refused", extra=_refusal(app, problem))
+            elif is_fault(problem):
                 text = str(problem) if isinstance(problem, OjsError) else type(problem).__name__
                 logger.exception("Request failed", extra={"error": text})
             return response_of(answer_error(problem, app.context[_ID]))
@@ -117,9 +128,35 @@ def request_of(app: ApiGatewayResolver) -> Request:
             query=event.query_string_parameters or {},
             body=_body(event.raw_event),
             id=app.context[_ID],
+            caller=_caller(app),
         )
         app.context[_REQUEST] = known
     return known
+
+
+def _caller(app: ApiGatewayResolver) -> Caller:
+    """Who was found to call; nobody, where nobody looked."""
+    caller: Caller = app.context.get(CALLER, NOBODY)
+    return caller
+
+
+def _refusal(app: ApiGatewayResolver, problem: OjsError) -> dict[str, object]:
+    """What the audit log keeps of a refusal (ojs-security, section 11). No secret is in it."""
+    event = app.current_event
+    context = event.raw_event.get("requestContext") or {}
+    is_unknown = isinstance(problem, UnauthenticatedError)
+    return {
+        "event_type": "authentication.failed" if is_unknown else "authorization.denied",
+        "principal": _caller(app).id,
+        "source_ip": (context.get("http") or {}).get("sourceIp", ""),
+        "outcome": "failure",
+        "detail": {
+            "method": event.http_method,
+            "path": event.path[:200],
+            "code": problem.code,
+            **problem.details,
+        },
+    }
 
 
 def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
+from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
 from ojs_aws.transport.http.calls import Call, Server
 from ojs_aws.transport.http.handlers.homes import Handler, handler_of
 from ojs_aws.transport.http.request_middleware import (
@@ -126,7 +127,7 @@ def build_resolver(backend: Backend, group: Group, logger: Logger | None = None)
     replacements = _test_handlers(server)
     for route in routes_of(group):
         _register(resolver, server, route, replacements.get(route.operation))
-    resolver.not_found(_unknown(resolver))
+    resolver.not_found(_unknown(resolver, authenticating(server)))
     resolver.seal()
     return resolver
 
@@ -147,17 +148,24 @@ def _register(
 
     def serve(**path: str) -> Response[str]:
         handler = replacement or handler_of(route)
-        return response_of(handler(Call(server, request_of(resolver), path)))
+        call = Call(server, request_of(resolver), path)
+        check_bounds(call, route.operation)
+        return response_of(handler(call))
 
     serve.__name__ = route.operation
+    checks = [authorizing(server, route.operation), checking_request]
     for path in route.paths:
-        resolver.route(path, route.method, middlewares=[checking_request])(serve)
+        resolver.route(path, route.method, middlewares=checks)(serve)
 
 
-def _unknown(resolver: Resolver) -> Callable[[Exception], Response[str]]:
+def _unknown(
+    resolver: Resolver, authenticate: Callable[[Resolver], object]
+) -> Callable[[Exception], Response[str]]:
     """The answer to what no route of this function matches, from the table of all routes."""
 
     def answer(_: Exception) -> Response[str]:
+        if resolver.current_event.http_method.upper() != "OPTIONS":
+            authenticate(resolver)
         request = request_of(resolver)
         methods = methods_of(request.path)
         if not methods:

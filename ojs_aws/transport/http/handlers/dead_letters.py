@@ -20,6 +20,7 @@ from ojs_aws.domain.validation import invalid
 from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkReport
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.services.render import render_job
+from ojs_aws.transport.http.authorization import check_override
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import changed_job, job_answer
 from ojs_aws.transport.http.dialects.pages import requested_page
@@ -76,6 +77,7 @@ def retry_dead_letter(call: Call) -> Answer:
     override = _values(call).get("override")
     if override is not None and not isinstance(override, dict):
         raise invalid("override", "an object", override)
+    check_override(call, override)
     job = changed_job(call.backend.dead_letters.retry(call.job_id, override))
     more = {"previous_state": encode("discarded")}
     if "enqueued_at" in job:

@@ -10,6 +10,7 @@ from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.changing import Change
 from ojs_aws.services.render import render_job
+from ojs_aws.transport.http.authorization import check_enqueued
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     batch_answer,
@@ -32,6 +33,7 @@ def push(call: Call) -> Answer:
     settings = call.backend.settings
     members = call.members(max_bytes=settings.max_envelope_bytes + _AROUND_ENVELOPE)
     job = read_job(members, settings.max_depth)
+    check_enqueued(call, [("", job)])
     pushed = call.backend.push(job)
     body = push_answer(pushed, job.id)
     if pushed.record is None:
@@ -53,6 +55,7 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
 def push_batch(call: Call) -> Answer:
     """PUSH several jobs, all or none."""
     jobs = read_jobs(call.members(), call.backend.settings.max_depth)
+    check_enqueued(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
     results = call.backend.push.all(jobs)
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
     is_new = any(pushed.is_new for pushed in results)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
+from ojs_aws.transport.http.authorization import check_fetched, check_job, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     fetch_answer,
@@ -47,6 +48,7 @@ def fetch(call: Call) -> Answer:
     from ojs_aws.transport.http.models import FetchBody
 
     body = FetchBody.model_validate(fetch_values(call.members()))
+    check_fetched(call, body.queues)
     records = call.backend.fetch(
         FetchRequest(
             queues=tuple(body.queues),
@@ -74,6 +76,7 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
 
     members = call.members(optional=optional)
     body = ReportBody.model_validate(report_values(members, job_id))
+    check_job(call, body.job_id)
     record = call.backend.ack(body.job_id, body.worker_id, result_of(members))
     return Answer(outcome_answer(record, is_acknowledged=True))
 
@@ -93,6 +96,7 @@ def _fail(call: Call, job_id: str) -> Answer:
 
     members = call.members()
     body = ReportBody.model_validate(report_values(members, job_id))
+    check_job(call, body.job_id)
     record = call.backend.fail(body.job_id, body.worker_id, error_of(members))
     return Answer(outcome_answer(record, is_acknowledged=False))
 
@@ -116,7 +120,10 @@ def beat(call: Call) -> tuple[str, Beat]:
         about=_about(body),
     )
     told = call.backend.heartbeat(
-        body.worker_id, body.active_job_ids, body.visibility_timeout_ms, report
+        body.worker_id,
+        within_bounds(call, body.active_job_ids),
+        body.visibility_timeout_ms,
+        report,
     )
     return body.worker_id or "", told
 

@@ -1,0 +1,19 @@
+"""The authorizer function: finds the caller of a request by its API key.
+
+Behind API Gateway's HTTP API, as a Lambda authorizer with simple responses.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from functions.startup import started
+from ojs_aws.bootstrap import aws_clients, build_authentication
+from ojs_aws.config import Settings
+from ojs_aws.transport.authorizer import Handler, build_authorizer
+
+settings = Settings.from_env(os.environ)
+handler: Final[Handler] = started(
+    build_authorizer(build_authentication(settings, aws_clients().dynamodb))
+)

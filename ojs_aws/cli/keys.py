@@ -1,0 +1,188 @@
+"""``ojs-aws keys``: API keys are made, listed, rotated and revoked.
+
+The command writes to the table itself, with the AWS credentials of whoever runs it: no key can
+make another, and CloudTrail tells who did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ojs_aws.domain.access import Scope
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.api_keys import ApiKey
+    from ojs_aws.services.api_keys import Issued, KeyBook
+
+app = typer.Typer(
+    name="keys",
+    help="API keys of a deployment: made, listed, rotated and revoked, with your AWS credentials.",
+    no_args_is_help=True,
+)
+
+Table = Annotated[
+    str,
+    typer.Option(
+        "--table", envvar="OJS_TABLE", help="The deployment's table: the stack's TableName."
+    ),
+]
+EndpointUrl = Annotated[
+    str | None, typer.Option(envvar="AWS_ENDPOINT_URL", help="Another AWS endpoint (an emulator).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for, such as 'checkout service'.")],
+    scope: Annotated[list[Scope], typer.Option(help="What it may do. May be repeated.")],
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(help="A queue that it is bound to; 'email.*' for all that begin so. Repeat."),
+    ] = None,
+    job_type: Annotated[
+        list[str] | None, typer.Option("--type", help="A job type that it is bound to. Repeat.")
+    ] = None,
+    expires_in: Annotated[
+        str | None, typer.Option(help="When it ends, as a duration: 90d, P1Y. Default: never.")
+    ] = None,
+    table: Table = "ojs",
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key, and print it: nothing shows it again.
+
+    Example: ojs-aws keys create checkout --scope producer --queue email --expires-in 90d
+    """
+
+    def make(book: KeyBook) -> Issued:
+        from ojs_aws.domain.timestamps import Instant, parse_duration  # noqa: PLC0415
+
+        ends = parse_duration(expires_in, "expires_in") if expires_in else None
+        until = None if ends is None else Instant(book.clock.now() + ends)
+        return book.create(name, scope, queues=queue or (), types=job_type or (), expires_at=until)
+
+    _show_issued(_done(table, endpoint_url, make), as_json=as_json)
+
+
+@app.command("list")
+def list_keys(
+    table: Table = "ojs",
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the keys, without their secrets."""
+    shown = [_described(key) for key in _done(table, endpoint_url, lambda book: list(book.list()))]
+    if as_json:
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table as Grid  # noqa: PLC0415
+
+    grid = Grid("Id", "Name", "Scopes", "Queues", "Types", "Made", "State")
+    for key in shown:
+        listed = [", ".join(key[part]) or "all" for part in ("queues", "types")]
+        grid.add_row(
+            key["id"],
+            key["name"],
+            ", ".join(key["scopes"]),
+            *listed,
+            key["created_at"],
+            _state(key),
+        )
+    Console().print(grid)
+
+
+@app.command()
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="The key's id.")],
+    grace: Annotated[
+        str, typer.Option(help="How long the present secret stays valid: 24h, 0s.")
+    ] = "24h",
+    table: Table = "ojs",
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a key a new secret, and print it; the present one stays valid for a while."""
+    from ojs_aws.domain.timestamps import parse_duration  # noqa: PLC0415
+
+    issued = _done(
+        table, endpoint_url, lambda book: book.rotate(key_id, parse_duration(grace, "grace"))
+    )
+    _show_issued(issued, as_json=as_json)
+
+
+@app.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The key's id.")],
+    table: Table = "ojs",
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """End a key. A gateway that caches forgets it with its cache, after 5 minutes by default."""
+    key = _done(table, endpoint_url, lambda book: book.revoke(key_id))
+    typer.echo(f"Revoked {key.id} ({key.name}).")
+
+
+def _done(table: str, endpoint_url: str | None, act: Callable[[KeyBook], Any]) -> Any:
+    """Do something with the deployment's keys.
+
+    :raises typer.Exit: with code 1 and a message, where it cannot be done.
+    """
+    from ojs_aws.bootstrap import aws_clients, build_key_book  # noqa: PLC0415
+    from ojs_aws.config import Settings, SettingsError  # noqa: PLC0415
+    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+
+    try:
+        settings = replace(Settings.from_env(os.environ), table=table)
+        return act(build_key_book(settings, aws_clients(endpoint_url).dynamodb))
+    except OjsError as problem:
+        hint = f" {problem.hint}" if problem.hint else ""
+        typer.echo(f"ojs-aws keys: {problem.message}{hint}", err=True)
+    except SettingsError as problem:
+        typer.echo(f"ojs-aws keys: {problem}", err=True)
+    raise typer.Exit(1)
+
+
+def _show_issued(issued: Issued, *, as_json: bool) -> None:
+    """Print a key to standard output, alone, so that it can be piped; the rest beside it."""
+    if as_json:
+        typer.echo(json.dumps({**_described(issued.key), "key": issued.text}, indent=2))
+        return
+    typer.echo(
+        f"Key {issued.key.id} ({issued.key.name}). Keep it now: nothing shows it again.", err=True
+    )
+    typer.echo(issued.text)
+
+
+def _described(key: ApiKey) -> dict[str, Any]:
+    from ojs_aws.domain.timestamps import format_instant  # noqa: PLC0415
+
+    def shown(at: Any) -> str | None:
+        return None if at is None else format_instant(at)
+
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": sorted(key.scopes),
+        "queues": list(key.queues),
+        "types": list(key.types),
+        "created_at": shown(key.created_at),
+        "expires_at": shown(key.expires_at),
+        "revoked_at": shown(key.revoked_at),
+        "secrets": [
+            {"created_at": shown(kept.created_at), "expires_at": shown(kept.expires_at)}
+            for kept in key.secrets
+        ],
+    }
+
+
+def _state(key: dict[str, Any]) -> str:
+    if key["revoked_at"]:
+        return f"revoked {key['revoked_at']}"
+    return f"until {key['expires_at']}" if key["expires_at"] else "valid"

@@ -1,0 +1,159 @@
+"""Who may do what: permissions, scopes that bundle them, and the bounds of a credential.
+
+Implements ojs-security, section 7: the operations that can be authorised one by one (7.2), the
+standard roles (7.3) with their matrix (7.5), and access by queue (7.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.errors import PermissionDeniedError
+
+
+class Permission(StrEnum):
+    """What an operation needs of its caller."""
+
+    PUBLIC = "public"
+    """Nothing: the operation answers everybody, unless the deployment closes it."""
+    KNOWN = "known"
+    """To be anybody who is known."""
+    ENQUEUE = "enqueue"
+    DEQUEUE = "dequeue"
+    CANCEL = "cancel"
+    INSPECT = "inspect"
+    OPERATE = "operate"
+    """To keep things running: pause and retry, quiet workers, manage cron jobs."""
+    ADMIN = "admin"
+    """To configure, and to remove what cannot be brought back."""
+
+
+class Scope(StrEnum):
+    """What a credential is for."""
+
+    PRODUCER = "producer"
+    WORKER = "worker"
+    OPERATOR = "operator"
+    READ_ONLY = "read-only"
+    ADMIN = "admin"
+
+
+_EVERYTHING: Final = frozenset(Permission)
+
+GRANTS: Final[Mapping[Scope, frozenset[Permission]]] = {
+    Scope.PRODUCER: frozenset({Permission.ENQUEUE}),
+    Scope.WORKER: frozenset({Permission.DEQUEUE}),
+    Scope.READ_ONLY: frozenset({Permission.INSPECT}),
+    Scope.OPERATOR: frozenset(
+        {Permission.ENQUEUE, Permission.CANCEL, Permission.INSPECT, Permission.OPERATE}
+    ),
+    Scope.ADMIN: _EVERYTHING,
+}
+"""What each scope allows, beside what everybody may who is known."""
+
+_FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who makes a request, as the authorizer found it; the one place to read it from.
+
+    :ivar id: of the credential, for logs and limits; empty for anybody where access is open.
+    :ivar name: what people call it.
+    :ivar permissions: what it may do.
+    :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
+    :ivar types: the same for job types.
+    """
+
+    id: str = ""
+    name: str = ""
+    permissions: frozenset[Permission] = _EVERYTHING
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it may touch some queues or job types only."""
+        return bool(self.queues or self.types)
+
+    def may(self, permission: Permission) -> bool:
+        """Whether an operation that needs this is allowed."""
+        return permission in _FREE or permission in self.permissions
+
+    def may_touch(self, queue: str, job_type: str | None = None) -> bool:
+        """Whether its bounds hold a queue, and a job type where one is meant."""
+        return _matches(self.queues, queue) and (job_type is None or _matches(self.types, job_type))
+
+    def check(self, permission: Permission, operation: str) -> None:
+        """Refuse an operation that its scopes do not allow.
+
+        :raises PermissionDeniedError: with the scopes that would.
+        """
+        if not self.may(permission):
+            scopes = sorted(scope for scope, given in GRANTS.items() if permission in given)
+            raise PermissionDeniedError(
+                f"These credentials may not {permission}: '{operation}' needs one of the scopes "
+                f"{', '.join(scopes)}.",
+                details={"operation": operation, "permission": permission, "scopes": [*scopes]},
+                hint="Use credentials with such a scope, or have one added.",
+            )
+
+    def check_queue(self, queue: str, job_type: str | None = None, field: str = "queue") -> None:
+        """Refuse a queue, or a job type, outside its bounds.
+
+        :param field: where it stood, for the error.
+        :raises PermissionDeniedError: naming what was asked for, never what is allowed.
+        """
+        if not _matches(self.queues, queue):
+            raise _outside("queue", queue, field)
+        if job_type is not None and not _matches(self.types, job_type):
+            raise _outside("type", job_type, field.removesuffix("queue") + "type")
+
+    def check_unbound(self, operation: str) -> None:
+        """Refuse an operation that is about more than single queues.
+
+        :raises PermissionDeniedError: the credentials are bound to queues or job types.
+        """
+        if self.is_bound:
+            raise PermissionDeniedError(
+                f"These credentials are bound to queues or job types; '{operation}' is about more.",
+                details={"operation": operation},
+                hint="Use credentials that are bound to nothing.",
+            )
+
+
+ANYBODY: Final = Caller()
+"""The caller where access is open: may do everything."""
+
+NOBODY: Final = Caller(permissions=frozenset())
+"""A caller without credentials: may do what is public."""
+
+
+def permissions_of(scopes: Iterable[Scope]) -> frozenset[Permission]:
+    """All that some scopes allow together."""
+    return frozenset(permission for scope in scopes for permission in GRANTS[scope])
+
+
+def read_scopes(words: Iterable[str]) -> frozenset[Scope]:
+    """The scopes that words name; other words are nobody's business here."""
+    known = {str(scope) for scope in Scope}
+    return frozenset(Scope(word) for word in words if word in known)
+
+
+def _matches(patterns: tuple[str, ...], name: str) -> bool:
+    return not patterns or any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+        for pattern in patterns
+    )
+
+
+def _outside(what: str, name: str, field: str) -> PermissionDeniedError:
+    shown = name[:255]
+    return PermissionDeniedError(
+        f"These credentials are not for the {what} '{shown}'.",
+        details={"field": field, what: shown},
+        hint=f"Use credentials that are bound to this {what}, or to none.",
+    )

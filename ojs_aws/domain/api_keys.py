@@ -1,0 +1,206 @@
+"""API keys: their text, what is kept of them, rotation and revocation (ojs-security, 6.4 and 12).
+
+A key reads ``ojs_<id>_<secret>``. The id finds its record with one read; of the secret, 256 bits
+of chance, only a hash is kept. A secret of that size cannot be guessed, so the hash need not be
+slow (decision 0029).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.timestamps import Instant
+
+SECRET_BYTES: Final = 32
+ID_BYTES: Final = 8
+DEFAULT_GRACE_MS: Final = 86_400_000
+"""How long the secret before the current one stays valid, when nobody says otherwise (12.5)."""
+
+MAX_GRACE_MS: Final = 90 * 86_400_000
+MAX_BOUNDS: Final = 50
+MAX_NAME: Final = 100
+
+_KEY: Final = re.compile(r"ojs_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{43})", re.ASCII)
+_BOUND: Final = re.compile(r"[A-Za-z0-9_.-]{1,127}\*?|\*", re.ASCII)
+_NO_SECRET: Final = "0" * 64
+"""Stands in for the hash of a key that there is not, so that its absence takes as long."""
+
+
+class Refusal(StrEnum):
+    """Why credentials were not accepted; for logs."""
+
+    MISSING = "missing"
+    MALFORMED = "malformed"
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySecret:
+    """What is kept of one secret.
+
+    :ivar digest: SHA-256, in hexadecimal.
+    :ivar expires_at: when it ends; None for the current one.
+    """
+
+    digest: str
+    created_at: Instant
+    expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A key without its secret.
+
+    :ivar secrets: the current one first, then at most one before it.
+    :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
+    :ivar types: the same for job types.
+    :ivar version: of its record, counted by each write.
+    """
+
+    id: str
+    name: str
+    scopes: frozenset[Scope]
+    secrets: tuple[KeySecret, ...]
+    created_at: Instant
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    expires_at: Instant | None = None
+    revoked_at: Instant | None = None
+    version: int = 0
+
+    @property
+    def caller(self) -> Caller:
+        """The caller that the key stands for."""
+        return Caller(
+            id=f"key:{self.id}",
+            name=self.name,
+            permissions=permissions_of(self.scopes),
+            queues=self.queues,
+            types=self.types,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A key as somebody sent it. Never shown: its text has the id only."""
+
+    id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"Presented({self.id})"
+
+
+def read_key(text: str) -> Presented | None:
+    """The parts of a key's text, or None where it is none."""
+    match = _KEY.fullmatch(text)
+    return Presented(match["id"], match["secret"]) if match else None
+
+
+def key_text(key_id: str, secret: bytes) -> str:
+    """The text of a key, which is shown once and kept nowhere.
+
+    :param secret: :data:`SECRET_BYTES` bytes of chance.
+    """
+    encoded = base64.urlsafe_b64encode(secret).decode().rstrip("=")
+    return f"ojs_{key_id}_{encoded}"
+
+
+def digest_of(presented: Presented) -> str:
+    """The hash that is kept of a secret. The id is part of it: no hash fits two keys."""
+    return hashlib.sha256(f"ojs-api-key:{presented.id}:{presented.secret}".encode()).hexdigest()
+
+
+def verify(key: ApiKey | None, presented: Presented, now: Instant) -> Refusal | None:
+    """Why a key is refused, or None where it is valid. Takes as long whatever is wrong.
+
+    An expiry is told only to who has the right secret.
+    """
+    digest = digest_of(presented)
+    secrets = key.secrets if key else ()
+    valid = expired = False
+    for kept in secrets or (KeySecret(digest=_NO_SECRET, created_at=now),):
+        is_same = hmac.compare_digest(kept.digest, digest)
+        is_over = kept.expires_at is not None and kept.expires_at <= now
+        valid |= is_same and not is_over
+        expired |= is_same and is_over
+    if key is not None and key.revoked_at is not None:
+        return Refusal.REVOKED
+    if key is None or not (valid or expired):
+        return Refusal.UNKNOWN
+    is_over = key.expires_at is not None and key.expires_at <= now
+    return Refusal.EXPIRED if is_over or not valid else None
+
+
+def check_key(key: ApiKey) -> None:
+    """Refuse a key that nobody should have.
+
+    :raises InvalidRequestError: no scope; scopes that need credentials of their own (ojs-security,
+        6.2 and 6.3); bounds that a scope cannot have; a malformed name or bound.
+    """
+    _check_scopes(key)
+    if not 0 < len(key.name) <= MAX_NAME or not key.name.isprintable():
+        raise _invalid("name", f"A name has 1 to {MAX_NAME} printable characters.")
+    for field, bounds in (("queues", key.queues), ("types", key.types)):
+        if len(bounds) > MAX_BOUNDS:
+            raise _invalid(field, f"A key has at most {MAX_BOUNDS} {field}.")
+        for bound in bounds:
+            if not _BOUND.fullmatch(bound):
+                raise _invalid(field, f"'{bound[:140]}' is no name, and no beginning before '*'.")
+    if key.expires_at is not None and key.expires_at <= key.created_at:
+        raise _invalid("expires_at", "A key expires after it was made.")
+
+
+def _check_scopes(key: ApiKey) -> None:
+    if not key.scopes:
+        raise _invalid("scopes", "A key needs a scope.")
+    if Scope.WORKER in key.scopes and len(key.scopes) > 1:
+        raise _invalid("scopes", "A worker's key has no other scope: make a second key.")
+    if Scope.ADMIN in key.scopes and (len(key.scopes) > 1 or key.queues or key.types):
+        raise _invalid("scopes", "An admin's key has no other scope, and no bounds.")
+    if Scope.WORKER in key.scopes and key.types:
+        raise _invalid("types", "A worker takes what its queues hold: bind its key to queues.")
+
+
+def rotated(key: ApiKey, digest: str, now: Instant, grace_ms: int) -> ApiKey:
+    """The key with a new secret; the one before stays valid for a while, an older one does not.
+
+    :param grace_ms: how long; 0 ends it at once.
+    :raises InvalidRequestError: the key is revoked or expired, or the grace is out of range.
+    """
+    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+        raise _invalid("id", "The key is revoked or expired: make a new one.")
+    if not 0 <= grace_ms <= MAX_GRACE_MS:
+        raise _invalid("grace", f"The grace is 0 to {MAX_GRACE_MS // 86_400_000} days.")
+    current = KeySecret(digest=digest, created_at=now)
+    before = replace(key.secrets[0], expires_at=Instant(now + grace_ms))
+    secrets = (current, before) if grace_ms else (current,)
+    return replace(key, secrets=secrets, version=key.version + 1)
+
+
+def revoked(key: ApiKey, now: Instant) -> ApiKey:
+    """The key, valid no more. Its hashes go; its record tells for a while who it was."""
+    if key.revoked_at is not None:
+        return key
+    return replace(key, secrets=(), revoked_at=now, version=key.version + 1)
+
+
+def bounds_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Bounds in one order, each once; ``*`` alone is none."""
+    found = sorted({name.strip() for name in names if name.strip()})
+    return () if "*" in found else tuple(found)
+
+
+def _invalid(field: str, message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, details={"field": field})

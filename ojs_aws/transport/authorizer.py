@@ -1,0 +1,54 @@
+"""The Lambda authorizer of the HTTP API: from credentials to what the gateway passes on.
+
+It never refuses by itself. The gateway's own refusals have no OJS error and cannot be given one,
+so the verdict goes to the function, which answers 401 with all that belongs to it. What the
+authorizer finds is remembered by the gateway for the same credentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ojs_aws.transport.http.callers import told_verdict
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+    from ojs_aws.services.api_keys import Authentication
+
+Event: TypeAlias = Mapping[str, Any]
+Handler: TypeAlias = Callable[[Event, object], dict[str, object]]
+
+
+def build_authorizer(authentication: Authentication, logger: Logger | None = None) -> Handler:
+    """The handler of a Lambda authorizer with simple responses, payload format 2.0.
+
+    Where the table does not answer it raises, which the gateway answers with 500 and does not
+    remember.
+
+    :param logger: told of refusals, never of credentials; by default the functions' own.
+    """
+    if logger is None:
+        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
+
+        logger = function_logger()
+
+    def authorize(event: Event, _context: object) -> dict[str, object]:
+        headers: Mapping[str, str] = event.get("headers") or {}
+        given = next((v for name, v in headers.items() if name.lower() == "authorization"), "")
+        verdict = authentication(given)
+        if verdict.caller is None:
+            request = event.get("requestContext") or {}
+            about = {
+                "event_type": "authentication.failed",
+                "principal": verdict.key_id,
+                "source_ip": (request.get("http") or {}).get("sourceIp", ""),
+                "outcome": "failure",
+                "reason": str(verdict.refusal),
+                "request_id": request.get("requestId", ""),
+            }
+            logger.warning("Credentials refused", extra=about)
+        return {"isAuthorized": True, "context": told_verdict(verdict)}
+
+    return authorize

@@ -1,0 +1,180 @@
+"""Whether a request is allowed: its operation by the access table, and what it names by bounds.
+
+The operation is decided before anything of the request is looked at. What only the body names is
+checked by the handlers, with the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedError
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.services.changing import found
+from ojs_aws.transport.http.callers import caller_if_known, caller_of
+from ojs_aws.transport.http.calls import Call, Server
+from ojs_aws.transport.http.routes.access import Bounds, access_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import ApiGatewayResolver
+    from aws_lambda_powertools.event_handler.api_gateway import Response
+
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.job import JobRecord
+
+CALLER: Final = "caller"
+"""Where the middleware of a request keep its caller."""
+
+
+def authenticating(
+    server: Server,
+) -> Callable[[ApiGatewayResolver], Caller]:
+    """Finds the caller of a request that no route has, once.
+
+    :raises UnauthenticatedError: by what it returns, where nobody is known.
+    """
+
+    def authenticate(app: ApiGatewayResolver) -> Caller:
+        caller = caller_of(app.current_event.raw_event, server.backend.settings)
+        app.context[CALLER] = caller
+        return caller
+
+    return authenticate
+
+
+def authorizing(
+    server: Server, operation: str
+) -> Callable[
+    [ApiGatewayResolver, Callable[[ApiGatewayResolver], Response[str]]],
+    Response[str],
+]:
+    """The request middleware of one operation: who calls, and whether they may at all."""
+    access, settings = access_of(operation), server.backend.settings
+    is_open = access.permission is Permission.PUBLIC and settings.public_status
+    find = caller_if_known if is_open else caller_of
+
+    def authorize(
+        app: ApiGatewayResolver, next_middleware: Callable[[ApiGatewayResolver], Response[str]]
+    ) -> Response[str]:
+        caller = find(app.current_event.raw_event, settings)
+        app.context[CALLER] = caller
+        caller.check(access.permission, operation)
+        if access.bounds is Bounds.REFUSED:
+            caller.check_unbound(operation)
+        return next_middleware(app)
+
+    return authorize
+
+
+def check_bounds(call: Call, operation: str) -> None:
+    """Refuse what path or query name outside the caller's bounds.
+
+    :raises PermissionDeniedError: a queue or type.
+    :raises NotFoundError: a job, exactly as if there were none: its existence is not told.
+    """
+    caller = call.request.caller
+    if not caller.is_bound:
+        return
+    bounds = access_of(operation).bounds
+    if bounds is Bounds.JOB:
+        check_job(call, call.job_id)
+    elif bounds is Bounds.QUEUE:
+        caller.check_queue(unquote(call.path["queue"]))
+    elif bounds is Bounds.QUERY:
+        _check_query(call)
+
+
+def check_job(call: Call, job_id: str) -> None:
+    """Refuse a job outside the caller's bounds: one read, for callers with bounds only.
+
+    :raises NotFoundError: as if there were no such job.
+    """
+    caller = call.request.caller
+    if caller.is_bound:
+        job = found(call.backend.ports.store.load(check_job_id(job_id)), job_id)
+        found(job if _may_touch(caller, job) else None, job_id)
+
+
+def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
+    """Those of some jobs that are within the caller's bounds; others are nobody's business."""
+    caller = call.request.caller
+    if not caller.is_bound or not job_ids:
+        return job_ids
+    jobs = call.backend.ports.store.load_many(job_ids)
+    return [each for each in job_ids if each in jobs and _may_touch(caller, jobs[each])]
+
+
+def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
+    """Refuse jobs that the caller may not enqueue; nothing is enqueued then.
+
+    :param jobs: each with where it stands in the body: empty, or ending in a dot.
+    """
+    caller = call.request.caller
+    if not caller.is_bound:
+        return
+    for place, job in jobs:
+        caller.check_queue(job.queue, job.type, f"{place}queue")
+        if caller.queues:
+            _check_unique(job, place)
+
+
+def check_replaced(call: Call, cron_name: object) -> None:
+    """Refuse to register a cron job over one that is outside the caller's bounds."""
+    caller = call.request.caller
+    if not caller.is_bound or not isinstance(cron_name, str):
+        return
+    try:
+        known = call.backend.cron.get(cron_name).definition
+    except NotFoundError:
+        return
+    caller.check_queue(known.queue, known.type, "name")
+
+
+def check_override(call: Call, override: Mapping[str, JsonValue] | None) -> None:
+    """Refuse to move a dead letter to a queue outside the caller's bounds."""
+    queue = (override or {}).get("queue")
+    if isinstance(queue, str):
+        call.request.caller.check_queue(queue, field="override.queue")
+
+
+def check_fetched(call: Call, queues: Iterable[str]) -> None:
+    """Refuse queues that the caller may not fetch from."""
+    caller = call.request.caller
+    if caller.types:  # FETCH takes what the queues hold, of whatever type
+        caller.check_unbound("fetch")
+    for queue in queues:
+        caller.check_queue(queue, field="queues")
+
+
+def _check_unique(job: Job, place: str) -> None:
+    """Refuse uniqueness beyond the job's own queue: it answers with, or replaces, a foreign job."""
+    policy = job.get("unique")
+    keys = policy.get("keys") if isinstance(policy, dict) else None
+    if job.get("unique_key") is not None or (
+        policy is not None and not (isinstance(keys, list) and "queue" in keys)
+    ):
+        raise PermissionDeniedError(
+            "These credentials are bound to queues: their jobs can be unique within a queue only.",
+            details={"field": f"{place}unique.keys"},
+            hint='Add "queue" to the keys of the unique policy, and send no unique_key.',
+        )
+
+
+def _check_query(call: Call) -> None:
+    caller, query = call.request.caller, call.request.query
+    for name, bounds in (("queue", caller.queues), ("type", caller.types)):
+        if bounds and not query.get(name):
+            raise PermissionDeniedError(
+                f"These credentials are bound: say in the query which {name} is meant.",
+                details={"field": name},
+                hint=f"Add ?{name}=<name>.",
+            )
+    queue = query.get("queue", "")
+    caller.check_queue(queue, query.get("type") if caller.types else None)
+
+
+def _may_touch(caller: Caller, job: JobRecord) -> bool:
+    return caller.may_touch(job.queue, job.type)

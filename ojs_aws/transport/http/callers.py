@@ -1,0 +1,140 @@
+"""Who makes a request: from what the gateway and its authorizer say to a :class:`Caller`.
+
+The one place that knows the shapes of API Gateway's request context. Everything else reads
+``call.request.caller``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, permissions_of, read_scopes
+from ojs_aws.domain.errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.services.api_keys import Verdict
+
+CONTEXT: Final = "ojs"
+"""The member of the authorizer's context that holds what it found, as JSON."""
+
+_HINT: Final = "Send 'Authorization: Bearer <key>'."
+_EXPIRED: Final = "expired"
+
+
+def told_verdict(verdict: Verdict) -> dict[str, str]:
+    """What the authorizer tells the functions, through the gateway."""
+    caller = verdict.caller
+    if caller is None:
+        told: dict[str, object] = {"refused": str(verdict.refusal), "id": verdict.key_id}
+    else:
+        told = {
+            "id": caller.id,
+            "name": caller.name,
+            "permissions": sorted(caller.permissions),
+            "queues": caller.queues,
+            "types": caller.types,
+        }
+    return {CONTEXT: json.dumps(told, separators=(",", ":"))}
+
+
+def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
+    """The caller of a request, as the deployment's way of authentication says.
+
+    :param event: of API Gateway's HTTP API, payload format 2.0.
+    :raises UnauthenticatedError: nobody who is known; also where an authorizer should have spoken
+        and did not.
+    """
+    reader = _READERS.get(settings.auth)
+    if reader is None:
+        return ANYBODY
+    context = event.get("requestContext") or {}
+    authorizer = context.get("authorizer")
+    caller = reader(authorizer, settings) if isinstance(authorizer, dict) else None
+    if caller is None:
+        raise UnauthenticatedError("This needs credentials, and none were sent.", hint=_HINT)
+    return caller
+
+
+def caller_if_known(event: Mapping[str, Any], settings: Settings) -> Caller:
+    """The same for what is public: somebody unknown is nobody."""
+    try:
+        return caller_of(event, settings)
+    except UnauthenticatedError:
+        return NOBODY
+
+
+def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
+    given = (authorizer.get("lambda") or {}).get(CONTEXT)
+    if not isinstance(given, str):
+        return None
+    told = json.loads(given)
+    refused = told.get("refused")
+    if refused == _EXPIRED:
+        raise TokenExpiredError("The API key has expired.", hint="Use the key that replaced it.")
+    if refused == "missing":
+        return None
+    if refused:
+        raise InvalidTokenError("The credentials are not valid.", hint=_HINT)
+    from ojs_aws.domain.access import Permission  # noqa: PLC0415 - beside its only use
+
+    return Caller(
+        id=told["id"],
+        name=told["name"],
+        permissions=frozenset(map(Permission, told["permissions"])),
+        queues=tuple(told["queues"]),
+        types=tuple(told["types"]),
+    )
+
+
+def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+    """By a token that the gateway has checked: signature, issuer, audience and times."""
+    jwt = authorizer.get("jwt") or {}
+    claims = jwt.get("claims") or {}
+    subject = claims.get("sub") or claims.get("client_id")
+    if not subject:
+        return None
+    prefix = settings.auth_scope_prefix
+    granted = {*_words(claims.get(settings.auth_scope_claim)), *_words(jwt.get("scopes"))}
+    scopes = read_scopes(word.removeprefix(prefix) for word in granted if word.startswith(prefix))
+    return Caller(
+        id=f"jwt:{subject}",
+        name=str(subject),
+        permissions=permissions_of(scopes),
+        queues=tuple(sorted(_words(claims.get("ojs_queues")))),
+        types=tuple(sorted(_words(claims.get("ojs_types")))),
+    )
+
+
+def _by_iam(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
+    """By a signature that the gateway has checked. What it may call, IAM has decided by route."""
+    arn = (authorizer.get("iam") or {}).get("userArn")
+    return Caller(id=f"iam:{arn}", name=str(arn)) if arn else None
+
+
+def _by_gateway(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+    """By an authorizer of the deployment's own, which has decided."""
+    known = _by_key(authorizer, settings) or _by_iam(authorizer, settings)
+    if known is not None:
+        return known
+    subject = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub", "")
+    return Caller(id=f"gateway:{subject}", name=str(subject))
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], Settings], Caller | None]]] = {
+    "api-key": _by_key,
+    "jwt": _by_jwt,
+    "iam": _by_iam,
+    "gateway": _by_gateway,
+}
+"""By the values of ``OJS_AUTH``; the remaining one, ``none``, leaves access open."""
+
+
+def _words(claim: object) -> Iterable[str]:
+    """The words of a claim: the gateway writes an array as ``[a b]``."""
+    if isinstance(claim, list):
+        return [str(word) for word in claim]
+    text = claim if isinstance(claim, str) else ""
+    return text.removeprefix("[").removesuffix("]").replace(",", " ").split()

@@ -1,0 +1,172 @@
+"""The records of API keys in the table, and who wins when two change one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys
+from ojs_aws.bootstrap import build_authentication, build_key_book
+from ojs_aws.domain.access import Scope
+from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import StaleKeyError
+from ojs_aws.services.api_keys import Authentication, KeyBook
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+DAY = 86_400_000
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that tests move."""
+    return FakeClock()
+
+
+@pytest.fixture
+def book(aws: EmbeddedAws, clock: FakeClock) -> KeyBook:
+    """The keys, for operators."""
+    return build_key_book(aws.settings, aws.clients.dynamodb, clock)
+
+
+@pytest.fixture
+def authenticate(aws: EmbeddedAws, clock: FakeClock) -> Authentication:
+    """The keys, for the authorizer."""
+    return build_authentication(aws.settings, aws.clients.dynamodb, clock)
+
+
+def test_a_key_is_found_with_one_read(
+    aws: EmbeddedAws, book: KeyBook, authenticate: Authentication
+) -> None:
+    """By the id in its text."""
+    issued = book.create("shop", [Scope.PRODUCER], queues=["email"], types=["email.*"])
+    with aws.calls.counted() as calls:
+        verdict = authenticate(f"Bearer {issued.text}")
+    assert calls == {"GetItem": 1}
+    assert verdict.caller == issued.key.caller
+    assert verdict.caller is not None
+    assert verdict.caller.id == f"key:{issued.key.id}"
+    assert (verdict.caller.queues, verdict.caller.types) == (("email",), ("email.*",))
+
+
+@pytest.mark.parametrize(
+    ("header", "refusal"),
+    [
+        ("", Refusal.MISSING),
+        ("   ", Refusal.MISSING),
+        ("Bearer", Refusal.MALFORMED),
+        ("Basic dXNlcjpwYXNz", Refusal.MALFORMED),
+        ("Bearer ojs_0123456789abcdef_" + "A" * 42, Refusal.MALFORMED),
+        ("Bearer ojs_0123456789abcdef_" + "A" * 43, Refusal.UNKNOWN),
+        ("Bearer " + "x" * 100_000, Refusal.MALFORMED),
+    ],
+)
+def test_a_header_that_is_no_valid_key_finds_nobody(
+    header: str, refusal: Refusal, authenticate: Authentication
+) -> None:
+    """And raises nothing."""
+    verdict = authenticate(header)
+    assert (verdict.caller, verdict.refusal) == (None, refusal)
+
+
+def test_sec_020_the_table_holds_no_secret(aws: EmbeddedAws, book: KeyBook) -> None:
+    """SEC-020: not in any attribute, nor a part of one; and no index lists the record."""
+    issued = book.create("shop", [Scope.PRODUCER])
+    book.rotate(issued.key.id)
+    items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    assert issued.text.rpartition("_")[2] not in str(items)
+    assert issued.text[25:60] not in str(items)
+    assert all("gpk" not in item for item in items)
+
+
+def test_sec_021_keys_rotate_without_an_interruption(
+    book: KeyBook, authenticate: Authentication, clock: FakeClock
+) -> None:
+    """Both texts work during the grace, a day by default; afterwards the new one only."""
+    first = book.create("shop", [Scope.PRODUCER])
+    second = book.rotate(first.key.id)
+    assert first.text != second.text
+    assert (
+        authenticate(f"bearer {first.text}").caller == authenticate(f"Bearer {second.text}").caller
+    )
+    clock.advance(ms=DAY)
+    assert authenticate(f"Bearer {first.text}").refusal is Refusal.EXPIRED
+    assert authenticate(f"Bearer {second.text}").caller is not None
+
+
+def test_a_revoked_key_is_refused_at_once_and_the_others_are_not(
+    book: KeyBook, authenticate: Authentication
+) -> None:
+    """ojs-security, section 12.3."""
+    one, other = (book.create(name, [Scope.READ_ONLY]) for name in ("one", "other"))
+    book.revoke(one.key.id)
+    assert authenticate(f"Bearer {one.text}").refusal is Refusal.REVOKED
+    assert authenticate(f"Bearer {other.text}").caller is not None
+    listed = {key.id: key for key in book.list()}
+    assert listed[one.key.id].revoked_at is not None
+    assert listed[other.key.id].revoked_at is None
+
+
+def test_all_keys_are_listed_however_many(book: KeyBook, aws: EmbeddedAws) -> None:
+    """Page by page, and never by a scan."""
+    made = {book.create(f"key {n}", [Scope.PRODUCER]).key.id for n in range(103)}
+    with aws.calls.counted() as calls:
+        assert {key.id for key in book.list()} == made
+    assert set(calls) == {"Query"}
+
+
+def test_records_of_ended_keys_go_after_three_months(aws: EmbeddedAws, book: KeyBook) -> None:
+    """Those of valid ones stay."""
+    ends = Instant(book.clock.now() + DAY)
+    issued = book.create("for a day", [Scope.PRODUCER], expires_at=ends)
+    book.create("for ever", [Scope.PRODUCER])
+    items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    ttls = {item["sk"]["S"]: item.get("ttl") for item in items}
+    assert ttls.pop(issued.key.id) == {"N": str(ends // 1000 + 90 * 86_400)}
+    assert list(ttls.values()) == [None]
+
+
+def test_of_two_changes_one_wins(aws: EmbeddedAws, book: KeyBook) -> None:
+    """A rotation does not bring a revoked key back."""
+    key = book.create("shop", [Scope.PRODUCER]).key
+    book.revoke(key.id)
+    keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
+    with pytest.raises(StaleKeyError):
+        keys.save(replace(key, name="renamed", version=1))
+    with pytest.raises(StaleKeyError):
+        keys.save(key)
+    with pytest.raises(NotFoundError):
+        book.rotate("f" * 16)
+
+
+def test_somebody_elses_change_is_a_conflict(
+    book: KeyBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told as such, and nothing is changed."""
+    key = book.create("shop", [Scope.PRODUCER]).key
+    stale = book.keys.load(key.id)
+    book.rotate(key.id)
+    monkeypatch.setattr(DynamoApiKeys, "load", lambda *_: stale)
+    with pytest.raises(ConflictError):
+        book.revoke(key.id)
+
+
+def test_a_lost_answer_to_a_write_does_not_make_it_a_conflict(
+    aws: EmbeddedAws, book: KeyBook
+) -> None:
+    """botocore sends it again; the record is already the one that was to be written."""
+    keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
+    key = book.create("shop", [Scope.PRODUCER]).key
+    keys.save(key)
+    assert keys.load(key.id) == key
