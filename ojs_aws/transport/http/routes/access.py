@@ -47,6 +47,7 @@ _ENQUEUES = Access(Permission.ENQUEUE, Bounds.BODY)
 _WORKS = Access(Permission.DEQUEUE, Bounds.BODY)
 _SEES_JOB = Access(Permission.INSPECT, Bounds.JOB)
 _SEES_QUEUE = Access(Permission.INSPECT, Bounds.QUEUE)
+_CANCELS_JOB = Access(Permission.CANCEL, Bounds.JOB)
 _OPERATES_QUEUE = Access(Permission.OPERATE, Bounds.QUEUE)
 
 ACCESS: Final[Mapping[str, Access]] = {
@@ -69,7 +70,14 @@ ACCESS: Final[Mapping[str, Access]] = {
     "heartbeat": _WORKS,
     # jobs and workflows
     "info": _SEES_JOB,
-    "cancel": Access(Permission.CANCEL, Bounds.JOB),
+    "get_job_detail": _SEES_JOB,
+    "cancel": _CANCELS_JOB,
+    "cancel_job": _CANCELS_JOB,
+    "retry_job": Access(Permission.OPERATE, Bounds.JOB),
+    "list_jobs": _INSPECT,
+    "bulk_retry_jobs": _OPERATE,
+    "bulk_cancel_jobs": _ADMIN,
+    "bulk_delete_jobs": _ADMIN,
     "get_workflow": _INSPECT,
     "list_workflows": _INSPECT,
     "cancel_workflow": Access(Permission.CANCEL),
@@ -115,6 +123,9 @@ ACCESS: Final[Mapping[str, Access]] = {
     "deregister_worker": _OPERATE,
     # the rest
     "list_events": _INSPECT,
+    "show_stats": _INSPECT,
+    "show_stats_history": _INSPECT,
+    "show_config": _INSPECT,
     "show_middleware": _INSPECT,
     "list_schemas": _INSPECT,
     "get_schema": _INSPECT,
