@@ -303,11 +303,22 @@ def test_a_worker_fetches_from_its_queues_only(world: World, api_of: Api) -> Non
         ("/workers/nack", {"job_id": foreign, **error}),
         (f"/jobs/{foreign}/ack", {}),
         (f"/jobs/{foreign}/nack", error),
+        (f"/jobs/{foreign}/progress", {"percentage": 50}),
+        ("/workers/progress", {"job_id": foreign, "percentage": 50}),
     ):
         assert api_of.post(path, body).status == 404
     beat = {"worker_id": "v", "active_jobs": [foreign], "visibility_timeout_ms": 3_600_000}
     api_of.post("/workers/heartbeat", beat)
     assert world.store.jobs[foreign].reservation == held
+
+
+def test_results_of_foreign_jobs_are_as_if_there_were_no_such_jobs(api_of: Api) -> None:
+    """Asked for together with others, too."""
+    foreign, own = pushed(api_of, "other"), pushed(api_of, "email")
+    api_of.authorizer = scoped(Scope.READ_ONLY, queues=("email",))
+    text = api_of.post("/jobs/results", {"ids": [foreign, own]}).text
+    assert own in text
+    assert foreign not in text
 
 
 def test_a_worker_that_is_bound_to_types_fetches_nothing(api_of: Api) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.progress import read_report
+from ojs_aws.transport.http.authorization import check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.outcomes import (
     checkpoint_answer,
@@ -42,6 +43,7 @@ def report_progress_of(call: Call) -> Answer:
 def _report(call: Call, job_id: str) -> Answer:
     members = call.members()
     job_id, worker_id = _reporter(members, job_id)
+    check_job(call, job_id)
     report, checkpoint = read_report(members), checkpoint_of(members)
     job, is_noted = call.backend.progress(job_id, worker_id, report, checkpoint)
     return Answer(progress_answer(job, {"accepted": encode(is_noted)}))

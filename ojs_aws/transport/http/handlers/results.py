@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.transport.http.authorization import within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.outcomes import ids_of, result_answer, results_answer
 from ojs_aws.transport.http.queries import boolean_of, number_of
@@ -23,4 +24,5 @@ def get_result(call: Call) -> Answer:
 
 def get_results(call: Call) -> Answer:
     """What became of several jobs."""
-    return Answer(results_answer(call.backend.results.many(ids_of(call.members()))))
+    ids = within_bounds(call, ids_of(call.members()))
+    return Answer(results_answer(call.backend.results.many(ids)))

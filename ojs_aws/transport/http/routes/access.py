@@ -45,6 +45,7 @@ _OPERATE = Access(Permission.OPERATE)
 _ADMIN = Access(Permission.ADMIN)
 _ENQUEUES = Access(Permission.ENQUEUE, Bounds.BODY)
 _WORKS = Access(Permission.DEQUEUE, Bounds.BODY)
+_WORKS_ON_JOB = Access(Permission.DEQUEUE, Bounds.JOB)
 _SEES_JOB = Access(Permission.INSPECT, Bounds.JOB)
 _SEES_QUEUE = Access(Permission.INSPECT, Bounds.QUEUE)
 _CANCELS_JOB = Access(Permission.CANCEL, Bounds.JOB)
@@ -68,7 +69,18 @@ ACCESS: Final[Mapping[str, Access]] = {
     "fail": _WORKS,
     "fail_job": _WORKS,
     "heartbeat": _WORKS,
+    "report_progress": _WORKS,
+    "post_progress": _WORKS,
+    "report_progress_of": _WORKS,
+    "save_checkpoint": _WORKS_ON_JOB,
+    "put_checkpoint": _WORKS_ON_JOB,
+    "get_checkpoint": _WORKS_ON_JOB,
+    "delete_checkpoint": _WORKS_ON_JOB,
     # jobs and workflows
+    "get_result": _SEES_JOB,
+    "get_results": Access(Permission.INSPECT, Bounds.BODY),
+    "get_progress": _SEES_JOB,
+    "get_workflow_progress": _INSPECT,
     "info": _SEES_JOB,
     "get_job_detail": _SEES_JOB,
     "cancel": _CANCELS_JOB,
