@@ -81,6 +81,10 @@ docs: setup ## Build the documentation's site into build/docs; every warning is 
 bench: setup ## Measure cold starts, and count what a job costs
 	$(BIN)/python -m benchmarks
 
+.PHONY: simulate
+simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: minutes; SEED=7 STEPS=1000000)
+	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --steps $(or $(STEPS),$(if $(QUICK),300000,3000000))
+
 # ------------------------------------------------------------------------------------- deploying
 
 .PHONY: deploy-local

@@ -47,16 +47,32 @@ class Ack:
         now = self.changing.clock.now()
         document = None if result is None else self._kept(job_id, worker_id, result, now)
         try:
-            before = self.store.acknowledge(job_id, worker_id, document, now)
+            before, now = self._completed(job_id, worker_id, document, now)
         except StaleJobError as stale:
             job = self.changing.settled(found(stale.current, job_id), now)
             check_holder(job, "acknowledge", worker_id)
+            now = max(now, lifecycle.last_change(job))
             before, document = self._without_result(job, worker_id, result, now), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
         if has_message:
             self.waking.forget(before)
         return lifecycle.complete(before, document, now)
+
+    def _completed(
+        self, job_id: str, worker_id: str | None, document: Document | None, now: Instant
+    ) -> tuple[JobRecord, Instant]:
+        """Complete the job, not before it began: another process's clock may be ahead of ours.
+
+        :returns: the job as it was before, and when it ended.
+        """
+        try:
+            return self.store.acknowledge(job_id, worker_id, document, now), now
+        except StaleJobError as stale:
+            began = lifecycle.last_change(found(stale.current, job_id))
+            if began <= now:
+                raise
+        return self.store.acknowledge(job_id, worker_id, document, began), began
 
     def _kept(
         self, job_id: str, worker_id: str | None, result: RawJson, now: Instant

@@ -28,7 +28,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.changing import Changing, found
 from ojs_aws.services.limiting import Limiting
-from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.services.waking import Waking, ready_since, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 MAX_CLAIMED_BYTES: Final = 3_000_000
@@ -210,8 +210,9 @@ class Round:
         if self.limiting.refuses(candidate.limit_key):
             return
         self.tries_left -= 1
-        # What happened to the job since the round began must not come after its start.
-        self.now = max(self.now, self.changing.clock.now())
+        # What happened to the job since the round began must not come after its start, and nor must
+        # what a process did whose clock is ahead.
+        self.now = max(self.now, self.changing.clock.now(), ready_since(candidate.sort_key))
         hand = self._hand_for(candidate.id)
         reservation = self._reservation(candidate, hand)
         try:
@@ -238,7 +239,7 @@ class Round:
         for _ in range(BUCKET_TRIES):
             keys = self.limiting.keys_of(candidate.limit_key)
             job, buckets = self.store.load_with_buckets(candidate.id, keys)
-            if job is None or not _is_claimable(job, self.terms.queue, self.now):
+            if job is None or not self._is_claimable(job):
                 raise StaleJobError(job)
             takes = self.limiting.take(job, buckets, self.now)
             if takes is None:
@@ -251,6 +252,11 @@ class Round:
                 continue
         self.limiting.pass_by(candidate.limit_key, self.now)
         return None
+
+    def _is_claimable(self, job: JobRecord) -> bool:
+        is_over = job.expires_at is not None and job.expires_at <= self.now
+        is_ready = job.state is JobState.AVAILABLE and lifecycle.last_change(job) <= self.now
+        return is_ready and job.queue == self.terms.queue and not is_over
 
     def _dropped(self, job: JobRecord) -> JobRecord:
         """A job that its policy gives up where it would have to wait."""
@@ -285,7 +291,11 @@ class Round:
             return
         settled = self.changing.settled(current, self.now)
         again = self._noted(settled)
-        if again is not None and settled is not current and self.tries_left > 0:
+        if again is None or self.tries_left <= 0:
+            return
+        changed = lifecycle.last_change(settled)
+        if settled is not current or changed > self.now:
+            self.now = max(self.now, changed)
             self._claim(again)
 
     def _align(self, hand: ReceivedMessage, reservation: Reservation) -> None:
@@ -339,11 +349,6 @@ def _shown(row: ListedJob) -> Candidate:
 def seconds_of(milliseconds: int) -> int:
     """Whole seconds, rounded up."""
     return -(-milliseconds // 1000)
-
-
-def _is_claimable(job: JobRecord, queue: str, now: Instant) -> bool:
-    is_over = job.expires_at is not None and job.expires_at <= now
-    return job.state is JobState.AVAILABLE and job.queue == queue and not is_over
 
 
 def _named_by(message: Message) -> Candidate:

@@ -26,6 +26,7 @@ from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
 from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore, Limits
+from ojs_aws.services.sameness import is_same_envelope
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
@@ -332,7 +333,7 @@ class Push:
         :raises DuplicateError: it did not.
         """
         whole = self.store.fill(existing)
-        if _envelope_of(whole) != _envelope_of(wanted):
+        if not is_same_envelope(whole, wanted):
             raise self._duplicate(wanted.id)
         return whole
 
@@ -413,7 +414,3 @@ def rejecting(job_id: str) -> Iterator[None]:
             f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
             details=details,
         ) from problem
-
-
-def _envelope_of(job: JobRecord) -> tuple[object, ...]:
-    return job.type, job.queue, job.retry_document, job.document

@@ -25,7 +25,7 @@ from ojs_aws.ports import (
     QueueRegistry,
 )
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.services.waking import Waking, ready_since, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 PAGE: Final = 100
@@ -166,7 +166,7 @@ class QueueSweep:
         many finds nothing to run, and is deleted. Jobs that limits keep waiting have messages that
         are set aside: those count, or each sweep would send more of them.
         """
-        late = [row for row in head.jobs if now - _ready_since(row) > UNCOVERED_AFTER_MS]
+        late = [row for row in head.jobs if now - ready_since(row.sort_key) > UNCOVERED_AFTER_MS]
         if not late or head.is_paused:
             return 0
         is_limited = bool(head.limit) or any(LIMIT_MARK in row.sort_key for row in late)
@@ -199,8 +199,3 @@ def _delayed(
 
 def _message(row: ListedJob, sort_key: str = "") -> Message:
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
-
-
-def _ready_since(row: ListedJob) -> Instant:
-    """When a row of the ready list was enqueued."""
-    return Instant(int(row.sort_key.partition("#")[2].partition(LIMIT_MARK)[0]) // 1000)

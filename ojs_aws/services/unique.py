@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import BackendError, DuplicateError, InvalidRequestError
+from ojs_aws.domain.errors import (
+    BackendError,
+    DuplicateError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, parse_object
 from ojs_aws.domain.timestamps import Instant
@@ -180,7 +185,7 @@ class Uniqueness:
         elif lock.applied_id == record.id:
             entry.let = Let(record=self.store.fill(holder), is_update=True)
             entry.admission = None
-        elif not keeps_out(policy, current := lifecycle.settle(holder, now), now):
+        elif not keeps_out(policy, current := self._settled(holder, now), now):
             _fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
             raise _rejected(record, current)
@@ -188,7 +193,17 @@ class Uniqueness:
             entry.let = Let(record=self.store.fill(current), is_duplicate=True)
             entry.admission = None
         else:
-            self._replace(entry, lock, self.changing.settled(holder, now), now)
+            self._replace(entry, lock, current, max(now, lifecycle.last_change(current)))
+
+    def _settled(self, holder: JobRecord, now: Instant) -> JobRecord:
+        """The holder as of now; what time has decided is written down before it lets others in.
+
+        Else a claim that is still on its way could begin it beside the job that took its place.
+        """
+        try:
+            return self.changing.settled(holder, now)
+        except NotFoundError:
+            return lifecycle.settle(holder, now)
 
     def _replace(self, entry: _Entry, lock: UniqueLock, holder: JobRecord, now: Instant) -> None:
         """Put a job in the place of the one that holds its lock."""

@@ -172,3 +172,18 @@ def test_alarms_are_messages_that_name_the_cron_job() -> None:
         assert [message["Body"] for message in received["Messages"]] == ["daily"]
         aws.clients.sqs.delete_queue(QueueUrl=url)
         alarms.set("daily", 900)
+
+
+def test_an_entry_that_was_registered_again_is_another_one(entries: CronEntries) -> None:
+    """A tick that read the old one must not put it back, though both have had as many writes."""
+    old = an_entry()
+    entries.save(None, old)
+    entries.delete(old)
+    fresh = replace(an_entry(expression="0 0 * * *"), created_at=Instant(NOW + 1))
+    entries.save(None, fresh)
+    with pytest.raises(StaleCronError) as stale:
+        entries.save(old, replace(old, version=2))
+    assert stale.value.current == fresh
+    with pytest.raises(StaleCronError):
+        entries.delete(old)
+    assert entries.load(fresh.name) == fresh

@@ -17,12 +17,13 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
 from tests.aws import embedded
 from tests.simulation.memory import MemoryStore
+from tests.simulation.table import SimulatedStore
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
 
 
-KINDS = ["memory", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
+KINDS = ["memory", "simulated", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
 @pytest.fixture(params=KINDS)
@@ -30,6 +31,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
     """A fresh store of each kind."""
     if request.param == "memory":
         yield MemoryStore()
+        return
+    if request.param == "simulated":
+        yield SimulatedStore()
         return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
@@ -164,7 +168,7 @@ def test_what_is_absent_expired_or_elsewhere_is_not_claimed(store: JobStore) -> 
     with pytest.raises(StaleJobError) as stale:
         store.claim("default", a_job().id, a_reservation(), NOW)
     assert stale.value.current is None
-    job = a_job(expires_at=NOW)
+    job = a_job(expires_at=NOW, enqueued_at=Instant(NOW - 1))
     store.insert(job)
     with pytest.raises(StaleJobError):
         store.claim("default", job.id, a_reservation(), NOW)
@@ -309,3 +313,17 @@ def test_a_deleted_job_is_gone_with_its_documents(store: JobStore) -> None:
         store.delete(job)
     store.delete(held)
     assert store.load_whole(job.id) is None
+
+
+def test_nothing_happens_to_a_job_before_what_happened_already(store: JobStore) -> None:
+    """Clocks differ: a claim or an ACK that is told too early an instant is refused."""
+    job = a_job()
+    store.insert(job)
+    with pytest.raises(StaleJobError) as stale:
+        store.claim("default", job.id, a_reservation(), Instant(NOW - 1))
+    assert stale.value.current == job
+    held = store.claim("default", job.id, a_reservation(), NOW)
+    with pytest.raises(StaleJobError) as stale:
+        store.acknowledge(job.id, "w1", None, Instant(NOW - 1))
+    assert stale.value.current == held
+    assert store.acknowledge(job.id, "w1", None, NOW) == held

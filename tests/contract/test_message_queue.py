@@ -11,6 +11,7 @@ from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.ports import Message, MessageQueue, QueueMissingError
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
+from tests.simulation.channels import SimulatedQueue
 from tests.simulation.memory import FakeClock, MemoryQueue
 
 QUEUE = "default"
@@ -30,7 +31,7 @@ def over(aws: EmbeddedAws) -> SqsMessageQueue:
     return SqsMessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
 
 
-KINDS = ["memory", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
+KINDS = ["memory", "simulated", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
 @pytest.fixture(params=KINDS)
@@ -38,6 +39,8 @@ def messages(request: pytest.FixtureRequest) -> MessageQueue:
     """Queues of each kind."""
     if request.param == "memory":
         return MemoryQueue(FakeClock())
+    if request.param == "simulated":
+        return SimulatedQueue(FakeClock())
     return over(request.getfixturevalue("emulated_aws" if request.param == "emulator" else "aws"))
 
 

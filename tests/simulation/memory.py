@@ -149,7 +149,7 @@ class MemoryStore:
     ) -> JobRecord:
         """Claim a job and take its places, all or nothing."""
         current = self.jobs.get(job.id)
-        if current is None or current.version != job.version:
+        if current is None or current.version != job.version or (current.enqueued_at or 0) > now:
             raise StaleJobError(current)
         known = {before.key: self.buckets.get(before.key, before) for before, _ in takes}
         if any(known[before.key].version != before.version for before, _ in takes):
@@ -203,6 +203,7 @@ class MemoryStore:
             current is None
             or current.queue != queue
             or current.state is not JobState.AVAILABLE
+            or (current.enqueued_at or 0) > now
             or (current.expires_at is not None and current.expires_at <= now)
         ):
             raise StaleJobError(current)
@@ -220,6 +221,7 @@ class MemoryStore:
             or current.state is not JobState.ACTIVE
             or held is None
             or held.due_at <= now
+            or (current.started_at or 0) > now
             or (worker_id is not None and held.worker_id not in {"", worker_id})
             or (result is not None and not _takes(current, result))
         ):
@@ -678,7 +680,7 @@ class MemoryCron:
 
     def _check(self, name: str, before: CronEntry | None) -> None:
         current = self.entries.get(name)
-        if (current and current.version) != (before and before.version):
+        if _life_of(current) != _life_of(before):
             raise StaleCronError(current)
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
@@ -686,6 +688,11 @@ class MemoryCron:
         moments = [(entry.attention_at, name) for name, entry in self.entries.items()]
         due = sorted((at, name) for at, name in moments if at is not None and at <= until)
         return [(name, at) for at, name in due if name not in self.lagging][:limit]
+
+
+def _life_of(entry: CronEntry | None) -> tuple[int, Instant] | None:
+    """One that was deleted and registered again is another one."""
+    return None if entry is None else (entry.version, entry.created_at)
 
 
 @dataclass

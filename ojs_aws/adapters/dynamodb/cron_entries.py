@@ -102,6 +102,8 @@ class DynamoCronEntries:
             update.when(f"attribute_not_exists({version})")
         else:
             update.when(f"{version} = {update.value(number(before.version))}")
+            # One that was deleted and registered again has counted its versions anew.
+            update.when(f"{update.name(n.CREATED)} = {update.value(number(before.created_at))}")
         token = string(self.token())
         update.set(n.TOKEN, token)
         try:
@@ -123,9 +125,12 @@ class DynamoCronEntries:
                 self.client.delete_item(
                     TableName=self.table,
                     Key=_key(entry.name),
-                    ConditionExpression="#v = :v",
-                    ExpressionAttributeNames={"#v": n.VERSION},
-                    ExpressionAttributeValues={":v": number(entry.version)},
+                    ConditionExpression="#v = :v AND #c = :c",
+                    ExpressionAttributeNames={"#v": n.VERSION, "#c": n.CREATED},
+                    ExpressionAttributeValues={
+                        ":v": number(entry.version),
+                        ":c": number(entry.created_at),
+                    },
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailedError as failed:

@@ -347,6 +347,7 @@ class DynamoJobStore:
         )
         moment = update.value(number(now))
         update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
+        update.when(f"{update.name(n.STARTED)} <= {moment}")
         update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")
         update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
         alive = update.name(n.ALIVE_UNTIL)
@@ -531,8 +532,9 @@ def _claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -
     update.add(n.VERSION, 1)
     update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
     update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
-    expires = update.name(n.EXPIRES)
-    update.when(f"(attribute_not_exists({expires}) OR {expires} > {update.value(number(now))})")
+    expires, moment = update.name(n.EXPIRES), update.value(number(now))
+    update.when(f"{update.name(n.ENQUEUED)} <= {moment}")
+    update.when(f"(attribute_not_exists({expires}) OR {expires} > {moment})")
     return update
 
 

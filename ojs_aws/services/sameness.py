@@ -1,0 +1,49 @@
+"""Whether two pushes brought the same envelope: a client that got no answer sends it again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.timestamps import Instant
+
+_INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
+_ANY_DEPTH: Final = 1000
+"""For texts whose depth was checked when they came."""
+
+
+def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
+    """Whether a new job is the stored one, sent again.
+
+    A relative timestamp (``+PT10S``) is kept as what it came to mean, and means a later instant
+    the second time: by as much later as the second push came.
+
+    :param stored: with its document filled in, and ``wanted`` likewise.
+    """
+    if _envelope_of(stored) != _envelope_of(wanted):
+        return False
+    if stored.document == wanted.document:
+        return True
+    later = wanted.created_at - stored.created_at
+    is_shifted = _is_shifted(stored.scheduled_at, wanted.scheduled_at, later) and _is_shifted(
+        stored.expires_at, wanted.expires_at, later
+    )
+    return is_shifted and _timeless(stored) == _timeless(wanted)
+
+
+def _envelope_of(job: JobRecord) -> tuple[object, ...]:
+    return job.type, job.queue, job.retry_document
+
+
+def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> bool:
+    if stored is None or wanted is None:
+        return stored is wanted
+    return wanted - stored in {0, later}
+
+
+def _timeless(job: JobRecord) -> list[tuple[str, str]]:
+    """The members of the document but for the instants."""
+    assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
+    members = parse_object(job.document, max_depth=_ANY_DEPTH)
+    return [(name, member.raw) for name, member in members.items() if name not in _INSTANTS]

@@ -1,0 +1,82 @@
+"""Asking the system for something: what all users of a run have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.json_text import parse_object
+from tests.simulation.processes import Process
+from tests.simulation.promises import Cause
+from tests.simulation.simulation import FAR, Action, Simulation
+
+QUEUES: Final = ("default", "mail")
+ERRORS: Final = (
+    parse_object('{"type": "Broken", "message": "it broke"}'),
+    parse_object('{"type": "Fatal", "message": "for ever"}'),
+    parse_object('{"type": "Broken", "message": "no", "retryable": false}'),
+)
+KEYS: Final = ("alpha", "beta")
+CRON_NAMES: Final = ("each-minute", "each-half-minute")
+MAX_WORKERS: Final = 5
+MAX_JOBS: Final = 60
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker: what it believes to hold.
+
+    :ivar beats_every_ms: what it promises; None for nothing.
+    """
+
+    name: str
+    beats_every_ms: int | None = None
+    held: list[str] = field(default_factory=list)
+
+
+class Asking:
+    """Somebody who asks the system for something."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim = sim
+        self.workers: list[Worker] = []
+        self.unanswered: list[tuple[Cause, Callable[[Process], None]]] = []
+        self._count = 0
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    # ------------------------------------------------------------------ one action
+    def act(self, action: Action) -> None:
+        """Do one step of a run, and check what was promised."""
+        self.sim.chance.seed(action.seed)
+        self.sim.say(f"# {action}")
+        getattr(self, f"do_{action.kind}")()
+        self.sim.check()
+
+    def _begin(
+        self, kind: str, work: Callable[[Process], None], *, worker: str = "", job_id: str = ""
+    ) -> None:
+        calls = self.sim.chance.choice((0, 1, 2, 3, 5, FAR, FAR))
+        self.sim.begin(Cause(kind=kind, worker=worker, job_id=job_id), work, calls)
+
+    def _asked(self, kind: str, work: Callable[[Process], None]) -> None:
+        """A client's request; one that gets no answer may be sent again."""
+        waiting = (Cause(kind=kind), work)
+        self.unanswered.append(waiting)
+
+        def once(process: Process) -> None:
+            work(process)
+            if waiting in self.unanswered:
+                self.unanswered.remove(waiting)
+
+        self._begin(kind, once)
+
+    def do_repeat(self) -> None:
+        """A client sends a request again that it got no answer to."""
+        if self.unanswered:
+            at = self.sim.chance.randrange(len(self.unanswered))
+            cause, work = self.unanswered.pop(at)
+            self._asked(cause.kind, work)

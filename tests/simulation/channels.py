@@ -1,0 +1,66 @@
+"""SQS at its worst: messages repeat, come late, come in any order, and are not found at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ojs_aws.ports import Message, ReceivedMessage
+from ojs_aws.topology import MAX_RECEIVE_COUNT
+from tests.simulation.memory import MemoryQueue
+from tests.simulation.weather import Weather
+
+MAX_DELAY_MS = 5_000
+
+
+@dataclass
+class SimulatedQueue(MemoryQueue):
+    """Queues in the weather of a run.
+
+    :ivar lost: messages that the dead-letter queue took, being received too often.
+    """
+
+    chance: Callable[[], random.Random] = random.Random
+    weather: Callable[[], Weather] = Weather
+    lost: list[Message] = field(default_factory=list)
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        super().send(queue, message, delay_s)
+        if self.chance().random() < self.weather().delays:
+            newest = next(reversed(self._of(queue)))
+            self._of(queue)[newest].visible_at += self.chance().randrange(MAX_DELAY_MS)
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        assert limit <= 10
+        chance, weather = self.chance(), self.weather()
+        visible = [key for key, held in self._of(queue).items() if held.visible_at <= self.clock.at]
+        chance.shuffle(visible)
+        taken: list[ReceivedMessage] = []
+        for key in visible:
+            if len(taken) >= limit:
+                break
+            if chance.random() < weather.misses:
+                continue
+            held = self._of(queue)[key]
+            held.received += 1
+            if held.received > MAX_RECEIVE_COUNT:
+                self.lost.append(self._of(queue).pop(key).message)
+                continue
+            held.handle = f"{queue}/{key}:{held.received}"
+            if chance.random() >= weather.repeats:
+                held.visible_at = self.clock.at + visibility_s * 1000
+            taken.append(ReceivedMessage(held.message, held.handle, held.received))
+        return taken
+
+    def _find(self, queue: str, handle: str) -> int | None:
+        """A message by any handle it was ever received with; the newest alone may change it."""
+        key = int(handle.rpartition("/")[2].partition(":")[0])
+        held = self._of(queue).get(key)
+        return key if held is not None and held.handle == handle else None
+
+    def count(self) -> int:
+        """Messages that there are, whatever they wait for."""
+        return sum(map(len, self.queues.values()))

@@ -1,0 +1,233 @@
+"""What clients and operators ask for: jobs, unique jobs, batches, workflows, cron jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.services.cron import Registration
+from ojs_aws.transport.http.dialects.envelopes import read_job
+from tests.simulation.asking import CRON_NAMES, KEYS, MAX_JOBS, QUEUES, Asking
+from tests.simulation.processes import Process
+
+
+class Clients(Asking):
+    """Clients and operators."""
+
+    def _is_full(self) -> bool:
+        jobs = self.sim.store.jobs.values()
+        return sum(not job.state.is_terminal for job in jobs) >= MAX_JOBS
+
+    def _job(self, **more: Any) -> Job:
+        chance = self.sim.chance
+        options: dict[str, Any] = {
+            "queue": chance.choice(QUEUES),
+            "priority": chance.choice((0, 0, 0, 5, -5)),
+            "retry": {
+                "max_attempts": chance.choice((1, 2, 3, 5)),
+                "initial_interval": chance.choice(("PT1S", "PT10S", "PT2M", "PT20M")),
+                "non_retryable_errors": ["Fatal"],
+                "on_exhaustion": chance.choice(("discard", "dead_letter")),
+                "jitter": False,
+            },
+        }
+        if chance.random() < 0.2:
+            options["scheduled_at"] = "+" + chance.choice(("PT1S", "PT30S", "PT10M", "PT20M"))
+        if chance.random() < 0.1:
+            options["expires_at"] = "+" + chance.choice(("PT5S", "PT1M", "PT30M"))
+        if chance.random() < 0.2:
+            options["visibility_timeout_s"] = chance.choice((2, 10, 60))
+        if chance.random() < 0.2:
+            options["timeout_s"] = chance.choice((5, 30, 120))
+        job = Job("a.b", [self._next()], id=self.sim.ids.job_id(), **options)
+        if chance.random() < 0.1:
+            job["rate_limit"] = {"key": chance.choice(KEYS), "concurrency": chance.choice((1, 2))}
+        for name, value in more.items():
+            job[name] = value
+        return job
+
+    def _fresh(self, job: Job) -> Job:
+        """The same envelope again: PUSH completes the object that it is given."""
+        return Job.from_json(job.to_json())
+
+    def do_push(self) -> None:
+        """Push one job."""
+        if not self._is_full():
+            self._push(self._job())
+
+    def do_pending(self) -> None:
+        """Push a job that waits to be activated."""
+        if not self._is_full():
+            self._push(self._job(pending=True))
+
+    def _push(self, job: Job) -> None:
+        def work(process: Process) -> None:
+            record = process.backend.push(self._fresh(job)).record
+            assert record is not None
+            self._promise(record.id)
+
+        self._asked("push", work)
+
+    def _promise(self, job_id: str) -> None:
+        self.sim.promises.promised.add(job_id)
+        if job_id not in self.sim.store.jobs:
+            self.sim.promises.breach(f"job {job_id[-4:]} was answered for, and is not there")
+
+    def do_batch(self) -> None:
+        """Push some jobs, all or none."""
+        if self._is_full():
+            return
+        jobs = [self._job() for _ in range(self.sim.chance.randint(1, 4))]
+
+        def work(process: Process) -> None:
+            for pushed in process.backend.push.all([self._fresh(job) for job in jobs]):
+                assert pushed.record is not None
+                self._promise(pushed.record.id)
+
+        self._asked("push", work)
+
+    def do_unique(self) -> None:
+        """Push a job that keeps others out."""
+        if self._is_full():
+            return
+        chance = self.sim.chance
+        conflict = chance.choice(("reject", "ignore", "replace", "replace_except_schedule"))
+        job = self._job(unique={"keys": ["type", "queue"], "on_conflict": conflict})
+
+        def work(process: Process) -> None:
+            try:
+                pushed = process.backend.push(self._fresh(job))
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            assert pushed.record is not None
+            self._promise(pushed.record.id)
+
+        self._asked("unique", work)
+
+    def _any_job(self, *states: JobState) -> str | None:
+        ids = [job.id for job in self.sim.store.jobs.values() if not states or job.state in states]
+        return self.sim.chance.choice(ids[-MAX_JOBS:]) if ids else None
+
+    def _change(self, kind: str, job_id: str | None, what: Callable[[Process, str], Any]) -> None:
+        if job_id is None:
+            return
+
+        def work(process: Process) -> None:
+            try:
+                what(process, job_id)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+
+        self._begin(kind, work, job_id=job_id)
+
+    def do_cancel(self) -> None:
+        """Cancel some job."""
+        self._change("cancel", self._any_job(), lambda p, job_id: p.backend.cancel(job_id))
+
+    def do_activate(self) -> None:
+        """Activate a job that was pushed to wait."""
+        waiting = [
+            job.id
+            for job in self.sim.store.jobs.values()
+            if job.state is JobState.PENDING and "cron_name" not in str(job.document)
+        ]
+        job_id = self.sim.chance.choice(waiting) if waiting else None
+        self._change("activate", job_id, lambda p, each: p.backend.activate(each))
+
+    def do_info(self) -> None:
+        """Look at some job."""
+        self._change("info", self._any_job(), lambda p, job_id: p.backend.info(job_id))
+
+    def do_retry(self) -> None:
+        """An operator retries a dead letter."""
+        letters = [
+            job.id
+            for job in self.sim.store.jobs.values()
+            if job.is_dead_letter and not (job.unique_key or job.workflow_id)
+        ]
+        job_id = self.sim.chance.choice(letters) if letters else None
+        self._change("retry", job_id, lambda p, each: p.backend.dead_letters.retry(each))
+
+    def do_pause(self) -> None:
+        """An operator pauses a queue, or resumes it."""
+        queue = self.sim.chance.choice(QUEUES)
+        info = self.sim.registry.infos.get(queue)
+        is_paused = info is not None and info.paused_at is not None
+        if is_paused or self.sim.chance.random() < 0.3:
+            verb = "resume" if is_paused else "pause"
+            self._change("pause", queue, lambda p, name: getattr(p.backend.queues, verb)(name))
+
+    # ------------------------------------------------------------------ workflows and cron
+    def do_workflow(self) -> None:
+        """Create a workflow."""
+        if self._is_full():
+            return
+        chance = self.sim.chance
+        jobs = [self._step() for _ in range(chance.randint(1, 3))]
+        kind = chance.choice(("chain", "group", "batch"))
+        body: dict[str, Any] = {"type": kind, "id": f"wf-{self._next()}"}
+        body["steps" if kind == "chain" else "jobs"] = jobs
+        if kind == "batch":
+            body["callbacks"] = {"on_complete": self._step()}
+
+        def work(process: Process) -> None:
+            members = parse_object(json.dumps(body))
+            definition = read_definition(members, lambda job: read_job(job, 100))
+            process.backend.workflows.create(definition)
+            if body["id"] not in self.sim.workflows.kept:
+                self.sim.promises.breach(f"workflow {body['id']} was answered for, and is lost")
+
+        self._asked("workflow", work)
+
+    def _step(self) -> dict[str, Any]:
+        chance = self.sim.chance
+        retry = {"max_attempts": chance.choice((1, 2)), "initial_interval": "PT5S"}
+        return {"type": "a.b", "args": [], "options": {"retry": retry}}
+
+    def do_cancel_workflow(self) -> None:
+        """Cancel some workflow."""
+        names = [*self.sim.workflows.kept]
+        name = self.sim.chance.choice(names) if names else None
+        self._change("workflow", name, lambda p, each: p.backend.workflows.cancel(each))
+
+    def do_cron(self) -> None:
+        """Register a cron job, or give it a new definition."""
+        chance = self.sim.chance
+        name = chance.choice(CRON_NAMES)
+        second = "*/30" if name == CRON_NAMES[1] else "0"
+        wanted = Registration(
+            name=name,
+            expression=f"{second} * * * * *",
+            timezone="UTC",
+            overlap=chance.choice(("skip", "allow", "cancel_previous", "enqueue")),
+            is_enabled=True,
+            description=None,
+            document=RawJson('{"type": "cron.job", "args": []}'),
+            job=Job.from_json(RawJson('{"type": "cron.job", "args": [], "queue": "default"}')),
+        )
+        self._asked("cron", lambda process: _register(process, wanted))
+
+    def do_stop_cron(self) -> None:
+        """Disable or delete a cron job."""
+        names = [*self.sim.cron.entries]
+        name = self.sim.chance.choice(names) if names else None
+        if self.sim.chance.random() < 0.5:
+            self._change("cron", name, lambda p, each: p.backend.cron.delete(each))
+        else:
+            self._change(
+                "cron", name, lambda p, each: p.backend.cron.set_enabled(each, is_enabled=False)
+            )
+
+
+def _register(process: Process, wanted: Registration) -> None:
+    process.backend.cron.register(wanted)

@@ -1,0 +1,154 @@
+"""The world heals: everything that was promised for the end must come true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.workflow import WorkflowState
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.asking import MAX_JOBS, QUEUES, Worker
+from tests.simulation.processes import Process
+from tests.simulation.promises import Cause
+from tests.simulation.simulation import FAR
+from tests.simulation.users import Users, tick
+
+HEALING_ROUNDS: Final = 90
+EMPTYING_ROUNDS: Final = 12
+
+
+class Healing:
+    """Lets a run come to its end, without faults."""
+
+    def __init__(self, users: Users) -> None:
+        self.sim = users.sim
+        self.users = users
+
+    def heal(self) -> None:
+        """Let everything end, and check what was promised for then."""
+        sim = self.sim
+        sim.chance.seed(1)
+        sim.settle_down()
+        self.users.workers, self.users.unanswered = [Worker("healer")], []
+        for queue in QUEUES:
+            self._now("pause", _resume, queue)
+        self._stop_crons()
+        for _ in range(HEALING_ROUNDS):
+            self._round()
+            sim.check()
+            if self._is_over():
+                break
+        sim.promises.check_ended()
+        self._check_rest()
+        sim.check()
+
+    def _stop_crons(self) -> None:
+        for _ in range(3):
+            self._round()
+        now = self.sim.clock.at
+        for name, entry in [*self.sim.cron.entries.items()]:
+            due = entry.next_run_at
+            if entry.definition.is_enabled and (due is None or due < now - 120_000):
+                self.sim.promises.breach(f"cron job {name} stands still at {due}, now {now}")
+            self._now("cron", _disable, name)
+
+    def _now(
+        self,
+        kind: str,
+        what: Callable[..., Any],
+        *given: object,
+        worker: str = "",
+        job_id: str = "",
+    ) -> None:
+        """One request from its beginning to its end."""
+
+        def work(process: Process) -> None:
+            try:
+                what(process, *given)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+
+        self.sim.begin(Cause(kind=kind, worker=worker, job_id=job_id), work, FAR)
+
+    def _round(self) -> None:
+        """A minute: the tick, the alarms, the stream, and a worker that takes what there is."""
+        sim = self.sim
+        sim.advance(31_000)
+        self._now("tick", tick)
+        for name in sim.alarms.ringing():
+            self._now("alarm", _ring, name)
+        self._drain_stream()
+        for job in [*sim.store.jobs.values()]:
+            if job.state is JobState.PENDING and "cron_name" not in str(job.document):
+                self._now("activate", _activate, job.id)
+        self._work_off()
+        self._drain_stream()
+
+    def _work_off(self) -> None:
+        worker = self.users.workers[0]
+        for _ in range(MAX_JOBS):
+            worker.held = []
+            self.users.fetch_as(worker, FetchRequest(QUEUES, 5, worker.name, 30_000))
+            while self.sim.running:
+                self.sim.go_on(self.sim.running[0], FAR)
+            if not worker.held:
+                return
+            for job_id in worker.held:
+                self._now("ack", _ack, job_id, worker.name, worker=worker.name, job_id=job_id)
+
+    def _drain_stream(self) -> None:
+        for _ in range(10_000):
+            if self.sim.stream.is_read:
+                return
+            self.users.do_stream()
+            while self.sim.running:
+                self.sim.go_on(self.sim.running[0], FAR)
+        self.sim.promises.breach("the stream does not get on")
+
+    def _is_over(self) -> bool:
+        return all(job.state.is_terminal for job in self.sim.store.jobs.values()) and all(
+            each.state is not WorkflowState.RUNNING for each in self.sim.workflows.kept.values()
+        )
+
+    def _check_rest(self) -> None:
+        """Events, workflows and messages."""
+        sim = self.sim
+        sim.promises.check_events("log", sim.events.log)
+        in_order = sorted(sim.bus.taken, key=lambda event: (event.subject, event.sequence))
+        sim.promises.check_events("bus", in_order)  # a bus keeps no order; consumers sort
+        if sim.events.kept:
+            sim.promises.breach(f"records were set aside: {[*sim.events.kept]}")
+        for workflow in sim.workflows.kept.values():
+            if workflow.state is WorkflowState.RUNNING:
+                sim.promises.breach(f"workflow {workflow.id} is {workflow.state} for ever")
+        for _ in range(EMPTYING_ROUNDS):
+            if not sim.messages.count():
+                return
+            sim.advance(43_200_000 + 1000)
+            self._work_off()
+        if sim.messages.count():
+            sim.promises.breach(f"messages are left for ever: {sim.messages.queues}")
+
+
+def _ring(process: Process, name: str) -> None:
+    process.tick({"Records": [{"body": name}]}, None)
+
+
+def _disable(process: Process, name: str) -> None:
+    process.backend.cron.set_enabled(name, is_enabled=False)
+
+
+def _resume(process: Process, queue: str) -> None:
+    process.backend.queues.resume(queue)
+
+
+def _activate(process: Process, job_id: str) -> None:
+    process.backend.activate(job_id)
+
+
+def _ack(process: Process, job_id: str, worker: str) -> None:
+    process.backend.ack(job_id, worker, None)

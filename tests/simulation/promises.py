@@ -1,0 +1,332 @@
+"""What must be true after each write and after healing (docs/architecture.md: the promises).
+
+Written from the specification and not from the code it judges: the tables here are its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+
+S = JobState
+LIVE: Final = (S.SCHEDULED, S.AVAILABLE, S.PENDING, S.ACTIVE, S.RETRYABLE)
+
+FOLLOWS: Final[Mapping[JobState, frozenset[JobState]]] = {
+    S.SCHEDULED: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
+    S.AVAILABLE: frozenset({S.ACTIVE, S.CANCELLED, S.DISCARDED}),
+    S.PENDING: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
+    S.ACTIVE: frozenset({S.COMPLETED, S.RETRYABLE, S.DISCARDED, S.CANCELLED, S.AVAILABLE}),
+    S.RETRYABLE: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
+    S.COMPLETED: frozenset(),
+    S.CANCELLED: frozenset(),
+    S.DISCARDED: frozenset({S.AVAILABLE}),
+}
+"""Core specification, section 6.3; from discarded only by an operator."""
+
+CANCELLERS: Final = frozenset({"cancel", "unique", "tick", "alarm", "workflow", "stream"})
+"""Operations that may cancel: by request, in a unique job's place, and for an overlapping run."""
+
+KIND_OF: Final = {
+    S.SCHEDULED: "job.scheduled",
+    S.AVAILABLE: "job.enqueued",
+    S.ACTIVE: "job.started",
+    S.COMPLETED: "job.completed",
+    S.RETRYABLE: "job.retrying",
+    S.CANCELLED: "job.cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """On whose behalf a write is made.
+
+    :ivar kind: the operation; empty for none.
+    """
+
+    kind: str = ""
+    worker: str = ""
+    job_id: str = ""
+
+
+@dataclass
+class Promises:
+    """Watches the commits and collects what breaks a promise.
+
+    :ivar now: the true time, in milliseconds.
+    :ivar tolerance_ms: by how much clocks may differ.
+    :ivar broken: what was wrong.
+    """
+
+    now: Callable[[], int]
+    jobs: Mapping[str, JobRecord]
+    cause: Callable[[], Cause]
+    tolerance_ms: int = 0
+    broken: list[str] = field(default_factory=list)
+    promised: set[str] = field(default_factory=set)
+    claims: dict[tuple[str, int], str] = field(default_factory=dict)
+    given: dict[tuple[str, int], str] = field(default_factory=dict)
+    completed_by: dict[str, str] = field(default_factory=dict)
+    failed_by: set[tuple[str, str]] = field(default_factory=set)
+    held_by: set[tuple[str, str]] = field(default_factory=set)
+    kinds: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    occurrences: dict[tuple[str, str], str] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+
+    def breach(self, what: str) -> None:
+        """Something is not as it was promised."""
+        self.broken.append(what)
+
+    # ------------------------------------------------------------------ each commit
+    def job_written(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
+        """One commit of one job."""
+        problems = self._wrong(before, after)
+        for problem in problems:
+            self.breach(f"job {job_id[-4:]}: {problem}; by {self.cause()}")
+        if after is not None:
+            self._tell(before, after)
+            self.touched.add(job_id)
+
+    def _wrong(self, before: JobRecord | None, after: JobRecord | None) -> Iterator[str]:
+        if after is None:
+            yield "removed"
+        elif before is None:
+            if after.version != 1 or after.attempt or after.reservation:
+                yield "is not new when it is stored"
+            if after.state not in {S.SCHEDULED, S.AVAILABLE, S.PENDING}:
+                yield f"is stored as {after.state}"
+        else:
+            yield from self._wrong_change(before, after)
+        if after is not None:
+            yield from self._wrong_state(after)
+
+    def _wrong_state(self, job: JobRecord) -> Iterator[str]:
+        if (job.reservation is not None) != (job.state is S.ACTIVE):
+            yield f"{job.state} with reservation {job.reservation}"
+        if job.attempt > max(job.retry.max_attempts, 1):
+            yield f"attempt {job.attempt}, and the policy allows {job.retry.max_attempts}"
+        if entered(job) is None:
+            yield f"{job.state} without the time of it"
+
+    def _wrong_change(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
+        if after.version != before.version + 1:
+            yield f"version {after.version} after {before.version}"
+        for name in ("id", "type", "queue", "created_at", "retry", "timeout_ms", "unique_key"):
+            if getattr(before, name) != getattr(after, name) and self.cause().kind != "retry":
+                yield f"{name} changed"
+        if before.state is after.state:
+            yield from self._wrong_stay(before, after)
+            return
+        if after.state not in FOLLOWS[before.state]:
+            yield f"{before.state} became {after.state}"
+            return
+        began, ended = entered(before), entered(after)
+        if began is not None and ended is not None and ended < began:
+            yield f"{after.state} at {ended}, which is {began - ended} ms before {before.state}"
+        wanted = before.attempt + (after.state is S.ACTIVE)
+        if before.state is not S.DISCARDED and after.attempt != wanted:
+            yield f"attempt {after.attempt} after {before.attempt}"
+        yield from self._wrong_cause(before, after)
+
+    def _wrong_stay(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
+        held, kept = before.reservation, after.reservation
+        if before.state is S.ACTIVE and held is not None and kept is not None:
+            cause = self.cause()
+            if cause.worker != held.worker_id:
+                yield f"{cause.worker or 'nobody'} extended the reservation of {held.worker_id}"
+            if kept.expires_at < held.expires_at or kept.worker_id != held.worker_id:
+                yield "a heartbeat shortened the reservation, or gave it to another"
+        elif before.state is not S.SCHEDULED:
+            yield f"written, and still {after.state}"
+
+    def _wrong_cause(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
+        """A change that neither who makes it nor time may bring."""
+        cause = self.cause()
+        if before.state is S.ACTIVE:
+            yield from self._wrong_end(before, after)
+        elif after.state is S.ACTIVE:
+            if after.expires_at is not None and after.expires_at <= (after.started_at or 0):
+                yield "started after it expired"
+        elif after.state is S.DISCARDED:
+            if not self._is_due(before.expires_at):
+                yield "discarded before it expired"
+        elif after.state is S.AVAILABLE:
+            allowed = {
+                S.SCHEDULED: self._is_due(before.scheduled_at),
+                S.RETRYABLE: self._is_due(before.next_attempt_at),
+                S.PENDING: cause.kind in {"activate", "tick", "alarm", "cron"},
+                S.DISCARDED: cause.kind == "retry",
+            }
+            if not allowed[before.state]:
+                yield f"{before.state} became available before its time, or without being told to"
+
+    def _wrong_end(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
+        """The end of an attempt: by its holder, by who cancels, or by time."""
+        cause, held = self.cause(), before.reservation
+        holder = held.worker_id if held else ""
+        is_due = self._is_due(held.due_at if held else None)
+        is_report = cause.kind == "fail" and cause.worker == holder
+        if after.state is S.COMPLETED:
+            if cause.kind != "ack" or cause.worker != holder:
+                yield f"completed, held by {holder}"
+            elif held is not None and held.due_at <= (after.completed_at or 0):
+                yield "completed after its reservation was over"
+        elif after.state is S.CANCELLED:
+            if cause.kind not in CANCELLERS:
+                yield "cancelled"
+        elif not is_due and not is_report:
+            yield f"taken from {holder} before its time was over"
+        elif not is_due and after.state is S.AVAILABLE:
+            yield "available at once after a failure"
+
+    def _is_due(self, due: Instant | None) -> bool:
+        return due is not None and due <= self.now() + self.tolerance_ms
+
+    def _tell(self, before: JobRecord | None, after: JobRecord) -> None:
+        """Note what follows from a commit."""
+        cause, held = self.cause(), after.reservation
+        if before is None:
+            self._note_occurrence(after)
+        elif before.state is after.state:
+            return
+        if after.state is S.ACTIVE and held is not None:
+            self.claims[after.id, after.version] = held.worker_id
+            self.held_by.add((after.id, held.worker_id))
+        if before is not None and before.state is S.ACTIVE:
+            if after.state is S.COMPLETED:
+                self.completed_by[after.id] = cause.worker
+            elif cause.kind == "fail":
+                self.failed_by.add((after.id, cause.worker))
+        kinds = self.kinds[after.id]
+        if before is not None and before.state is S.ACTIVE and after.failures != before.failures:
+            kinds.append("job.failed")
+        if after.state is S.DISCARDED:
+            was_active = before is not None and before.state is S.ACTIVE
+            kinds.append("job.discarded" if was_active else "job.expired")
+        elif after.state is not S.PENDING:
+            kinds.append(KIND_OF[after.state])
+
+    def _note_occurrence(self, job: JobRecord) -> None:
+        meta = meta_of(job)
+        name, due = meta.get("cron_name"), meta.get("cron_scheduled_at")
+        if not isinstance(name, str) or not isinstance(due, str):
+            return
+        other = self.occurrences.setdefault((name, due), job.id)
+        if other != job.id:
+            self.breach(f"cron job {name}: {due} was enqueued twice, {other[-4:]} {job.id[-4:]}")
+
+    def cron_removed(self, name: str) -> None:
+        """One that is registered under its name again is another one."""
+        for key in [key for key in self.occurrences if key[0] == name]:
+            del self.occurrences[key]
+
+    # ------------------------------------------------------------------ after each call
+    def after_call(self) -> None:
+        """What must be true between any two calls, of the jobs that the call wrote."""
+        for job_id in self.touched:
+            job = self.jobs.get(job_id)
+            if job is not None and job.unique_key and job.state in LIVE:
+                others = [
+                    each
+                    for each in self.jobs.values()
+                    if each.unique_key == job.unique_key and each.id != job.id
+                ]
+                for other in others:
+                    if other.state in LIVE and not self._may_end(other):
+                        self.breach(
+                            f"jobs {job.id[-4:]} and {other.id[-4:]} have one uniqueness key"
+                        )
+        self.touched.clear()
+
+    def _may_end(self, job: JobRecord) -> bool:
+        """Whether time has ended a job, and nobody has written that down yet."""
+        if job.state is S.ACTIVE and job.reservation is not None:
+            is_last = job.attempt >= max(job.retry.max_attempts, 1)
+            return is_last and self._is_due(job.reservation.due_at)
+        return self._is_due(job.expires_at)
+
+    # ------------------------------------------------------------------ what users were told
+    def fetched(self, job: JobRecord, worker: str) -> None:
+        """FETCH gave a job to a worker."""
+        key = job.id, job.version
+        if self.claims.get(key) != worker:
+            self.breach(
+                f"{worker} was given job {job.id[-4:]}, which {self.claims.get(key)} claimed"
+            )
+        if self.given.setdefault(key, worker) != worker:
+            self.breach(f"job {job.id[-4:]} was given to {worker} and to {self.given[key]}")
+
+    def acknowledged(self, job_id: str, worker: str) -> None:
+        """ACK was accepted."""
+        if self.completed_by.get(job_id) != worker:
+            self.breach(f"the ACK of {worker} for job {job_id[-4:]} was accepted and did nothing")
+
+    def failed(self, job_id: str, worker: str) -> None:
+        """FAIL was accepted."""
+        if (job_id, worker) not in self.failed_by:
+            self.breach(f"the FAIL of {worker} for job {job_id[-4:]} was accepted and did nothing")
+
+    def extended(self, job_id: str, worker: str) -> None:
+        """BEAT was accepted for a job."""
+        if (job_id, worker) not in self.held_by:
+            self.breach(f"{worker} extended job {job_id[-4:]}, which it never held")
+
+    # ------------------------------------------------------------------ after healing
+    def check_events(self, where: str, events: Sequence[Event]) -> None:
+        """Each transition has its events, in order for each job; repeats have the same id."""
+        told: dict[str, list[str]] = defaultdict(list)
+        ids: dict[str, list[str]] = defaultdict(list)
+        seen: dict[str, Event] = {}
+        for event in events:
+            if event.id in seen:
+                if seen[event.id] != event:
+                    self.breach(f"{where}: two events have the id {event.id}")
+                continue
+            seen[event.id] = event
+            if event.type.startswith("job.") and event.type != "job.heartbeat":
+                told[event.subject].append(event.type)
+                ids[event.subject].append(event.id)
+        for job_id, kinds in self.kinds.items():
+            if told[job_id] != kinds:
+                self.breach(
+                    f"{where}: job {job_id[-4:]} went through {kinds}, and told {told[job_id]} "
+                    f"({', '.join(ids[job_id])})"
+                )
+
+    def check_ended(self) -> None:
+        """Every job that was promised is there, and every job has ended."""
+        for job_id in sorted(self.promised - set(self.jobs)):
+            self.breach(f"job {job_id[-4:]} was answered for, and is lost")
+        for job in self.jobs.values():
+            if job.state in LIVE:
+                self.breach(f"job {job.id[-4:]} is {job.state} for ever: {job}")
+
+
+def entered(job: JobRecord) -> Instant | None:
+    """When a job came into its state."""
+    failed = job.failures[-1].occurred_at if job.failures else None
+    return {
+        S.SCHEDULED: job.created_at,
+        S.PENDING: job.created_at,
+        S.AVAILABLE: job.enqueued_at,
+        S.ACTIVE: job.started_at,
+        S.COMPLETED: job.completed_at,
+        S.CANCELLED: job.cancelled_at,
+        S.DISCARDED: job.discarded_at,
+        S.RETRYABLE: failed,
+    }[job.state]
+
+
+def meta_of(job: JobRecord) -> Mapping[str, object]:
+    """A job's metadata."""
+    assert isinstance(job.document, str)
+    if '"cron_name"' not in job.document:
+        return {}
+    found = json.loads(job.document).get("meta")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,160 @@
+"""Runs of the simulation: drawn from seeds, repeated, and made as short as they still fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.healing import Healing
+from tests.simulation.simulation import Action, Simulation
+from tests.simulation.users import Users
+from tests.simulation.weather import Weather, draw
+
+ACTIONS: Final = 400
+"""Actions of one run; the world is made anew for the next."""
+
+WEIGHTS: Final = {
+    "push": 8,
+    "batch": 2,
+    "pending": 1,
+    "unique": 4,
+    "workflow": 1,
+    "cancel_workflow": 0.3,
+    "cron": 0.5,
+    "stop_cron": 0.3,
+    "fetch": 12,
+    "lambda": 6,
+    "finish": 14,
+    "beat": 4,
+    "worker_dies": 1,
+    "cancel": 1.5,
+    "activate": 1,
+    "info": 1,
+    "retry": 1,
+    "pause": 0.5,
+    "repeat": 4,
+    "tick": 5,
+    "alarm": 3,
+    "stream": 10,
+    "resume": 30,
+    "die": 1,
+    "late": 3,
+    "wait": 14,
+}
+"""How often what is done; most of the time, what has begun goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that repeats exactly.
+
+    :ivar name: its seed, for people.
+    """
+
+    name: str
+    weather: Weather
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    :ivar steps: calls that the services made.
+    :ivar problem: the promise that was broken, or the error that nobody expected; empty for none.
+    """
+
+    steps: int
+    problem: str = ""
+    done: int = 0
+    trace: tuple[str, ...] = ()
+
+
+def drawn(seed: str, count: int = ACTIONS) -> Run:
+    """The run of a seed; each does some things more, and others less, than the average."""
+    chance = random.Random(seed)
+    weather = draw(chance)
+    weights = {kind: weight * chance.choice((0.2, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
+    kinds = chance.choices([*weights], [*weights.values()], k=count)
+    return Run(seed, weather, tuple(Action(kind, chance.getrandbits(32)) for kind in kinds))
+
+
+def play(run: Run, *, is_traced: bool = False) -> Outcome:
+    """Do the actions, heal, and check."""
+    done = 0
+    with Simulation(run.weather, is_traced=is_traced) as sim:
+        users = Users(sim)
+        problem = ""
+        try:
+            for action in run.actions:
+                users.act(action)
+                done += 1
+            Healing(users).heal()
+        except Exception as broken:  # noqa: BLE001 - whatever it is, it is the outcome
+            problem = f"{type(broken).__name__}: {broken}"
+        return Outcome(sim.steps, problem, done, tuple(sim.trace))
+
+
+def kind_of(problem: str) -> str:
+    """A problem without the numbers in it, so that it is known again in a shorter run."""
+    words = problem.partition("; by")[0].split()
+    return " ".join(word for word in words[:14] if not any(c.isdigit() for c in word))
+
+
+def shortest(run: Run, outcome: Outcome, tell: Callable[[int], None] = lambda _: None) -> Run:
+    """The same failure with as few actions as can be found by leaving some out."""
+    wanted = kind_of(outcome.problem)
+
+    def fails(actions: Sequence[Action]) -> bool:
+        found = play(Run(run.name, run.weather, tuple(actions)))
+        return bool(found.problem) and kind_of(found.problem) == wanted
+
+    actions = [*run.actions[: outcome.done + 1]]
+    size = max(1, len(actions) // 2)
+    while True:
+        at = 0
+        while at < len(actions):
+            fewer = [*actions[:at], *actions[at + size :]]
+            if fails(fewer):
+                actions = fewer
+            else:
+                at += size
+            tell(len(actions))
+        if size == 1:
+            return Run(run.name, run.weather, tuple(actions))
+        size //= 2
+
+
+@dataclass
+class Search:
+    """Runs one after another, until one fails or enough steps are made."""
+
+    seed: int = 1
+    actions: int = ACTIONS
+    steps: int = 0
+    runs: int = 0
+    failed: list[tuple[Run, Outcome]] = field(default_factory=list)
+
+    def go(self, most_steps: int) -> Iterator[int]:
+        """Yields the steps so far after each run; ends with the first failure."""
+        while self.steps < most_steps and not self.failed:
+            run = drawn(f"{self.seed}/{self.runs}", self.actions)
+            outcome = play(run)
+            self.runs += 1
+            self.steps += outcome.steps
+            if outcome.problem:
+                self.failed.append((run, outcome))
+            yield self.steps
+
+
+def told(actions: Iterable[Action]) -> str:
+    """Actions as text, to be played again."""
+    return " ".join(map(str, actions))
+
+
+def read(text: str) -> tuple[Action, ...]:
+    """Actions from their text."""
+    parts = (part.partition(":") for part in text.split())
+    return tuple(Action(kind, int(seed)) for kind, _, seed in parts)

@@ -1,0 +1,69 @@
+"""The table's stream: the changes of an item in their order, delivered at least once."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.simulation.memory import FakeClock
+
+SHARDS: Final = 2
+BATCH: Final = 10
+MAX_REWIND: Final = 5
+
+Record = Mapping[str, Any]
+
+
+@dataclass
+class SimulatedStream:
+    """Records by shard, and how far each shard has been read.
+
+    :ivar busy: shards whose records are being worked on: a shard has one reader at a time.
+    """
+
+    clock: FakeClock
+    chance: Callable[[], random.Random]
+    shards: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
+    read: list[int] = field(default_factory=lambda: [0] * SHARDS)
+    busy: set[int] = field(default_factory=set)
+    _count: int = 0
+
+    def write(self, key: str, before: Any, after: Any) -> None:
+        """A change of an item was committed."""
+        self._count += 1
+        change = {
+            "Keys": {"pk": key, "kind": type(after or before).__name__},
+            "OldImage": before,
+            "NewImage": after,
+            "SequenceNumber": f"{self._count:012d}",
+            "ApproximateCreationDateTime": self.clock.at / 1000,
+        }
+        record = {"dynamodb": change}
+        self.shards[zlib.crc32(key.encode()) % SHARDS].append(record)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether everything was delivered."""
+        return all(at >= len(shard) for at, shard in zip(self.read, self.shards, strict=True))
+
+    def pending(self) -> list[int]:
+        """Shards that can be read from."""
+        return [
+            n for n in range(SHARDS) if n not in self.busy and self.read[n] < len(self.shards[n])
+        ]
+
+    def take(self, shard: int, rewinds: float) -> list[Record]:
+        """The next records of a shard; some of those before come again, now and then."""
+        chance = self.chance()
+        if chance.random() < rewinds:
+            self.read[shard] = max(0, self.read[shard] - chance.randint(1, MAX_REWIND))
+        begin = self.read[shard]
+        return self.shards[shard][begin : begin + chance.randint(1, BATCH)]
+
+    def done(self, shard: int, records: list[Record], failed: str | None) -> None:
+        """A reader has answered: from where it wants the records again, if at all."""
+        numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
+        self.read[shard] += len(records) if failed is None else numbers.index(failed)

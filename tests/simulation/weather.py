@@ -1,0 +1,66 @@
+"""What goes wrong in a run, and how often; drawn anew for each run, so that runs differ."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Mishap(Enum):
+    """What happens to one call."""
+
+    FAILS = "is refused or throttled"
+    ANSWER_LOST = "takes effect, and the answer is lost"
+    LATE = "times out, and takes effect later"
+    DIES_BEFORE = "the process dies before it"
+    DIES_AFTER = "the process dies after it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """Rates from 0 to 1, and bounds in milliseconds.
+
+    :ivar mishaps: of calls that meet a mishap.
+    :ivar lags: of writes that the index shows late, and for how long at most.
+    :ivar repeats: of messages that are delivered again although they are in somebody's hands.
+    :ivar misses: of visible messages that a receive does not find.
+    :ivar delays: of messages that come later than asked for.
+    :ivar rewinds: of stream reads that begin a few records back.
+    :ivar skew_ms: by how much the clock of a process differs at most.
+    """
+
+    mishaps: float = 0.0
+    kinds: tuple[Mishap, ...] = tuple(Mishap)
+    lags: float = 0.0
+    lag_ms: int = 1
+    repeats: float = 0.0
+    misses: float = 0.0
+    delays: float = 0.0
+    rewinds: float = 0.0
+    skew_ms: int = 0
+
+    def healed(self) -> Weather:
+        """Nothing goes wrong any more; clocks stay as they are."""
+        return Weather(skew_ms=self.skew_ms)
+
+
+def draw(chance: random.Random) -> Weather:
+    """The weather of a run: each trouble is absent, rare or frequent."""
+
+    def rate(*choices: float) -> float:
+        return chance.choice(choices)
+
+    kinds = tuple(kind for kind in Mishap if chance.random() < 0.7) or tuple(Mishap)
+    return replace(
+        Weather(),
+        mishaps=rate(0.0, 0.01, 0.03, 0.1),
+        kinds=kinds,
+        lags=rate(0.0, 0.1, 0.5),
+        lag_ms=chance.choice((300, 3_000, 20_000)),
+        repeats=rate(0.0, 0.05, 0.3),
+        misses=rate(0.0, 0.2, 0.5),
+        delays=rate(0.0, 0.1, 0.4),
+        rewinds=rate(0.0, 0.1, 0.4),
+        skew_ms=chance.choice((0, 200, 3_000)),
+    )

@@ -1,0 +1,161 @@
+"""What workers do, those that poll and those that SQS invokes."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.ports import WorkerReport
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.asking import ERRORS, MAX_WORKERS, QUEUES, Asking, Worker
+from tests.simulation.processes import Process
+from tests.simulation.promises import Cause
+
+
+class Workers(Asking):
+    """Workers; some say what is not true, and some are never heard of again."""
+
+    def _worker(self) -> Worker:
+        chance = self.sim.chance
+        if len(self.workers) < MAX_WORKERS:
+            promise = chance.choice((None, None, 1000, 5000))
+            self.workers.append(Worker(f"w{self._next()}", promise))
+            return self.workers[-1]
+        return chance.choice(self.workers)
+
+    def do_fetch(self) -> None:
+        """A worker fetches."""
+        chance, worker = self.sim.chance, self._worker()
+        queues = QUEUES if chance.random() < 0.7 else (chance.choice(QUEUES),)
+        visibility = chance.choice((None, 2_000, 10_000, 60_000))
+        count = chance.choice((1, 1, 2, 5))
+        self.fetch_as(
+            worker, FetchRequest(queues, count, worker.name, visibility, worker.beats_every_ms)
+        )
+
+    def fetch_as(self, worker: Worker, request: FetchRequest) -> None:
+        """One FETCH."""
+
+        def work(process: Process) -> None:
+            for job in process.backend.fetch(request):
+                self.sim.promises.fetched(job, worker.name)
+                worker.held.append(job.id)
+
+        self._begin("fetch", work, worker=worker.name)
+
+    def _holder(self) -> Worker | None:
+        holders = [worker for worker in self.workers if worker.held]
+        return self.sim.chance.choice(holders) if holders else None
+
+    def do_finish(self) -> None:
+        """A worker reports on a job that it holds, or believes to hold."""
+        worker = self._holder()
+        if worker is None:
+            return
+        job_id = worker.held.pop(self.sim.chance.randrange(len(worker.held)))
+        if self.sim.chance.random() < 0.1:
+            worker.held.append(job_id)  # it will say so twice
+        if self.sim.chance.random() < 0.1:
+            others = [each for each in self.workers if each is not worker]
+            worker = self.sim.chance.choice(others) if others else worker  # not its job at all
+        if self.sim.chance.random() < 0.6:
+            self._ack(worker, job_id)
+        else:
+            self._fail(worker, job_id)
+
+    def _ack(self, worker: Worker, job_id: str) -> None:
+        result = RawJson("{}") if self.sim.chance.random() < 0.5 else None
+
+        def work(process: Process) -> None:
+            try:
+                process.backend.ack(job_id, worker.name, result)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            self.sim.promises.acknowledged(job_id, worker.name)
+
+        self._begin("ack", work, worker=worker.name, job_id=job_id)
+
+    def _fail(self, worker: Worker, job_id: str) -> None:
+        error = self.sim.chance.choice(ERRORS)
+
+        def work(process: Process) -> None:
+            try:
+                process.backend.fail(job_id, worker.name, error)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            self.sim.promises.failed(job_id, worker.name)
+
+        self._begin("fail", work, worker=worker.name, job_id=job_id)
+
+    def do_beat(self) -> None:
+        """A worker beats for what it holds."""
+        worker = self._holder()
+        if worker is None:
+            return
+        held = [*worker.held]
+        length = self.sim.chance.choice((None, 5_000, 60_000))
+        report = WorkerReport(active_jobs=len(held), interval_ms=worker.beats_every_ms)
+
+        def work(process: Process) -> None:
+            try:
+                beat = process.backend.heartbeat(worker.name, held, length, report)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            for job_id in beat.extended:
+                self.sim.promises.extended(job_id, worker.name)
+            for job_id in (*beat.lost, *beat.cancelled):
+                if job_id in worker.held:
+                    worker.held.remove(job_id)
+
+        self._begin("beat", work, worker=worker.name)
+
+    def do_worker_dies(self) -> None:
+        """A worker is never heard of again."""
+        if self.workers:
+            self.workers.pop(self.sim.chance.randrange(len(self.workers)))
+
+    def do_lambda(self) -> None:
+        """SQS invokes a Lambda worker."""
+        chance = self.sim.chance
+        queue = chance.choice(QUEUES)
+        received = self.sim.messages.receive(queue, chance.randint(1, 4), 30)
+        if not received:
+            return
+        name = f"lambda-{self._next()}"
+        endings = [chance.choice(("ack", "ack", "fail", "gives up")) for _ in received]
+
+        def work(process: Process) -> None:
+            outcomes = process.backend.fetch.claim_messages(queue, received, name, 30_000)
+            done = []
+            for each, claimed, ending in zip(received, outcomes, endings, strict=True):
+                is_kept = claimed.keep_message
+                if claimed.record is not None:
+                    self.sim.promises.fetched(claimed.record, name)
+                    is_kept = not self._execute(process, claimed.record.id, name, ending)
+                if not is_kept:
+                    done.append(each.handle)
+            self.sim.messages.delete(queue, done)
+
+        self._begin("lambda", work, worker=name)
+
+    def _execute(self, process: Process, job_id: str, name: str, ending: str) -> bool:
+        """Execute a job in a Lambda worker; whether its report was accepted."""
+        sim, backend = self.sim, process.backend
+        if ending == "gives up":
+            return False
+        try:
+            with sim.acting_as(Cause(kind=ending, worker=name, job_id=job_id)):
+                if ending == "ack":
+                    backend.ack(job_id, name, None, has_message=False)
+                    sim.promises.acknowledged(job_id, name)
+                else:
+                    backend.fail(job_id, name, ERRORS[0], has_message=False)
+                    sim.promises.failed(job_id, name)
+        except OjsError:
+            return False
+        return True

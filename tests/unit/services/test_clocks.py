@@ -1,0 +1,133 @@
+"""Clocks of functions differ by seconds: what follows never comes before what it follows on.
+
+Found by the simulation (docs/simulation.md); each of these failed before it was mended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError, DuplicateError
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import StaleJobError
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.world import World
+
+JOB = "01990000-0000-7000-8000-aaaaaaaaaaaa"
+UNIQUE = {"keys": ["type"], "on_conflict": "replace"}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def push(world: World, **attributes: Any) -> JobRecord:
+    record = world.backend.push(Job("a.b", [1], **attributes)).record
+    assert record is not None
+    return record
+
+
+def of(attributes: dict[str, Any], argument: int = 1) -> Job:
+    return Job("a.b", [argument], id=JOB, **attributes)
+
+
+def fetch(world: World) -> list[JobRecord]:
+    return world.backend.fetch(FetchRequest(("default",), 1, "w"))
+
+
+@pytest.mark.parametrize("limit", [None, {"key": "api", "concurrency": 1}])
+def test_a_job_never_starts_before_it_was_enqueued(world: World, limit: Any) -> None:
+    """By a process whose clock is behind, and with no call more than ever."""
+    job = Job("a.b", [1])
+    if limit is not None:
+        job["rate_limit"] = limit
+    pushed = world.backend.push(job).record
+    world.clock.advance(s=-2)
+    world.faults.calls.clear()
+    (claimed,) = fetch(world)
+    assert pushed is not None
+    assert claimed.started_at == pushed.enqueued_at
+    assert len([call for call in world.faults.calls if call.startswith("claim")]) <= 1
+
+
+def test_a_stale_row_of_the_index_does_not_make_a_job_start_too_early(world: World) -> None:
+    """The write itself insists; what it met is claimed at once."""
+    job = push(world)
+    fetch(world)
+    world.clock.advance(s=1801)
+    world.backend.info(job.id)  # lost, and available again since then
+    world.store.lagging[job.id] = job
+    world.messages.queues.clear()
+    world.clock.advance(s=-60)
+    (claimed,) = fetch(world)
+    stored = world.store.jobs[job.id]
+    assert stored.enqueued_at is not None
+    assert claimed.started_at is not None
+    assert claimed.started_at >= stored.enqueued_at
+
+
+def test_a_job_never_ends_before_it_started(world: World) -> None:
+    """ACK asks again where its clock is behind; in the ordinary case it is one call."""
+    push(world)
+    (claimed,) = fetch(world)
+    world.faults.calls.clear()
+    world.clock.advance(s=-2)
+    done = world.backend.ack(claimed.id, "w", None)
+    assert done.completed_at == claimed.started_at
+    assert world.store.jobs[claimed.id] == done
+    assert world.faults.calls.count("acknowledge") == 2
+
+
+def test_a_clock_that_is_behind_lets_nobody_acknowledge_for_another(world: World) -> None:
+    """The second try insists on all that the first did."""
+    push(world)
+    (claimed,) = fetch(world)
+    world.clock.advance(s=-2)
+    with pytest.raises(ConflictError):
+        world.backend.ack(claimed.id, "somebody", None)
+    assert world.store.jobs[claimed.id] == claimed
+
+
+def test_a_unique_job_cancels_no_job_before_that_one_was_enqueued(world: World) -> None:
+    """The one that is replaced ends after it began."""
+    first = push(world, unique=UNIQUE)
+    world.clock.advance(s=-2)
+    push(world, unique=UNIQUE)
+    replaced = world.store.jobs[first.id]
+    assert replaced.state is JobState.CANCELLED
+    assert replaced.cancelled_at == first.created_at
+
+
+def test_a_job_that_expired_cannot_begin_beside_the_one_that_took_its_place(world: World) -> None:
+    """UNQ: its end is written down before its key is given away.
+
+    Else a claim that is late, or made by a clock that is behind, finds it available.
+    """
+    first = push(world, unique=UNIQUE, expires_at="+PT5S")
+    before = world.clock.now()
+    world.clock.advance(s=6)
+    push(world, unique=UNIQUE)
+    assert world.store.jobs[first.id].state is JobState.DISCARDED
+    until = Instant(before + 30_000)
+    late = Reservation(worker_id="w", expires_at=until, execution_ends_at=until)
+    with pytest.raises(StaleJobError):
+        world.store.claim("default", first.id, late, before)
+
+
+@pytest.mark.parametrize("name", ["scheduled_at", "expires_at"])
+def test_a_push_is_known_again_although_its_relative_time_means_another_instant(
+    world: World, name: str
+) -> None:
+    """A client that got no answer sends the very same bytes, seconds later."""
+    first = push(world, id=JOB, **{name: "+PT60S"})
+    world.clock.advance(s=5)
+    again = world.backend.push(of({name: "+PT60S"}))
+    assert (again.record, again.is_new) == (first, False)
+    for other in (of({name: "+PT61S"}), of({name: "+PT60S"}, 2), of({})):
+        with pytest.raises(DuplicateError):
+            world.backend.push(other)
