@@ -1,7 +1,7 @@
 # ojs-aws: every command of the project. `make` alone explains them.
 #
 # Needs Python 3.11 or newer; Node 18 or newer only for what uses the AWS CDK. Everything else is
-# installed into the checkout: .venv, .venv-emulator and node_modules. Each is installed again only
+# installed into the checkout: .venv, .venv-emulator, .venv-audit and node_modules. Each is installed again only
 # when its lock file changed, so that a second run starts at once.
 
 .DEFAULT_GOAL := help
@@ -11,6 +11,7 @@ SHELL := /bin/sh
 
 VENV := .venv
 EMULATOR_VENV := .venv-emulator
+AUDIT_VENV := .venv-audit
 BIN := $(VENV)/bin
 SETUP = python="$$(sh scripts/find-python)" && "$$python" scripts/setup_venv.py
 
@@ -114,9 +115,23 @@ lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the 
 	$(UV_COMPILE) --extra validation -c requirements.lock -o requirements-lambda.lock >/dev/null
 	echo "lock: requirements-emulator.lock"
 	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
+	echo "lock: requirements-audit.lock"
+	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:audit,$(UV_COMPILE)) -o requirements-audit.lock >/dev/null
 	if command -v npm >/dev/null 2>&1; then \
 		echo "lock: package-lock.json"; npm install --package-lock-only --silent; \
 	else echo "lock: no npm here, package-lock.json left as it is"; fi
+
+.PHONY: audit
+audit: $(AUDIT_VENV)/.ready ## Ask whether a locked package has a known vulnerability
+	$(AUDIT_VENV)/bin/python scripts/audit.py --tool $(AUDIT_VENV)/bin/pip-audit \
+		requirements-lambda.lock requirements.lock
+
+.PHONY: sbom
+sbom: $(AUDIT_VENV)/.ready ## Write what the Lambda functions carry to build/sbom.json (CycloneDX)
+	mkdir -p build
+	$(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --of JSON -o build/sbom.json \
+		--pyproject pyproject.toml --mc-type application requirements-lambda.lock
+	echo "sbom: build/sbom.json"
 
 .PHONY: clean
 clean: ## Remove what builds and tests leave behind; .venv and node_modules stay
@@ -142,6 +157,9 @@ $(VENV)/.ready-dev: requirements.lock requirements-run.lock
 
 $(EMULATOR_VENV)/.ready: requirements-emulator.lock
 	$(SETUP) requirements-emulator.lock --venv $(EMULATOR_VENV) --stamp .ready
+
+$(AUDIT_VENV)/.ready: requirements-audit.lock
+	$(SETUP) requirements-audit.lock --venv $(AUDIT_VENV) --stamp .ready
 
 node_modules/.ready: package-lock.json
 	echo "setup: installing the AWS CDK's command line ..."

@@ -12,7 +12,12 @@ import pytest
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 EVERYTHING: Final = "requirements.lock"
 SUBSETS: Final = ("requirements-run.lock", "requirements-lambda.lock")
-PYTHON_LOCKS: Final = (EVERYTHING, *SUBSETS, "requirements-emulator.lock")
+PYTHON_LOCKS: Final = (
+    EVERYTHING,
+    *SUBSETS,
+    "requirements-emulator.lock",
+    "requirements-audit.lock",
+)
 PIN: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>[^ ;\\]+)", re.MULTILINE)
 
 
