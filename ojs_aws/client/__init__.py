@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         JobFailedError,
         WaitTimeoutError,
     )
+    from ojs_aws.client.handles import JobHandle
+    from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress
     from ojs_aws.client.queues import QueueEntry, QueueNumbers, Queues
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
     from ojs_aws.client.sync import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         SyncClient,
         SyncCronJobs,
         SyncDeadLetterJobs,
+        SyncJobHandle,
         SyncQueues,
         SyncWorkers,
         SyncWorkflows,
@@ -58,7 +61,11 @@ __all__ = [
     "EnqueueStatus",
     "HttpConnection",
     "JobCancelledError",
+    "JobCheckpoint",
     "JobFailedError",
+    "JobHandle",
+    "JobOutcome",
+    "JobProgress",
     "QueueEntry",
     "QueueNumbers",
     "Queues",
@@ -68,6 +75,7 @@ __all__ = [
     "SyncClient",
     "SyncCronJobs",
     "SyncDeadLetterJobs",
+    "SyncJobHandle",
     "SyncQueues",
     "SyncWorkers",
     "SyncWorkflows",
@@ -104,13 +112,18 @@ _HOMES: Final = {
     "EnqueueStatus": "results",
     "HttpConnection": "connection",
     "JobCancelledError": "errors",
+    "JobCheckpoint": "outcomes",
     "JobFailedError": "errors",
+    "JobHandle": "handles",
+    "JobOutcome": "outcomes",
+    "JobProgress": "outcomes",
     "Resends": "connection",
     "Stored": "results",
     "SyncAdmin": "sync",
     "SyncClient": "sync",
     "SyncCronJobs": "sync",
     "SyncDeadLetterJobs": "sync",
+    "SyncJobHandle": "sync",
     "SyncWorkers": "sync",
     "Transport": "transport",
     "WaitTimeoutError": "errors",

@@ -28,3 +28,4 @@ class JobAttributes(TypedDict, total=False):
     schema: str
     tags: Sequence[str]
     pending: bool
+    result_ttl_s: int

@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
-from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored, TransactItems
@@ -31,15 +30,14 @@ from ojs_aws.ports import IdGenerator, TransactAction
 if TYPE_CHECKING:
     from ojs_aws.client.cron import CronJobs
     from ojs_aws.client.dead_letter import DeadLetterJobs
+    from ojs_aws.client.handles import JobHandle
+    from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
     from ojs_aws.client.queues import Queues
     from ojs_aws.client.workers import Workers
     from ojs_aws.client.workflow_parts import WorkflowParts
     from ojs_aws.client.workflows import WorkflowOperations, WorkflowStatus
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
-
-POLL_GROWTH: Final = 1.5
-MAX_POLL_S: Final = 5.0
 
 
 class Client:
@@ -349,35 +347,69 @@ class Client:
         """
         return await self._transport.activate(job_id)
 
-    async def wait(
+    # ------------------------------------------------------------------ outcomes
+    @cached_property
+    def _outcomes(self) -> Outcomes:
+        from ojs_aws.client.outcomes import Outcomes  # noqa: PLC0415 - many producers do not ask
+
+        return Outcomes(self._transport, self._timer)
+
+    async def result(
         self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
     ) -> JsonValue:
         """Wait until a job has ended, and return its result.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
-        :param poll_s: seconds between the first two looks; the interval grows up to 5 s.
+        :param poll_s: seconds between the first two looks; the interval grows up to 5 s. A server
+            that waits by itself is not asked more often.
         :raises JobFailedError: it was discarded; the error says why.
         :raises JobCancelledError: it was cancelled.
         :raises WaitTimeoutError: it has not ended in time.
+        :raises ResultPrunedError: it has ended, and its outcome is not kept any more.
         :raises NotFoundError: there is no such job.
         """
-        started, interval_s = self._timer.monotonic(), poll_s
-        while True:
-            job = await self.get(job_id)
-            if job.state == JobState.COMPLETED:
-                return job.result
-            if job.state == JobState.CANCELLED:
-                raise JobCancelledError(job)
-            if job.state == JobState.DISCARDED:
-                raise JobFailedError(job)
-            pause_s = interval_s
-            if timeout_s is not None:
-                left_s = timeout_s - (self._timer.monotonic() - started)
-                if left_s <= 0:
-                    raise WaitTimeoutError(job, timeout_s)
-                pause_s = min(interval_s, left_s)
-            await self._timer.sleep(pause_s)
-            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+        return await self._outcomes.wait(job_id, timeout_s, poll_s)
+
+    async def wait(
+        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+    ) -> JsonValue:
+        """The same as :meth:`result`."""
+        return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s)
+
+    async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
+        """What became of up to 100 jobs, as of now; None for one that does not exist.
+
+        :raises InvalidRequestError: no ids, or too many.
+        :raises PayloadTooLargeError: their results are more than one answer holds.
+        """
+        return await self._outcomes.many(list(job_ids))
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """How far a job has come.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._outcomes.progress(job_id)
+
+    async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
+        """What the next attempt of a job will go on from; None where nothing was saved.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._outcomes.checkpoint(job_id)
+
+    async def clear_checkpoint(self, job_id: str) -> None:
+        """Let the next attempt of a job begin from the beginning.
+
+        :raises NotFoundError: there is no such job.
+        """
+        await self._outcomes.clear_checkpoint(job_id)
+
+    def job(self, job: Job | EnqueueResult | str) -> JobHandle:
+        """A job to hold on to: ``client.job(await client.enqueue(...)).result()``."""
+        from ojs_aws.client.handles import JobHandle, id_of  # noqa: PLC0415
+
+        return JobHandle(self, id_of(job))
 
     # ------------------------------------------------------------------ how it is done
     def _prepared(

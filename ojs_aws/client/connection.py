@@ -95,7 +95,7 @@ class HttpConnection:
             "User-Agent": "ojs-aws",
             **(headers or {}),
         }
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._resends = resends or Resends()
         self._timer = timer or SystemTimer()
         self._http_transport = http_transport
@@ -191,7 +191,7 @@ class HttpConnection:
                 ) from problem
             self._http = httpx.AsyncClient(
                 headers=self._headers,
-                timeout=self._timeout_s,
+                timeout=self.timeout_s,
                 transport=self._http_transport,
                 follow_redirects=False,
             )

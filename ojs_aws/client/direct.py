@@ -13,6 +13,7 @@ from typing import Self
 from ojs_aws.bootstrap import aws_clients, build_backend
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
@@ -124,6 +125,12 @@ class DirectTransport:
         from ojs_aws.client.direct_workflows import DirectWorkflows  # noqa: PLC0415 - few need it
 
         return DirectWorkflows(self._backend)
+
+    def outcomes(self) -> OutcomesTransport:
+        """The operations on results, progress and checkpoints."""
+        from ojs_aws.client.direct_outcomes import DirectOutcomes  # noqa: PLC0415 - few need it
+
+        return DirectOutcomes(self._backend)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -11,6 +11,7 @@ from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.http_cron import HttpCronTransport
 from ojs_aws.client.http_operators import HttpDeadLetters, HttpWorkers
 from ojs_aws.client.http_queues import HttpQueues
+from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
@@ -119,6 +120,12 @@ class HttpTransport:
         from ojs_aws.client.http_workflows import HttpWorkflows  # noqa: PLC0415
 
         return HttpWorkflows(self._connection)
+
+    def outcomes(self) -> OutcomesTransport:
+        """The operations on results, progress and checkpoints."""
+        from ojs_aws.client.http_outcomes import HttpOutcomes  # noqa: PLC0415
+
+        return HttpOutcomes(self._connection)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -15,6 +15,7 @@ from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
 from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.dead_letter import DeadLetterJobs
+from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.queues import Queues
 from ojs_aws.client.workers import Workers
@@ -22,7 +23,9 @@ from ojs_aws.client.workflows import WorkflowOperations
 
 if TYPE_CHECKING:
     from ojs_aws.client.connection import Resends
+    from ojs_aws.client.results import EnqueueResult
     from ojs_aws.config import Settings
+    from ojs_aws.domain.envelope import Job
     from ojs_aws.middleware.enqueue_chain import EnqueueChain
     from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.services.backend import Backend
@@ -117,6 +120,20 @@ class SyncQueues(_Face[Queues]):
     stats = _face(Queues.stats)
     pause = _face(Queues.pause)
     resume = _face(Queues.resume)
+
+
+class SyncJobHandle(_Face[JobHandle]):
+    """:class:`JobHandle` for code that is not asynchronous."""
+
+    get = _face(JobHandle.get)
+    result = _face(JobHandle.result)
+    progress = _face(JobHandle.progress)
+    cancel = _face(JobHandle.cancel)
+
+    @property
+    def id(self) -> str:
+        """Id of the job."""
+        return self._target.id
 
 
 class SyncClient(_Face[Client]):
@@ -237,7 +254,16 @@ class SyncClient(_Face[Client]):
     cancel = _face(Client.cancel)
     workflow = _face(Client.workflow)
     activate = _face(Client.activate)
+    result = _face(Client.result)
     wait = _face(Client.wait)
+    results = _face(Client.results)
+    progress = _face(Client.progress)
+    checkpoint = _face(Client.checkpoint)
+    clear_checkpoint = _face(Client.clear_checkpoint)
+
+    def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
+        """A job to hold on to: ``client.job(client.enqueue(...)).result()``."""
+        return SyncJobHandle(self._target.job(job), self._loop)
 
     def __enter__(self) -> Self:
         """The client itself."""

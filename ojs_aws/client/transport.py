@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
 from ojs_aws.client.workers import WorkersTransport
@@ -67,6 +68,9 @@ class Transport(Protocol):
 
     def workflows(self) -> WorkflowsTransport:
         """The operations on workflows."""
+
+    def outcomes(self) -> OutcomesTransport:
+        """The operations on results, progress and checkpoints."""
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

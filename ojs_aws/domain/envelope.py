@@ -91,6 +91,7 @@ class Job:
         schema: str | None = None,
         tags: Sequence[str] | None = None,
         pending: bool | None = None,
+        result_ttl_s: int | None = None,
         **extra: JsonValue,
     ) -> None:
         """Describe a job. What is left out takes the specification's default.
@@ -104,6 +105,7 @@ class Job:
         :param expires_at: when it is no longer worth executing; the same forms.
         :param retry: retry policy; a partial one keeps the other defaults.
         :param pending: hold the job back until it is activated.
+        :param result_ttl_s: seconds that the result is kept: 0 for none, -1 for ever.
         :param extra: further attributes, carried as they are.
         :raises InvalidPayloadError: a value that JSON cannot say exactly.
         :raises InvalidRequestError: a priority that is no integer and no name.
@@ -125,6 +127,7 @@ class Job:
             "schema": schema,
             "tags": None if tags is None else list(tags),
             "pending": pending,
+            "result_ttl": result_ttl_s,
         }
         values = {name: value for name, value in given.items() if value is not None} | extra
         for name, value in values.items():

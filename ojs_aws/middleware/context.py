@@ -9,6 +9,7 @@ from typing import Any
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import check_native
 
 Beat = Callable[[], Awaitable[None]]
 
@@ -48,6 +49,8 @@ class JobContext:
         self._heartbeat = heartbeat
         self._deadline = deadline
         self._result: JsonValue = None
+        self._saved: JsonValue = None
+        self._has_saved = False
         self._cancelled = ""
         self._handled: list[BaseException] = []
         self._origin: tuple[BaseException, str] | None = None
@@ -91,6 +94,71 @@ class JobContext:
         """Extend the job's reservation by its visibility timeout."""
         if self._heartbeat is not None:
             await self._heartbeat()
+
+    def progress(
+        self,
+        fraction: float | None = None,
+        *,
+        data: Mapping[str, JsonValue] | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Report how far the execution is; never waits, and never fails for want of a backend.
+
+        May be called as often as you like: workers send the latest once a second at most.
+
+        :param fraction: from 0.0 to 1.0; beyond, it is clamped. It never falls.
+        :param data: what else is to be seen; 4 KB of JSON at most.
+        :param message: for people.
+        :raises TypeError: nothing is said.
+        :raises InvalidPayloadError: what JSON cannot say.
+        """
+        said: dict[str, JsonValue] = {}
+        if fraction is not None:
+            said["progress"] = min(max(float(fraction), 0.0), 1.0)
+        if data is not None:
+            said["data"] = dict(data)
+        if message is not None:
+            said["message"] = message
+        if not said:
+            raise TypeError("progress() needs a fraction, data or a message")
+        check_native(said, "progress")
+        self._tell(said)
+
+    def _tell(self, said: Mapping[str, JsonValue]) -> None:
+        """Nobody to tell, outside of a worker."""
+
+    async def finish(self) -> None:
+        """Send what was reported last; workers call this when the handler has ended."""
+
+    def stop(self) -> None:
+        """Report no more; workers call this when the execution was given up."""
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether an earlier attempt, or this one, saved a checkpoint."""
+        return self._has_saved or "checkpoint" in self.job or "last_checkpoint" in self.job
+
+    @property
+    def last_checkpoint(self) -> JsonValue:
+        """What was saved last (ojs-durable-execution, section 6.1); None where nothing was."""
+        if self._has_saved:
+            return self._saved
+        described = self.job.get("checkpoint")
+        if isinstance(described, dict) and "state" in described:
+            return described["state"]
+        return self.job.get("last_checkpoint")
+
+    async def checkpoint(self, state: JsonValue) -> None:
+        """Save what the next attempt goes on from, in place of what was saved before.
+
+        :param state: a JSON value.
+        :raises OjsError: it was not saved.
+        """
+        self.keep_checkpoint(state)
+
+    def keep_checkpoint(self, state: JsonValue) -> None:
+        """Remember a checkpoint as the last one; workers call this."""
+        self._saved, self._has_saved = state, True
 
     def set_result(self, value: JsonValue) -> None:
         """Set the job's result; what the handler returns outweighs it, unless that is None."""

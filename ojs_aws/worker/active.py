@@ -41,7 +41,9 @@ class ActiveJob:
             self.give_up("the worker ends")
             raise
         if self._execution.cancelled() or self.gone:
+            self.ctx.stop()
             return None
+        await self.ctx.finish()
         return self._execution.result()
 
     def give_up(self, reason: str) -> bool:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from types import TracebackType
 from typing import Any
 
+from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.json_text import RawJson, check_native, encode
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.progress import ProgressReports
+from ojs_aws.worker.reservations import Reservations
+
+_LOST = "cancelled, or the reservation was lost"
 
 
 class WorkerContext(JobContext):
-    """A context whose ``heartbeat`` also works in synchronous handlers, which run in threads.
+    """A context whose ``heartbeat`` and ``checkpoint`` also work in synchronous handlers.
 
-    There it blocks until the reservation is extended, and need not be awaited.
+    Those run in threads: there both block until they are done, and need not be awaited.
     """
 
     def __init__(
@@ -22,31 +29,77 @@ class WorkerContext(JobContext):
         job: Job,
         *,
         extend: Callable[[str], Awaitable[bool]],
+        held: Reservations | None = None,
         deadline: float | None = None,
+        timer: Timer | None = None,
     ) -> None:
         """A context for one execution, made in the event loop of the worker.
 
         :param extend: extends the reservation of a job; False when the job is no longer to be
             executed.
+        :param held: where progress and checkpoints go to.
         :param deadline: when the environment ends the execution (``time.monotonic()`` seconds).
         """
         super().__init__(job, heartbeat=self._extend, deadline=deadline)
         self._extend_job = extend
+        self._held = held
         self._loop = asyncio.get_running_loop()
+        self._reports = ProgressReports(self._send, timer or SystemTimer())
 
     def heartbeat(self) -> Coroutine[Any, Any, None]:
         """Extend the job's reservation by its visibility timeout.
 
         :raises OjsError: the backend could not be asked.
         """
-        if _running_loop() is self._loop:
-            return super().heartbeat()
-        asyncio.run_coroutine_threadsafe(super().heartbeat(), self._loop).result()
-        return _Done()
+        return self._here(super().heartbeat())
+
+    def checkpoint(self, state: JsonValue) -> Coroutine[Any, Any, None]:
+        """Save what the next attempt goes on from, in place of what was saved before.
+
+        :param state: a JSON value of up to 1 MiB; a small one is cheaper.
+        :raises InvalidPayloadError: what JSON cannot say.
+        :raises ConflictError: the job is not this worker's any more.
+        :raises OjsError: it is too large, or the backend could not be asked; the checkpoint
+            before stays.
+        """
+        check_native(state, "checkpoint")
+        return self._here(self._save(state, encode(state)))
+
+    def _tell(self, said: Mapping[str, JsonValue]) -> None:
+        if self._held is not None:
+            self._reports.report(said)
+
+    async def finish(self) -> None:
+        """Send what was reported last; the handler has ended."""
+        await self._reports.finish()
+
+    def stop(self) -> None:
+        """Report no more."""
+        self._reports.stop()
+
+    async def _send(self, said: Mapping[str, JsonValue]) -> None:
+        if self._held is not None and not await self._held.progress(self.job.id, said):
+            self.cancel(_LOST)
+
+    async def _save(self, state: JsonValue, text: RawJson) -> None:
+        if self._held is not None:
+            try:
+                await self._held.checkpoint(self.job.id, text)
+            except ConflictError:
+                self.cancel(_LOST)
+                raise
+        self.keep_checkpoint(state)
 
     async def _extend(self) -> None:
         if not await self._extend_job(self.job.id):
-            self.cancel("cancelled, or the reservation was lost")
+            self.cancel(_LOST)
+
+    def _here(self, work: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
+        """To be awaited in the worker's loop; done at once in a thread."""
+        if _running_loop() is self._loop:
+            return work
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return _Done()
 
 
 class _Done(Coroutine[Any, Any, None]):

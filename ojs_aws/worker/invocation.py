@@ -156,7 +156,9 @@ class Invocation:
         if self._is_over:
             await self._hide(record, claimed.record)
             return True
-        held = DirectReservations(self.backend, self.worker_id, self._reservation_ms())
+        held = DirectReservations(
+            self.backend, self.worker_id, self._reservation_ms(), claimed.record
+        )
         active = self._activate(claimed.record, held)
         keeping = asyncio.ensure_future(self._keep(active, held))
         try:
@@ -213,7 +215,8 @@ class Invocation:
 
         job = Job.from_members(render_job(record))
         deadline = self._deadline - self.margin_s
-        active = ActiveJob(WorkerContext(job, extend=extend, deadline=deadline))
+        ctx = WorkerContext(job, extend=extend, held=held, deadline=deadline, timer=self.timer)
+        active = ActiveJob(ctx)
         self._active.append(active)
         return active
 

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.connection import HttpConnection, segment
 from ojs_aws.client.http import jobs_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
@@ -64,6 +64,19 @@ class HttpJobSource:
         body = encode({"job_id": job_id, "worker_id": self._worker_id, "error": error})
         done = frozenset({"retryable", "discarded", "available"})
         await self._report("/workers/nack", body, done)
+
+    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+        """PUT /jobs/:id/progress; not sent again, the next one says more."""
+        body = encode({**said, "worker_id": self._worker_id})
+        path = f"/jobs/{segment(job_id)}/progress"
+        answer = await self._connection.request("PUT", path, body, repeatable=False)
+        accepted = answer.members.get("accepted")
+        return accepted is None or accepted.value is not False
+
+    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+        """POST /jobs/:id/checkpoint; twice saves the same."""
+        body = assemble({"state": state, "worker_id": encode(self._worker_id)})
+        await self._connection.request("POST", f"/jobs/{segment(job_id)}/checkpoint", body)
 
     async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
         """POST /workers/heartbeat."""

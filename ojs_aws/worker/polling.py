@@ -195,7 +195,8 @@ class Worker(BaseWorker):
             return None
 
     def _start(self, job: Job, executor: Executor) -> None:
-        active = ActiveJob(WorkerContext(job, extend=self._extend))
+        ctx = WorkerContext(job, extend=self._extend, held=self._source, timer=self._timer)
+        active = ActiveJob(ctx)
         self._active.add(active)
         self._woken.set()
         work = asyncio.ensure_future(self._work_on(active, executor))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,12 @@ class Reservations(Protocol):
 
     async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
         """Report failure; the backend decides what follows."""
+
+    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+        """Report progress; False when the job is not, or no longer, this worker's."""
+
+    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+        """Save what the next attempt goes on from."""
 
     async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
         """Say that the worker lives, and extend the reservations of these jobs (at most 100)."""

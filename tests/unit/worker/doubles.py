@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +83,8 @@ class FakeSource:
     is_down: bool = False
     is_closed: bool = False
     held: set[str] = field(default_factory=set)
+    reports: list[dict[str, JsonValue]] = field(default_factory=list)
+    checkpoints: list[RawJson] = field(default_factory=list)
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
         self.fetches.append(count)
@@ -98,6 +100,17 @@ class FakeSource:
     async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
         self._report(job_id)
         self.failed[job_id] = error
+
+    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+        self._check()
+        self.reports.append(dict(said))
+        return job_id in self.held
+
+    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+        self._check()
+        if job_id not in self.held:
+            raise ConflictError("not yours", details={"job_id": job_id})
+        self.checkpoints.append(state)
 
     def _report(self, job_id: str) -> None:
         self._check()

@@ -1,0 +1,53 @@
+"""One job, as who enqueued it holds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.middleware.results import EnqueueResult
+
+if TYPE_CHECKING:
+    from ojs_aws.client.client import Client
+    from ojs_aws.client.outcomes import JobProgress
+
+
+class JobHandle:
+    """A job by its id; nothing is kept but that.
+
+    Example::
+
+        handle = client.job(await client.enqueue("report.make", ["daily"]))
+        report = await handle.result(timeout_s=120)
+    """
+
+    def __init__(self, client: Client, job_id: str) -> None:
+        """Name a job of a client's backend; :meth:`ojs_aws.client.Client.job` makes these."""
+        self.id = job_id
+        self._client = client
+
+    async def get(self) -> Job:
+        """Read the job; see :meth:`Client.get`."""
+        return await self._client.get(self.id)
+
+    async def result(self, *, timeout_s: float | None = 60.0, poll_s: float = 0.2) -> JsonValue:
+        """Wait for its result; see :meth:`Client.result`."""
+        return await self._client.result(self.id, timeout_s=timeout_s, poll_s=poll_s)
+
+    async def progress(self) -> JobProgress:
+        """How far it has come; see :meth:`Client.progress`."""
+        return await self._client.progress(self.id)
+
+    async def cancel(self) -> Job:
+        """Cancel it; see :meth:`Client.cancel`."""
+        return await self._client.cancel(self.id)
+
+    def __repr__(self) -> str:
+        """The id."""
+        return f"<JobHandle {self.id}>"
+
+
+def id_of(job: Job | EnqueueResult | str) -> str:
+    """The id of a job, however it is held."""
+    return job if isinstance(job, str) else job.id

@@ -1,0 +1,214 @@
+"""What became of jobs: waiting for results, progress, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
+from ojs_aws.client.timer import Timer
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue, NotFoundError
+from ojs_aws.domain.job import JobState
+
+if TYPE_CHECKING:
+    from ojs_aws.client.transport import Transport
+
+POLL_GROWTH: Final = 1.5
+MAX_POLL_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """What became of one job.
+
+    :ivar result: None until it has completed, and where none is kept.
+    :ivar error: of a discarded job.
+    :ivar attributes: everything that the backend says of it.
+    """
+
+    job_id: str
+    state: str
+    result: JsonValue = None
+    error: Mapping[str, JsonValue] | None = None
+    attributes: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is in a terminal state."""
+        return self.state in {JobState.COMPLETED, JobState.CANCELLED, JobState.DISCARDED}
+
+    @property
+    def job(self) -> Job:
+        """The job, as far as it is known."""
+        known = {"type": "", **self.attributes, "id": self.job_id, "state": self.state}
+        made = Job(str(known.pop("type") or "unknown"), id=self.job_id)
+        for name in ("state", "result", "error", "queue", "attempt"):
+            if known.get(name) is not None:
+                made[name] = known[name]
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """How far an execution has come.
+
+    :ivar fraction: from 0.0 to 1.0; None where no number was reported.
+    :ivar data: what the handler says of it.
+    :ivar updated_at: RFC 3339; None where nothing was reported.
+    """
+
+    job_id: str
+    state: str
+    fraction: float | None = None
+    data: Mapping[str, JsonValue] | None = None
+    message: str | None = None
+    updated_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCheckpoint:
+    """What the next attempt of a job will go on from."""
+
+    job_id: str
+    state: JsonValue
+    sequence: int
+    created_at: str
+
+
+class OutcomesTransport(Protocol):
+    """How a client reaches outcomes; answers are as the specifications have them."""
+
+    max_wait_s: float
+    """The longest wait that one request may ask for."""
+
+    async def result(self, job_id: str, wait_s: float) -> Mapping[str, JsonValue]:
+        """What became of a job; the backend may wait for its end.
+
+        :returns: at least ``state``, also of a job that is not over.
+        :raises ResultPrunedError: it is over, and so is the time of its outcome.
+        """
+
+    async def results(self, job_ids: Sequence[str]) -> Mapping[str, JsonValue]:
+        """What became of several jobs, by id; None for one that does not exist."""
+
+    async def progress(self, job_id: str) -> Mapping[str, JsonValue]:
+        """How far a job has come."""
+
+    async def checkpoint(self, job_id: str) -> Mapping[str, JsonValue]:
+        """The latest checkpoint.
+
+        :raises NotFoundError: there is none.
+        """
+
+    async def clear_checkpoint(self, job_id: str) -> None:
+        """Clear it; again is no error."""
+
+
+class Outcomes:
+    """Reads and waits for outcomes; the methods of the client lead here."""
+
+    def __init__(self, transport: Transport, timer: Timer) -> None:
+        """Use the client's transport."""
+        self._whole = transport
+        self._transport = transport.outcomes()
+        self._timer = timer
+
+    async def wait(self, job_id: str, timeout_s: float | None, poll_s: float) -> JsonValue:
+        """See :meth:`ojs_aws.client.Client.result`."""
+        started, interval_s = self._timer.monotonic(), poll_s
+        while True:
+            asked = self._timer.monotonic()
+            left_s = None if timeout_s is None else timeout_s - (asked - started)
+            outcome = await self._look(job_id, left_s)
+            if outcome.is_over:
+                return result_or_raise(outcome)
+            now = self._timer.monotonic()
+            pause_s = max(0.0, interval_s - (now - asked))  # the server may have waited for us
+            if timeout_s is not None:
+                left_s = timeout_s - (now - started)
+                if left_s <= 0:
+                    raise WaitTimeoutError(outcome.job, timeout_s)
+                pause_s = min(pause_s, left_s)
+            if pause_s:
+                await self._timer.sleep(pause_s)
+            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+
+    async def _look(self, job_id: str, left_s: float | None) -> JobOutcome:
+        """One request. A server without this one is asked for the job itself."""
+        most = self._transport.max_wait_s
+        wait_s = most if left_s is None else max(0.0, min(left_s, most))
+        try:
+            return outcome_of(job_id, await self._transport.result(job_id, wait_s))
+        except NotFoundError:
+            job = await self._whole.get(job_id)
+            return outcome_of(job_id, {name: job[name] for name in job})
+
+    async def many(self, job_ids: Sequence[str]) -> dict[str, JobOutcome | None]:
+        """See :meth:`ojs_aws.client.Client.results`."""
+        found = await self._transport.results(job_ids)
+        return {
+            job_id: outcome_of(job_id, told) if isinstance(told, dict) else None
+            for job_id, told in ((each, found.get(each)) for each in job_ids)
+        }
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """See :meth:`ojs_aws.client.Client.progress`."""
+        told = await self._transport.progress(job_id)
+        number, data = told.get("progress"), told.get("data")
+        message, updated = told.get("message"), told.get("updated_at")
+        return JobProgress(
+            job_id=job_id,
+            state=str(told.get("state", "")),
+            fraction=float(number) if isinstance(number, (int, float)) else None,
+            data=data if isinstance(data, dict) else None,
+            message=message if isinstance(message, str) else None,
+            updated_at=updated if isinstance(updated, str) else None,
+        )
+
+    async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
+        """See :meth:`ojs_aws.client.Client.checkpoint`."""
+        try:
+            told = await self._transport.checkpoint(job_id)
+        except NotFoundError:
+            await self._whole.get(job_id)  # tells a job without one from no job
+            return None
+        number = told.get("sequence")
+        return JobCheckpoint(
+            job_id=job_id,
+            state=told.get("state"),
+            sequence=number if isinstance(number, int) else 0,
+            created_at=str(told.get("created_at", "")),
+        )
+
+    async def clear_checkpoint(self, job_id: str) -> None:
+        """See :meth:`ojs_aws.client.Client.clear_checkpoint`."""
+        await self._transport.clear_checkpoint(job_id)
+
+
+def outcome_of(job_id: str, told: Mapping[str, JsonValue]) -> JobOutcome:
+    """The outcome of an answer, flat or in the wrapper of a job."""
+    wrapped = told.get("job")
+    described = wrapped if isinstance(wrapped, dict) else told
+    error = described.get("error")
+    return JobOutcome(
+        job_id=job_id,
+        state=str(described.get("state", "")),
+        result=described.get("result"),
+        error=error if isinstance(error, dict) else None,
+        attributes=described,
+    )
+
+
+def result_or_raise(outcome: JobOutcome) -> JsonValue:
+    """The result of a job that is over.
+
+    :raises JobFailedError: it was discarded.
+    :raises JobCancelledError: it was cancelled.
+    """
+    if outcome.state == JobState.COMPLETED:
+        return outcome.result
+    if outcome.state == JobState.CANCELLED:
+        raise JobCancelledError(outcome.job)
+    raise JobFailedError(outcome.job)
