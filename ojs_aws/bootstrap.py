@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuing import Enqueuing
     from ojs_aws.ports import (
         Announce,
+        Batches,
         Clock,
         CronAlarms,
         CronEntries,
@@ -233,6 +234,12 @@ def build_authentication(
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
 
 
+def _batches(store: DynamoJobStore) -> Batches:
+    from ojs_aws.adapters.dynamodb.batches import DynamoBatches  # noqa: PLC0415
+
+    return DynamoBatches(store.client, store.table, store.retention, _token)
+
+
 def build_backend(
     settings: Settings,
     clients: AwsClients | None = None,
@@ -325,11 +332,13 @@ def build_backend(
             unique=unique,
             workflows=workflows,
             limits=limits,
+            batches=functools.partial(_batches, store),
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),
             both=both or threads,
             each=None if both else threads.each,
             pause=time.sleep,
+            spread=None if both else threads.each,
         ),
     )

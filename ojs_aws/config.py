@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
+
+MAX_BATCH_JOBS: Final = 10_000
+"""The largest batch that the settings can allow."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
@@ -92,6 +95,12 @@ class Settings:
         1_048_576,
         _integer(1024, 4_194_304),
         "Largest job envelope accepted, in bytes of JSON.",
+    )
+    max_batch_jobs: int = _setting(
+        "OJS_MAX_BATCH_JOBS",
+        5_000,
+        _integer(100, MAX_BATCH_JOBS),
+        "Most jobs of one batch; its body must fit the gateway's limits, too.",
     )
     max_result_bytes: int = _setting(
         "OJS_MAX_RESULT_BYTES",

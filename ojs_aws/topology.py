@@ -53,6 +53,9 @@ STREAMED_SORT_KEYS: Final = (JOB_SORT_KEY, WORKFLOW_SORT_KEY)
 STREAMED_PARTITIONS: Final = ("cron", "workers")
 """Partitions of items whose every change is told by the stream, beside the jobs."""
 
+BATCHES_PARTITION: Final = "batches"
+"""Partition of the committed batches whose jobs may not all be in their places."""
+
 QUEUE_PARTITION: Final = "queues"
 PAUSED_ATTRIBUTE: Final = "pa"
 """Of the queues only pausing is told: the sweep touches their items each minute."""

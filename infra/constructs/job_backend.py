@@ -177,6 +177,15 @@ class JobBackend(Construct):
                 principal.add_to_principal_policy(
                     iam.PolicyStatement(actions=sorted(actions), resources=resources)
                 )
+        if permissions.deletes:
+            leading = {"dynamodb:LeadingKeys": [*permissions.deletes]}
+            principal.add_to_principal_policy(
+                iam.PolicyStatement(
+                    actions=["dynamodb:DeleteItem"],
+                    resources=[self.table.table.table_arn],
+                    conditions={"ForAllValues:StringEquals": leading},
+                )
+            )
 
     def _function(
         self, name: str, permissions: Permissions, description: str, timeout_s: int = 25

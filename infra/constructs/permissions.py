@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.topology import BATCHES_PARTITION
+
 READ: Final = ("dynamodb:GetItem", "dynamodb:Query")
 WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
@@ -20,6 +22,7 @@ class Permissions:
     """What a function may do to each part of the backend.
 
     :ivar table: actions on the table.
+    :ivar deletes: partitions of the table of which it may delete items, beside those actions.
     :ivar has_index: whether it may query the index.
     :ivar queues: actions on the SQS queues.
     :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
@@ -28,6 +31,7 @@ class Permissions:
     """
 
     table: tuple[str, ...]
+    deletes: tuple[str, ...] = ()
     has_index: bool = False
     queues: tuple[str, ...] = ()
     creates_queues: bool = False
@@ -37,11 +41,13 @@ class Permissions:
 
 PRODUCER: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),
+    deletes=(BATCHES_PARTITION,),
     queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
     creates_queues=True,
     documents=DOCUMENTS,
 )
-"""PUSH, INFO, CANCEL, ACTIVATE, workflows: cannot read lists, claim or delete."""
+"""PUSH, INFO, CANCEL, ACTIVATE, workflows: cannot read lists, claim or delete, but the row of a
+large batch whose jobs are all in their places."""
 
 WORKER_API: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),

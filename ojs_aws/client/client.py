@@ -262,15 +262,18 @@ class Client:
     async def enqueue_many(
         self, jobs: Iterable[Job], *, atomic: bool = False
     ) -> list[EnqueueResult]:
-        """Enqueue several jobs, each through its own run of the middleware.
+        """Enqueue several jobs, or some thousands, each through its own run of the middleware.
 
-        Jobs that come through go to the backend as one atomic batch. Of the others, the results
+        Jobs that come through go to the backend as one atomic batch, in one request; it is never
+        split, so that it is stored whole or not at all. Of the others, the results
         say what happened; with ``atomic=True`` one such job stops the whole batch.
 
         :returns: the outcome of each job, in the order of the jobs.
         :raises BatchRejectedError: atomic, and the middleware dropped or failed a job.
         :raises OjsError: the backend refused the batch (``details["index"]`` names the job);
             nothing was enqueued.
+        :raises PayloadTooLargeError: more jobs, or bytes, than one batch may have; the details say
+            how many it may. Nothing was enqueued: send several batches.
         """
         prepared = [self._prepared(job, (), {}) for job in jobs]
 

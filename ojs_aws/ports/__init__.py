@@ -6,6 +6,12 @@ taken effect: every caller must be able to repeat it.
 """
 
 from ojs_aws.ports.access import ApiKeys, StaleKeyError
+from ojs_aws.ports.batches import (
+    Batches,
+    Decision,
+    OpenBatch,
+    StagedJob,
+)
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -43,12 +49,14 @@ __all__ = [
     "AlreadyStoredError",
     "Announce",
     "ApiKeys",
+    "Batches",
     "Between",
     "BucketTakenError",
     "Clock",
     "Count",
     "CronAlarms",
     "CronEntries",
+    "Decision",
     "EventLog",
     "EventPage",
     "EventQuery",
@@ -63,6 +71,7 @@ __all__ = [
     "Message",
     "MessageQueue",
     "NotAdmittedError",
+    "OpenBatch",
     "Page",
     "QueueInfo",
     "QueueMissingError",
@@ -71,6 +80,7 @@ __all__ = [
     "SchemaTakenError",
     "Schemas",
     "SetAside",
+    "StagedJob",
     "StaleCronError",
     "StaleJobError",
     "StaleKeyError",

@@ -133,6 +133,12 @@ class JobStore(Protocol):
         :raises AlreadyStoredError: ids are taken; nothing was stored.
         """
 
+    def check_new(self, jobs: Sequence[JobRecord]) -> None:
+        """Refuse new jobs that :meth:`insert` would refuse for their size; no call.
+
+        :raises PayloadTooLargeError: as :meth:`insert`.
+        """
+
     def load(self, job_id: str) -> JobRecord | None:
         """Read a job, strongly consistent, without documents that are kept elsewhere."""
 

@@ -20,6 +20,9 @@ class UniqueLock:
     :ivar version: names the write that made it; empty in one that is to be written.
     :ivar until: when it is of no use any more, if that is known.
     :ivar applied_id: the push whose arguments were put into the job, if that happened.
+    :ivar batch: the large batch that took it for a job of its own, before it was committed; what
+        it says holds if that batch is. Empty for others.
+    :ivar previous: the job that holds it if that batch is not committed.
     """
 
     key: str
@@ -27,6 +30,13 @@ class UniqueLock:
     version: str = ""
     until: Instant | None = None
     applied_id: str = ""
+    batch: str = ""
+    previous: str = ""
+
+    @property
+    def is_brought(self) -> bool:
+        """Whether its batch brings arguments into the job that has it already."""
+        return bool(self.batch) and self.job_id == self.previous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +89,14 @@ class UniqueJobs(Protocol):
         """What :meth:`admit` would write for one job, for somebody else's transaction; no call.
 
         :raises PayloadTooLargeError: its document does not fit into the table.
+        """
+
+    def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
+        """Take a lock for a job that is not stored yet, in one conditional write.
+
+        :param seen: the lock as it was read; None when there must be none.
+        :returns: the lock as it is now.
+        :raises NotAdmittedError: it is not as it was seen.
         """
 
     def lock(self, key: str) -> UniqueLock | None:

@@ -19,9 +19,11 @@ from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.middleware.enqueuing import Enqueuing
     from ojs_aws.ports import (
         Announce,
+        Batches,
         Clock,
         CronAlarms,
         CronEntries,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     )
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
+    from ojs_aws.services.batching import Batching, Spread
     from ojs_aws.services.cancel import Cancel
     from ojs_aws.services.checkpoints import Checkpoints
     from ojs_aws.services.cron import Cron
@@ -103,11 +106,13 @@ class Ports:
     unique: Callable[[], UniqueJobs]
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
+    batches: Callable[[], Batches]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
     both: Both
     each: Each | None = None
+    spread: Spread | None = None
     announce: Callable[[], Announce] = lambda: _nobody
     triggers: Callable[[], Triggers] = _NoTriggers
     pause: Callable[[float], None] = lambda _: None
@@ -120,7 +125,7 @@ class Backend:
         """Make nothing yet but what all services share."""
         self.settings = settings
         self.ports = ports
-        self.changing = Changing(ports.store, ports.clock)
+        self.changing = Changing(ports.store, ports.clock, self._missing)
         self.waking = Waking(ports.messages, ports.queues)
         self._timeout_ms = settings.default_timeout_s * 1000
         self._visibility = VisibilityTimeouts(
@@ -129,6 +134,10 @@ class Backend:
         )
         self._draining = Draining()
         self._limits = cache(ports.limits)
+
+    def _missing(self, job_id: str) -> JobRecord | None:
+        """The job of a committed batch that is not in its place yet."""
+        return self.batching.rescue(job_id)
 
     @property
     def clock(self) -> Clock:
@@ -161,6 +170,8 @@ class Backend:
             default_timeout_ms=self._timeout_ms,
             unique=lambda: self.unique,
             schemas=lambda: self.schema_checking,
+            batching=lambda: self.batching,
+            max_batch_jobs=settings.max_batch_jobs,
         )
 
     @cached_property
@@ -189,7 +200,30 @@ class Backend:
         """What lets in jobs with a unique policy."""
         from ojs_aws.services.unique import Uniqueness
 
-        return Uniqueness(self.ports.store, self.ports.unique(), self.changing, self.clock)
+        def decide(batch_id: str) -> bool:
+            return self.batching.batches.decide(batch_id, None, self.clock.now()).is_committed
+
+        ports = self.ports
+        return Uniqueness(ports.store, ports.unique(), self.changing, self.clock, decide)
+
+    @cached_property
+    def batching(self) -> Batching:
+        """What stores batches beyond one transaction."""
+        from ojs_aws.services.batching import Batching, in_order
+        from ojs_aws.services.limit_notes import note_limits
+
+        def note(jobs: Sequence[JobRecord]) -> None:
+            note_limits(self._limits, jobs, self.clock.now())
+
+        return Batching(
+            store=self.ports.store,
+            batches=self.ports.batches(),
+            waking=self.waking,
+            clock=self.clock,
+            unique=lambda: self.unique,
+            note=note,
+            spread=self.ports.spread or in_order,
+        )
 
     @cached_property
     def fetch(self) -> Fetch:
@@ -404,7 +438,12 @@ class Backend:
             ports.clock,
             ports.each or one_by_one,
             self.queues.finish_resume,
+            self._roll_forward,
         )
+
+    def _roll_forward(self, is_over: Callable[[], bool]) -> int:
+        """Finish the large batches whose processes died."""
+        return self.batching.tick(is_over)
 
     @cached_property
     def cron(self) -> Cron:

@@ -26,12 +26,24 @@ class Change:
     after: JobRecord
 
 
+def _nowhere(_: str) -> None:
+    """No batches: a job that is not there does not exist."""
+
+
 @dataclass(frozen=True, slots=True)
 class Changing:
-    """Settles and changes jobs of one store."""
+    """Settles and changes jobs of one store.
+
+    :ivar missing: asked for a job that is not in its place: one of a committed batch is put there.
+    """
 
     store: JobStore
     clock: Clock
+    missing: Callable[[str], JobRecord | None] = _nowhere
+
+    def find(self, job_id: str) -> JobRecord | None:
+        """The job as it is stored, strongly consistent, documents kept elsewhere not filled in."""
+        return self.store.load(job_id) or self.missing(job_id)
 
     def settled(self, job: JobRecord, now: Instant) -> JobRecord:
         """Write what time has already decided; one conditional write per due transition.
@@ -51,7 +63,7 @@ class Changing:
 
         :raises NotFoundError: there is no such job.
         """
-        return self.settled(found(self.store.load(job_id), job_id), now)
+        return self.settled(found(self.find(job_id), job_id), now)
 
     def apply(
         self,
@@ -71,7 +83,7 @@ class Changing:
         :raises BackendError: too many others changed the job at the same time.
         """
         now = self.clock.now()
-        job = start if start is not None else found(self.store.load(job_id), job_id)
+        job = start if start is not None else found(self.find(job_id), job_id)
         for _ in range(MAX_CONFLICTS):
             job = self.settled(job, now)
             after = decide(job, max(now, lifecycle.last_change(job)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,29 +12,29 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     DuplicateError,
     EnqueueRejectedError,
-    InvalidRequestError,
     JsonValue,
     NotFoundError,
     OjsError,
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import assemble, encode
+from ojs_aws.domain.json_text import assemble
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
 from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore, Limits
+from ojs_aws.services.batch_faults import Faults, TransactionTooLargeError, at_index, check_count
 from ojs_aws.services.sameness import is_same_envelope
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
+    from ojs_aws.services.batching import Batching
     from ojs_aws.services.schema_checking import SchemaChecking
-    from ojs_aws.services.unique import Uniqueness
-_log = logging.getLogger(__name__)
+    from ojs_aws.services.unique import Let, Uniqueness, Wanted
 
-MAX_BATCH: Final = 100
-"""Jobs that one DynamoDB transaction can hold."""
+MAX_TRANSACTION: Final = 100
+"""Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,7 @@ class Push:
 
     :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
     :ivar schemas: what checks jobs that name a schema; likewise.
+    :ivar batching: what stores batches beyond one transaction; likewise.
     """
 
     store: JobStore
@@ -95,6 +95,8 @@ class Push:
     default_timeout_ms: int
     unique: Callable[[], Uniqueness]
     schemas: Callable[[], SchemaChecking]
+    batching: Callable[[], Batching]
+    max_batch_jobs: int
 
     def __call__(self, job: Job) -> Pushed:
         """Enqueue one job.
@@ -156,29 +158,27 @@ class Push:
 
     def _note_limits(self, records: Sequence[JobRecord]) -> None:
         """Let the limits that jobs bring be seen before any of them begins."""
-        policies = {(r.limit.key, encode(r.limit.render())) for r in records if r.limit is not None}
-        for key, policy in sorted(policies):
-            try:
-                self.limits().note(key, policy, self.clock.now())
-            except OjsError:
-                _log.warning("Could not note the limit %s", key, exc_info=True)
+        if any(record.limit is not None for record in records):
+            from ojs_aws.services.limit_notes import note_limits  # noqa: PLC0415 - few jobs do
+
+            note_limits(self.limits, records, self.clock.now())
 
     def all(self, jobs: Sequence[Job]) -> list[Pushed]:
-        """Enqueue up to 100 jobs, all or none; jobs that a middleware drops are left out.
+        """Enqueue jobs, all or none; jobs that a middleware drops are left out.
 
         The chain of each job goes on after its ``call_next`` when the whole batch is stored.
 
-        :raises OjsError: the first job at fault, its index in the details; nothing is stored.
+        :raises PayloadTooLargeError: more jobs than a batch may have; nothing is stored.
+        :raises OjsError: of the first job at fault, its index in the details, with what is wrong
+            with the others; nothing is stored.
         """
-        if not 0 < len(jobs) <= MAX_BATCH:
-            raise InvalidRequestError(
-                f"A batch holds from 1 to {MAX_BATCH} jobs; received {len(jobs)}.",
-                details={"field": "jobs", "received": len(jobs), "max_jobs": MAX_BATCH},
-            )
+        check_count(len(jobs), self.max_batch_jobs)
         now = self.clock.now()
+        faults = Faults()
         for index, job in enumerate(jobs):
-            with at_index(index):
+            with faults.at(index):
                 self._complete(job, now)
+        faults.raise_all()
         _check_ids(jobs)
         from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
 
@@ -201,10 +201,7 @@ class Push:
 
         async def store_all(through: Sequence[Job]) -> list[Stored]:
             wanted = [records[job.id] for job in through]
-            if any(record.unique_key for record in wanted):
-                stored = self._store_unique([finals[job.id] for job in through], wanted)
-            else:
-                stored = self._store_all(wanted)
+            stored = self._store_batch([finals[job.id] for job in through], wanted)
             pushed.update({job.id: one for job, one in zip(through, stored, strict=True)})
             return [Stored(job, one.is_new) for job, one in zip(through, stored, strict=True)]
 
@@ -237,16 +234,24 @@ class Push:
             return [found[i] for i in range(len(records))]
         return []
 
-    def _store_unique(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
-        """One transaction with the locks of unique jobs, and the messages."""
-        from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
-        from ojs_aws.services.unique import Wanted  # noqa: PLC0415
+    def _store_batch(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
+        """One transaction where the batch fits one; else a log that one record commits."""
+        unique = sum(bool(record.unique_key) for record in records)
+        if len(records) + unique > MAX_TRANSACTION:
+            return _pushed(self.batching().store_all(_wanted(jobs, records), self.same))
+        if not unique:
+            return self._store_all(records)
+        try:
+            return self._store_unique(jobs, records)
+        except TransactionTooLargeError:
+            return _pushed(self.batching().store_all(_wanted(jobs, records), self.same))
 
-        wanted = [
-            Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
-            for job, record in zip(jobs, records, strict=True)
-        ]
-        lets = self.unique().let_in(wanted, self.same)
+    def _store_unique(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
+        """One transaction with the locks of unique jobs, and the messages.
+
+        :raises TransactionTooLargeError: jobs that are replaced are too many for it.
+        """
+        lets = self.unique().let_in(_wanted(jobs, records), self.same)
         self.waking.cover(
             [let.record for let in lets if not let.is_duplicate and not let.is_update],
             self.clock.now(),
@@ -254,15 +259,7 @@ class Push:
         for let in lets:
             if let.replaced is not None:
                 self.waking.forget(let.replaced)
-        return [
-            Pushed(
-                let.record,
-                is_new=let.is_new,
-                is_duplicate=let.is_duplicate,
-                is_update=let.is_update,
-            )
-            for let in lets
-        ]
+        return _pushed(lets)
 
     def _complete(self, job: Job, now: Instant) -> None:
         """Validate an envelope, and give it the id that it lacks.
@@ -352,6 +349,28 @@ def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
     return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)
 
 
+def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Wanted]:
+    from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+    from ojs_aws.services.unique import Wanted  # noqa: PLC0415
+
+    return [
+        Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
+        for job, record in zip(jobs, records, strict=True)
+    ]
+
+
+def _pushed(lets: Sequence[Let]) -> list[Pushed]:
+    return [
+        Pushed(
+            let.record,
+            is_new=let.is_new,
+            is_duplicate=let.is_duplicate,
+            is_update=let.is_update,
+        )
+        for let in lets
+    ]
+
+
 def _unique_key(job: Job) -> str:
     """The uniqueness key; empty for a job without a unique policy."""
     if job.get("unique") is None:
@@ -381,18 +400,6 @@ def _check_ids(jobs: Sequence[Job]) -> None:
                 details={"index": index, "existing_job_id": job.id},
             )
         seen[job.id] = index
-
-
-@contextmanager
-def at_index(index: int) -> Iterator[None]:
-    """Say in an error which job of the batch it is about."""
-    try:
-        yield
-    except OjsError as problem:
-        if "index" not in problem.details:
-            problem.message = f"Job at index {index}: {problem.message}"
-            problem.details["index"] = index
-        raise
 
 
 @contextmanager

@@ -91,6 +91,11 @@ def _nothing(_: QueueInfo) -> None:
     """No triggers."""
 
 
+def _no_batches(_: Callable[[], bool]) -> int:
+    """None to roll forward."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Sweeps queues. Any part may be repeated or cut short; the next tick goes on.
@@ -104,6 +109,7 @@ class Sweep:
     clock: Clock
     each: Each = one_by_one
     finish_resume: Callable[[QueueInfo], None] = _nothing
+    roll_forward: Callable[[Callable[[], bool]], int] = _no_batches
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
@@ -119,6 +125,7 @@ class Sweep:
         def sweep(info: QueueInfo) -> SweepReport:
             return self._safely(info, is_over)
 
+        self._roll_forward(is_over)
         report = SweepReport()
         infos = self.queues.all()
         for info in infos:
@@ -131,6 +138,14 @@ class Sweep:
         except OjsError:
             _log.warning("Could not write down the end of the sweep", exc_info=True)
         return report
+
+    def _roll_forward(self, is_over: Callable[[], bool]) -> None:
+        """Put the jobs of large batches into their places, whose processes died."""
+        try:
+            if done := self.roll_forward(is_over):
+                _log.warning("Rolled %d batches forward", done)
+        except OjsError:
+            _log.exception("Could not look after batches")
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
         """The queues to look at, longest unseen first.

@@ -13,12 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import (
-    BackendError,
-    DuplicateError,
-    InvalidRequestError,
-    NotFoundError,
-)
+from ojs_aws.domain.errors import BackendError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, parse_object
 from ojs_aws.domain.timestamps import Instant
@@ -32,8 +27,8 @@ from ojs_aws.ports import (
     UniqueJobs,
     UniqueLock,
 )
+from ojs_aws.services.batch_faults import TransactionTooLargeError, at_index
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.push import at_index
 
 MAX_LOOKS: Final = 16
 """How often a request looks again because others want the same key at the same time."""
@@ -70,18 +65,22 @@ class Let:
 
 
 @dataclass(slots=True)
-class _Entry:
+class Entry:
     """One job on its way.
 
     :ivar admission: how it would get in; None when nothing is to be written for it.
     :ivar let: what becomes of it then.
     :ivar follows: an earlier job of the batch, whose duplicate it is.
+    :ivar holder_id: the job that has its key now, whether that keeps it out or not.
+    :ivar replaces: in a large batch: that job is changed when the batch is committed.
     """
 
     wanted: Wanted
     admission: Admission | None
     let: Let
     follows: int | None = None
+    holder_id: str = ""
+    replaces: bool = False
 
 
 Same = Callable[[JobRecord, JobRecord], JobRecord]
@@ -90,12 +89,17 @@ Same = Callable[[JobRecord, JobRecord], JobRecord]
 
 @dataclass(frozen=True, slots=True)
 class Uniqueness:
-    """Stores jobs, some of them under uniqueness keys, all or none."""
+    """Stores jobs, some of them under uniqueness keys, all or none.
+
+    :ivar decide: whether a large batch, which took locks, is committed; from then on it is, or it
+        never will be.
+    """
 
     store: JobStore
     jobs: UniqueJobs
     changing: Changing
     clock: Clock
+    decide: Callable[[str], bool]
 
     def let_in(self, wanted: Sequence[Wanted], same: Same) -> list[Let]:
         """Store the jobs that nobody keeps out.
@@ -103,16 +107,16 @@ class Uniqueness:
         :returns: what became of each, in order.
         :raises DuplicateError: a job has a duplicate and its policy says to reject it, or its id is
             another job's; nothing is stored.
-        :raises InvalidRequestError: too many jobs for one transaction.
+        :raises TransactionTooLargeError: one transaction cannot hold all writes.
         :raises BackendError: too many others wanted the same keys.
         """
-        entries = _entries(wanted)
+        entries = entries_of(wanted)
         for _ in range(MAX_LOOKS):
             positions = [at for at, entry in enumerate(entries) if entry.admission is not None]
             admissions = [entry.admission for entry in entries if entry.admission is not None]
             _check_size(admissions)
             if not admissions:
-                return _outcomes(entries)
+                return outcomes(entries)
             try:
                 self.jobs.admit(admissions)
             except NotAdmittedError as refused:
@@ -120,9 +124,9 @@ class Uniqueness:
                 locks = {positions[at]: lock for at, lock in refused.locks.items()}
                 self._settle_own(entries, existing, same)
                 self._look(entries, positions, locks if existing or locks else None, same)
-                _check_whole(entries)
+                check_whole(entries)
             else:
-                return _outcomes(entries)
+                return outcomes(entries)
         raise BackendError(
             "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
         )
@@ -133,16 +137,16 @@ class Uniqueness:
         :returns: what would become of it, and what is to be written for that, if anything.
         :raises DuplicateError: as :meth:`let_in`.
         """
-        entry = _Entry(wanted, None, Let(record=wanted.record))
+        entry = Entry(wanted, None, Let(record=wanted.record))
         if wanted.policy is None:
-            _fresh(entry, None)
+            fresh(entry, None)
         else:
-            self._decide(entry, self.jobs.lock(wanted.record.unique_key), same)
+            self.decide_on(entry, self.jobs.lock(wanted.record.unique_key), same)
         return entry.let, entry.admission
 
     # ------------------------------------------------------------------ what stood in the way
     def _settle_own(
-        self, entries: Sequence[_Entry], existing: dict[int, JobRecord], same: Same
+        self, entries: Sequence[Entry], existing: dict[int, JobRecord], same: Same
     ) -> None:
         """Jobs that are stored already: by this very request, sent before, or by another one."""
         for at, job in existing.items():
@@ -152,7 +156,7 @@ class Uniqueness:
 
     def _look(
         self,
-        entries: Sequence[_Entry],
+        entries: Sequence[Entry],
         positions: Sequence[int],
         locks: dict[int, UniqueLock] | None,
         same: Same,
@@ -167,33 +171,34 @@ class Uniqueness:
                 continue
             if locks is None:
                 with _at(entries, at):
-                    self._decide(entry, self.jobs.lock(entry.admission.lock.key), same)
+                    self.decide_on(entry, self.jobs.lock(entry.admission.lock.key), same)
             elif at in locks:
                 with _at(entries, at):
-                    self._decide(entry, locks[at], same)
+                    self.decide_on(entry, locks[at], same)
 
-    def _decide(self, entry: _Entry, lock: UniqueLock | None, same: Same) -> None:
+    def decide_on(self, entry: Entry, lock: UniqueLock | None, same: Same) -> None:
         """What becomes of a job, with the lock of its key as it is."""
         record, policy = entry.wanted.record, entry.wanted.policy
         assert policy is not None  # noqa: S101 - no other job has a lock
         now = self.clock.now()
-        holder = None if lock is None else self.store.load(lock.job_id)
+        lock, holder = self._held(lock)
+        entry.holder_id = holder.id if holder else ""
         if lock is None or holder is None:
-            _fresh(entry, lock)
+            fresh(entry, lock)
         elif holder.id == record.id:
             entry.let, entry.admission = Let(record=same(record, holder)), None
         elif lock.applied_id == record.id:
             entry.let = Let(record=self.store.fill(holder), is_update=True)
             entry.admission = None
         elif not keeps_out(policy, current := self._settled(holder, now), now):
-            _fresh(entry, lock)
+            fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
             raise _rejected(record, current)
         elif policy.on_conflict is OnConflict.IGNORE:
             entry.let = Let(record=self.store.fill(current), is_duplicate=True)
             entry.admission = None
         else:
-            self._replace(entry, lock, current, max(now, lifecycle.last_change(current)))
+            self.replace_holder(entry, lock, current, max(now, lifecycle.last_change(current)))
 
     def _settled(self, holder: JobRecord, now: Instant) -> JobRecord:
         """The holder as of now; what time has decided is written down before it lets others in.
@@ -205,27 +210,53 @@ class Uniqueness:
         except NotFoundError:
             return lifecycle.settle(holder, now)
 
-    def _replace(self, entry: _Entry, lock: UniqueLock, holder: JobRecord, now: Instant) -> None:
+    def _held(self, lock: UniqueLock | None) -> tuple[UniqueLock | None, JobRecord | None]:
+        """A lock as it counts, and the job that has it.
+
+        A lock that was taken by a batch which is not committed counts as before, and the batch
+        must not be committed any more.
+        """
+        if lock is None:
+            return None, None
+        holder = self.store.load(lock.job_id)
+        if not lock.batch or (holder is not None and not lock.is_brought):
+            return lock, holder
+        if self.decide(lock.batch):
+            self.changing.missing(lock.applied_id or lock.job_id)
+            now = self.jobs.lock(lock.key)
+            return now, None if now is None else self.store.load(now.job_id)
+        if holder is None and lock.previous:
+            holder = self.store.load(lock.previous)
+        return replace(lock, applied_id=""), holder
+
+    def holder(self, key: str) -> JobRecord | None:
+        """The job that was last let in under a key, whole."""
+        held = self._held(self.jobs.lock(key))[1] if key else None
+        return None if held is None else self.store.fill(held)
+
+    def replace_holder(
+        self, entry: Entry, lock: UniqueLock, holder: JobRecord, now: Instant
+    ) -> None:
         """Put a job in the place of the one that holds its lock."""
         policy = entry.wanted.policy
         keeps_schedule = policy and policy.on_conflict is OnConflict.REPLACE_EXCEPT_SCHEDULE
         if keeps_schedule and holder.state is JobState.SCHEDULED:
-            self._bring(entry, lock, holder)
+            self.bring(entry, lock, holder)
         elif holder.state.is_terminal:  # there is nothing left to cancel
-            _fresh(entry, lock)
+            fresh(entry, lock)
         else:
-            _fresh(entry, lock, holder, lifecycle.cancel(holder, now))
+            fresh(entry, lock, holder, lifecycle.cancel(holder, now))
 
-    def _bring(self, entry: _Entry, lock: UniqueLock, holder: JobRecord) -> None:
+    def bring(self, entry: Entry, lock: UniqueLock, holder: JobRecord) -> None:
         """Put a job's arguments and metadata into the scheduled one, which stays what it is."""
         whole = self.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
         after = replace(holder, document=document, version=holder.version + 1)
         entry.let = Let(record=after, is_update=True)
         entry.admission = Admission(
-            lock=replace(
-                lock,
-                version="",
+            lock=UniqueLock(
+                key=lock.key,
+                job_id=holder.id,
                 until=_until(holder, entry.wanted.policy),
                 applied_id=entry.wanted.record.id,
             ),
@@ -236,20 +267,20 @@ class Uniqueness:
 
 
 # ------------------------------------------------------------------ entries
-def _entries(wanted: Sequence[Wanted]) -> list[_Entry]:
+def entries_of(wanted: Sequence[Wanted]) -> list[Entry]:
     """Each job as if nobody kept it out; of two with one key, the second is the duplicate.
 
     :raises DuplicateError: two jobs of the batch have the same key, and the second is not one that
         is to be ignored.
     """
-    entries: list[_Entry] = []
+    entries: list[Entry] = []
     first: dict[str, int] = {}
     for at, each in enumerate(wanted):
-        entry = _Entry(each, None, Let(record=each.record))
+        entry = Entry(each, None, Let(record=each.record))
         entries.append(entry)
         holder = first.setdefault(each.record.unique_key, at) if each.policy else at
         if holder == at:
-            _fresh(entry, None)
+            fresh(entry, None)
             continue
         if each.policy and each.policy.on_conflict is not OnConflict.IGNORE:
             raise DuplicateError(
@@ -261,8 +292,8 @@ def _entries(wanted: Sequence[Wanted]) -> list[_Entry]:
     return entries
 
 
-def _fresh(
-    entry: _Entry,
+def fresh(
+    entry: Entry,
     seen: UniqueLock | None,
     before: JobRecord | None = None,
     after: JobRecord | None = None,
@@ -301,15 +332,10 @@ def _check_size(admissions: Sequence[Admission]) -> None:
         sum(part is not None for part in (each.job, each.lock, each.after)) for each in admissions
     )
     if actions > MAX_ACTIONS:
-        raise InvalidRequestError(
-            f"The batch needs {actions} writes in one transaction, which holds {MAX_ACTIONS}: one "
-            "for each job, one more for each unique job, and one for each job that is replaced.",
-            details={"field": "jobs", "received": len(admissions), "max_writes": MAX_ACTIONS},
-            hint="Send fewer jobs at once.",
-        )
+        raise TransactionTooLargeError
 
 
-def _check_whole(entries: Sequence[_Entry]) -> None:
+def check_whole(entries: Sequence[Entry]) -> None:
     """Refuse a batch of which some jobs are stored and others are still to be."""
     stored = [
         entry.let.record.id
@@ -326,7 +352,8 @@ def _check_whole(entries: Sequence[_Entry]) -> None:
         )
 
 
-def _outcomes(entries: Sequence[_Entry]) -> list[Let]:
+def outcomes(entries: Sequence[Entry]) -> list[Let]:
+    """What became of each job of a batch, in order."""
     lets: list[Let] = []
     for entry in entries:
         if entry.follows is None:
@@ -349,6 +376,6 @@ def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
     )
 
 
-def _at(entries: Sequence[_Entry], at: int) -> AbstractContextManager[None]:
+def _at(entries: Sequence[Entry], at: int) -> AbstractContextManager[None]:
     """Say in an error which job of a batch it is about."""
     return at_index(at) if len(entries) > 1 else nullcontext()

@@ -243,3 +243,23 @@ def test_a_lock_with_a_period_expires_after_it() -> None:
                 Key={"pk": {"S": f"uniq#{key}"}, "sk": {"S": "lock"}},
             )["Item"]
             assert item.get("ttl") == ttl
+
+
+def test_a_lock_is_reserved_as_it_was_seen_or_not_at_all(stores: Stores) -> None:
+    """By a batch that is not committed; the lock tells which, and who had it before."""
+    job, rival = unique_job(1), unique_job(2)
+    stores.unique.admit([new(job)])
+    seen = stores.unique.lock(KEY)
+    wanted = UniqueLock(key=KEY, job_id=rival.id, batch="batch", previous=job.id)
+    with pytest.raises(NotAdmittedError) as error:
+        stores.unique.reserve(wanted, None)
+    assert error.value.locks == {0: seen}
+    reserved = stores.unique.reserve(wanted, seen)
+    assert stores.unique.lock(KEY) == reserved
+    assert replace(reserved, version="") == wanted
+    with pytest.raises(NotAdmittedError):
+        stores.unique.reserve(wanted, seen)
+    stores.unique.admit([new(rival, reserved)])
+    after = stores.unique.lock(KEY)
+    assert after is not None
+    assert (after.batch, after.previous) == ("", "")

@@ -277,6 +277,7 @@ EXPECTED_ACTIONS = {
     | WRITE
     | {
         "dynamodb:BatchGetItem",
+        "dynamodb:DeleteItem",  # of the rows of open batches alone
         "sqs:SendMessage",
         "sqs:DeleteMessage",
         "sqs:CreateQueue",

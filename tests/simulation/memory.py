@@ -172,6 +172,9 @@ class MemoryStore:
             raise AlreadyStoredError(taken)
         self.jobs |= {job.id: job for job in jobs}
 
+    def check_new(self, jobs: Sequence[JobRecord]) -> None:
+        """Everything fits."""
+
     def load(self, job_id: str) -> JobRecord | None:
         """Read a job."""
         return self.jobs.get(job_id)
@@ -401,6 +404,15 @@ class MemoryUniqueJobs:
     def actions(self, admission: Admission) -> list[TransactAction]:
         """The admission itself: whoever has it may commit it by :meth:`admit`."""
         return [{"Admission": admission}]
+
+    def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
+        """Take a lock."""
+        with self._mutex:
+            found = self.locks.get(lock.key)
+            if found is not None and found != seen:
+                raise NotAdmittedError({}, {0: found})
+            self.locks[lock.key] = replace(lock, version=str(next(self._versions)))
+            return self.locks[lock.key]
 
     def lock(self, key: str) -> UniqueLock | None:
         """Read a lock."""

@@ -9,6 +9,7 @@ from ojs_aws.config import Settings
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import (
+    Batches,
     CronAlarms,
     CronEntries,
     JobStore,
@@ -24,6 +25,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
+from tests.simulation.batches import MemoryBatches
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
     CountingIds,
@@ -57,6 +59,7 @@ class World:
     marks: MemoryMarks = field(default_factory=MemoryMarks)
     triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
+    batches: MemoryBatches = field(default_factory=MemoryBatches)
     workflows: MemoryWorkflows = field(default_factory=lambda: MemoryWorkflows(MemoryStore()))
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
@@ -85,6 +88,7 @@ class World:
                 unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),
                 workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
                 limits=lambda: cast("Limits", Observed(self.limits, self.faults)),
+                batches=lambda: cast("Batches", Observed(self.batches, self.faults)),
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ojs_aws.config import Settings, settings_table
 from ojs_aws.domain.lifecycle import HISTORY_LIMIT
-from ojs_aws.services.push import MAX_BATCH
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -23,7 +22,7 @@ def test_the_limits_are_the_limits() -> None:
     """The ones that are constants of the code."""
     assert Settings().max_envelope_bytes == Settings().max_result_bytes == 1024 * 1024
     assert f"| {Settings().max_depth} levels |" in README
-    assert f"| {MAX_BATCH} jobs, all or nothing |" in README
+    assert f"| {Settings().max_batch_jobs:,} jobs, all or nothing |" in README
     assert f"| {HISTORY_LIMIT}, the latest with its backtrace" in README
 
 

@@ -37,7 +37,12 @@ def read_image(image: Mapping[str, Any]) -> object | None:
     partition = read_string(item, n.PK)
     read = _BY_SORT_KEY.get(read_string(item, n.SK)) if "#" in partition else None
     read = read or READERS.get(partition)
-    return read({name: _value(value) for name, value in item.items()}) if read else None
+    return read(read_values(item)) if read else None
+
+
+def read_values(item: Mapping[str, Any]) -> Item:
+    """The values of an item that came as JSON, in which binaries stand as base64."""
+    return {name: _value(value) for name, value in item.items()}
 
 
 def _value(value: Value) -> Value:

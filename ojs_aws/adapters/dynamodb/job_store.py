@@ -158,6 +158,12 @@ class DynamoJobStore:
             existing = {index: from_item(old) for index, old in problem.items.items()}
             raise AlreadyStoredError(existing) from None
 
+    def check_new(self, jobs: Sequence[JobRecord]) -> None:
+        """Weighs the items, one by one."""
+        for job in jobs:
+            placed, _ = self.blobs.placed(job.document, _life(job))
+            check_new([to_item(replace(job, document=placed), self.retention)])
+
     # ------------------------------------------------------------------ reading
     def load(self, job_id: str) -> JobRecord | None:
         """One consistent read of the hot item."""

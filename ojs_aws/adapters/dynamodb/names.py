@@ -66,6 +66,10 @@ HOLDER: Final = "j"
 APPLIED: Final = "ap"
 """On such a lock: the push whose arguments were last put into that job."""
 
+BATCH: Final = "ba"
+"""On such a lock: the batch that took it, and the job that had it before."""
+PREVIOUS: Final = "jp"
+
 JOB_SK: Final = JOB_SORT_KEY
 LOCK_SK: Final = "lock"
 BLOB: Final = "blob#"

@@ -83,6 +83,18 @@ class DynamoUniqueJobs:
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
+    def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
+        """One conditional put."""
+        token = self.store.token()
+        put = self._lock_put(lock, seen, token)["Put"]
+        try:
+            with conditional("PutItem"):
+                self.store.client.put_item(**put)
+        except ConditionFailedError as failed:
+            if not failed.is_own(put["Item"]):
+                raise NotAdmittedError({}, {0: _read(failed.item)}) from None
+        return replace(lock, version=token)
+
     def lock(self, key: str) -> UniqueLock | None:
         """One consistent read."""
         with translated("GetItem"):
@@ -255,8 +267,13 @@ def _key(key: str) -> Item:
 
 def _item(lock: UniqueLock) -> Item:
     item = {**_key(lock.key), n.HOLDER: string(lock.job_id)}
-    if lock.applied_id:
-        item[n.APPLIED] = string(lock.applied_id)
+    for name, value in (
+        (n.APPLIED, lock.applied_id),
+        (n.BATCH, lock.batch),
+        (n.PREVIOUS, lock.previous),
+    ):
+        if value:
+            item[name] = string(value)
     if lock.until is not None:
         item[n.TTL] = number(lock.until // 1000 + 1)
     return item
@@ -268,4 +285,6 @@ def _read(item: Item) -> UniqueLock:
         job_id=read_string(item, n.HOLDER),
         version=read_string(item, n.TOKEN),
         applied_id=read_string(item, n.APPLIED),
+        batch=read_string(item, n.BATCH),
+        previous=read_string(item, n.PREVIOUS),
     )

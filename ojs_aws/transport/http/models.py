@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ojs_aws.config import MAX_BATCH_JOBS
 from ojs_aws.domain import validation as rules
 from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
@@ -21,7 +22,6 @@ from ojs_aws.services.cron import MAX_DESCRIPTION
 from ojs_aws.services.dead_letter_bulk import MAX_BULK
 from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
-from ojs_aws.services.push import MAX_BATCH
 from ojs_aws.services.results import MAX_IDS
 from ojs_aws.services.schemas import MAX_URI_LENGTH
 from ojs_aws.services.workflows import ID_PATTERN as WORKFLOW_ID_PATTERN
@@ -346,7 +346,7 @@ class PushBody(OptionsBody):
 class BatchBody(Body):
     """PUSH of a batch (section 9.2)."""
 
-    jobs: Annotated[list[PushBody], Field(min_length=1, max_length=MAX_BATCH)]
+    jobs: Annotated[list[PushBody], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
 
 
 # ------------------------------------------------------------------------------- workflows

@@ -109,7 +109,7 @@ def test_idle_queues_are_looked_at_each_five_minutes_and_not_all_at_once(world: 
         world.faults.calls.clear()
         report = world.backend.sweep.tick()
         looked.append(report.queues)
-        assert len(world.faults.calls) == 2 + 2 * report.queues
+        assert len(world.faults.calls) == 3 + 2 * report.queues
     assert max(looked[5:]) < 450
     assert sum(looked) >= 20 / 5 * 1000
 
@@ -206,7 +206,7 @@ def test_concurrent_ticks_do_no_harm(world: World) -> None:
 def test_an_error_in_one_queue_leaves_the_others_theirs(world: World) -> None:
     """And the queue is looked at again in the next tick."""
     world.registry.ensure("email", world.clock.now())
-    world.faults.spoiled = 1
+    world.faults.spoiled = 2
     report = world.backend.sweep.tick()
     assert (report.queues, report.failed) == (2, 1)
     world.faults.spoiled = None

@@ -6,7 +6,7 @@ but where it was sent, always ``timeout_ms``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.failures import render_failure
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ojs_aws.services.push import Pushed
 
 Rendered = dict[str, RawJson]
+
+BATCH_LIMIT: Final = 1_500_000
+"""Characters of a batch's jobs above which they are answered without the client's own documents;
+each is four bytes at most, and 6 MB is what a Lambda function can answer."""
 
 FLAT_LIMIT: Final = 1_000_000
 """Bytes of a job above which it is answered in the wrapper only: a Lambda function cannot
@@ -119,11 +123,9 @@ def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
 
     :param results: each job's id and what became of it.
     """
-    jobs = [
-        assemble(render_job(pushed.record) | _another(pushed, job_id))
-        for job_id, pushed in results
-        if pushed.record is not None
-    ]
+    jobs = _batch_jobs(results, render_job)
+    if sum(map(len, jobs)) > BATCH_LIMIT:
+        jobs = _batch_jobs(results, outcome)
     dropped = [assemble(_dropped(p, job_id)) for job_id, p in results if p.record is None]
     members: Rendered = {
         "jobs": assemble_array(jobs),
@@ -134,6 +136,16 @@ def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
     if dropped:
         members["dropped"] = assemble_array(dropped)
     return assemble(members)
+
+
+def _batch_jobs(
+    results: Sequence[tuple[str, Pushed]], render: Callable[[JobRecord], Rendered]
+) -> list[RawJson]:
+    return [
+        assemble(render(pushed.record) | _another(pushed, job_id))
+        for job_id, pushed in results
+        if pushed.record is not None
+    ]
 
 
 def fetch_answer(records: Sequence[JobRecord]) -> RawJson:

@@ -21,6 +21,7 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
+from ojs_aws.services.batch_faults import Faults
 from ojs_aws.transport.http.dialects.unique import read_unique
 
 Members = dict[str, Member]
@@ -84,25 +85,24 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
 def read_jobs(members: Mapping[str, Member], max_depth: int) -> list[Job]:
     """The envelopes of a batch, in order.
 
-    :raises InvalidRequestError: ``jobs`` is no array of objects; the index in the details.
+    :raises InvalidRequestError: ``jobs`` is no array of objects; every index in the details.
     """
     jobs = members.get("jobs")
     if jobs is None or not isinstance(jobs.value, list):
         received = "nothing" if jobs is None else json_type(jobs.value)
         raise _malformed("jobs", "an array of jobs", received)
-    raws = items_of(jobs.raw)
-    return [_read_at(at, raws[at], value, max_depth) for at, value in enumerate(jobs.value)]
+    raws, read, faults = items_of(jobs.raw), [], Faults()
+    for at, value in enumerate(jobs.value):
+        with faults.at(at):
+            read.append(_read(at, raws[at], value, max_depth))
+    faults.raise_all()
+    return read
 
 
-def _read_at(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
-    try:
-        if not isinstance(value, dict):
-            raise _malformed(f"jobs[{index}]", "an object", json_type(value))
-        return read_job(parse_object(raw, max_depth=max_depth), max_depth)
-    except InvalidRequestError as problem:
-        problem.message = f"Job at index {index}: {problem.message}"
-        problem.details["index"] = index
-        raise
+def _read(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
+    if not isinstance(value, dict):
+        raise _malformed(f"jobs[{index}]", "an object", json_type(value))
+    return read_job(parse_object(raw, max_depth=max_depth), max_depth)
 
 
 def items_of(array: RawJson) -> list[RawJson]:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.middleware.inspection import describe
+from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.authorization import check_enqueued
@@ -54,7 +55,12 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
 
 def push_batch(call: Call) -> Answer:
     """PUSH several jobs, all or none."""
-    jobs = read_jobs(call.members(), call.backend.settings.max_depth)
+    settings = call.backend.settings
+    members = call.members()
+    listed = members.get("jobs")
+    if listed is not None and isinstance(listed.value, list):
+        check_count(len(listed.value), settings.max_batch_jobs)
+    jobs = read_jobs(members, settings.max_depth)
     check_enqueued(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
     results = call.backend.push.all(jobs)
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])

@@ -1,0 +1,276 @@
+"""Large batches in the table: parts of a log, one deciding record, and a row while it is open.
+
+    batch#<id>   <token>#0000#0   the jobs of a part, deflated
+    batch#<id>   decision         committed, with the token of its log; or given up
+    batches      <time>#<id>      a committed batch whose jobs may not all be in their places
+
+The decision and the row are written in one transaction. Parts and decisions go by their TTL.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.codec import Retention, from_item, to_item
+from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
+    ConditionFailedError,
+    cancellation_codes,
+    conditional,
+)
+from ojs_aws.adapters.dynamodb.images import read_values
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    deflate,
+    inflate,
+    number,
+    read_number,
+    read_string,
+    string,
+)
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Decision, OpenBatch, StagedJob
+from ojs_aws.topology import BATCHES_PARTITION
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+KEPT_S: Final = 7 * 86_400
+"""How long logs and decisions stay: far longer than any request or outage (seconds)."""
+
+PART_JOBS: Final = 250
+PART_BYTES: Final = 350_000
+"""A part's size once it is deflated; DynamoDB takes items of 400 KB."""
+
+DECISION: Final = "decision"
+TRIES: Final = 4
+
+JOBS: Final = "js"
+PIECES: Final = "np"
+LOG: Final = "lo"
+SIZES: Final = "sz"
+MARKS: Final = "mk"
+DONE: Final = "dn"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoBatches:
+    """The port Batches over the table.
+
+    :ivar new_token: makes the name of a log.
+    """
+
+    client: DynamoDBClient
+    table: str
+    retention: Retention
+    new_token: Callable[[], str]
+
+    def token(self) -> str:
+        """No call."""
+        return self.new_token()
+
+    def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
+        """One put for each part; more only for a job that is too large for one."""
+        sizes: list[int] = []
+        now = max((job.record.created_at for job in jobs), default=Instant(0))
+        for size, data in self._parts(jobs):
+            for piece in range(_pieces(data)):
+                item = {
+                    n.PK: string(_pk(batch_id)),
+                    n.SK: string(_part_sk(token, len(sizes), piece)),
+                    JOBS: {"B": data[piece * PART_BYTES : (piece + 1) * PART_BYTES]},
+                    PIECES: number(_pieces(data)),
+                    n.TTL: number(now // 1000 + KEPT_S),
+                }
+                with translated("PutItem"):
+                    self.client.put_item(TableName=self.table, Item=item)
+            sizes.append(size)
+        return tuple(sizes)
+
+    def _parts(self, jobs: Sequence[StagedJob]) -> list[tuple[int, bytes]]:
+        """Parts of even size, halved where they would not fit an item."""
+        made: list[tuple[int, bytes]] = []
+        waiting = [jobs[at : at + PART_JOBS] for at in range(0, len(jobs), PART_JOBS)]
+        while waiting:
+            part = waiting.pop(0)
+            data = deflate(self._text(part).encode())
+            if len(data) > PART_BYTES and len(part) > 1:
+                half = len(part) // 2
+                waiting[:0] = [part[:half], part[half:]]
+            else:
+                made.append((len(part), data))
+        return made
+
+    def _text(self, jobs: Sequence[StagedJob]) -> str:
+        """The items of jobs as JSON, their documents readable: together they deflate better."""
+        items = []
+        for job in jobs:
+            item = to_item(job.record, self.retention)
+            if isinstance(job.record.document, str):
+                item[n.DOCUMENT] = string(job.record.document)
+            items.append([item, job.replaces])
+        return json.dumps(items, separators=(",", ":"), ensure_ascii=False, default=_base64)
+
+    def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
+        """One conditional put to give up; one transaction to commit."""
+        item: Item = {
+            n.PK: string(_pk(batch_id)),
+            n.SK: string(DECISION),
+            n.TTL: number(now // 1000 + KEPT_S),
+        }
+        new: dict[str, Any] = {
+            "TableName": self.table,
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(#pk)",
+            "ExpressionAttributeNames": {"#pk": n.PK},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        if commit is None:
+            try:
+                with conditional("PutItem"):
+                    self.client.put_item(**new)
+            except ConditionFailedError as failed:
+                return _decision(failed.item)
+            return Decision()
+        item[LOG] = string(commit.token)
+        row = {"Put": {"TableName": self.table, "Item": _row(commit)}}
+        return self._commit(commit, [{"Put": new}, row])
+
+    def _commit(self, commit: OpenBatch, actions: Any) -> Decision:
+        for _ in range(TRIES):
+            with translated("TransactWriteItems"):
+                try:
+                    self.client.transact_write_items(TransactItems=actions)
+                except ClientError as problem:
+                    codes = cancellation_codes(problem)
+                    if not codes:
+                        raise
+                else:
+                    return Decision(commit.token)
+            if codes[0][0] == CONDITION_CODE:
+                return _decision(codes[0][1])
+        raise BackendUnavailableError("Others decide the same batch.", hint="Repeat the request.")
+
+    def decided(self, batch_id: str) -> Decision | None:
+        """One consistent read."""
+        item = self._get(_pk(batch_id), DECISION)
+        return _decision(item) if item else None
+
+    def open(self) -> list[OpenBatch]:
+        """One consistent query, of as many pages as there are."""
+        batches: list[OpenBatch] = []
+        more: dict[str, Any] = {}
+        while True:
+            with translated("Query"):
+                answer = self.client.query(
+                    TableName=self.table,
+                    KeyConditionExpression="#pk = :pk",
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ExpressionAttributeValues={":pk": string(BATCHES_PARTITION)},
+                    ConsistentRead=True,
+                    **more,
+                )
+            batches += [_open(item) for item in answer["Items"]]
+            if "LastEvaluatedKey" not in answer:
+                return batches
+            more = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+    def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
+        """One consistent read, for a very large job some more."""
+        data, pieces = b"", 1
+        for piece in count():
+            if piece == pieces:
+                break
+            item = self._get(_pk(batch.id), _part_sk(batch.token, number, piece))
+            if not item:
+                raise BackendError(f"Part {number} of batch '{batch.id}' is missing.")
+            data += bytes(item[JOBS]["B"])
+            pieces = read_number(item, PIECES) or 1
+        listed: list[Any] = json.loads(inflate(data))
+        return [StagedJob(from_item(read_values(image)), replaces) for image, replaces in listed]
+
+    def done(self, batch: OpenBatch) -> int:
+        """One consistent read."""
+        return read_number(self._get(_pk(batch.id), DECISION), DONE) or 0
+
+    def advance(self, batch: OpenBatch, done: int) -> None:
+        """One update."""
+        with translated("UpdateItem"):
+            self.client.update_item(
+                TableName=self.table,
+                Key={n.PK: string(_pk(batch.id)), n.SK: string(DECISION)},
+                UpdateExpression="SET #dn = :dn",
+                ExpressionAttributeNames={"#dn": DONE},
+                ExpressionAttributeValues={":dn": number(done)},
+            )
+
+    def close(self, batch: OpenBatch) -> None:
+        """One delete."""
+        row = _row(batch)
+        with translated("DeleteItem"):
+            self.client.delete_item(
+                TableName=self.table, Key={name: row[name] for name in (n.PK, n.SK)}
+            )
+
+    def _get(self, pk: str, sk: str) -> Item:
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table,
+                Key={n.PK: string(pk), n.SK: string(sk)},
+                ConsistentRead=True,
+            )
+        return answer.get("Item", {})
+
+
+def _pk(batch_id: str) -> str:
+    return f"batch#{batch_id}"
+
+
+def _part_sk(token: str, number: int, piece: int) -> str:
+    return f"{token}#{number:04d}#{piece}"
+
+
+def _pieces(data: bytes) -> int:
+    """How many items the text of a part needs."""
+    return max(1, -(-len(data) // PART_BYTES))
+
+
+def _row(batch: OpenBatch) -> Item:
+    return {
+        n.PK: string(BATCHES_PARTITION),
+        n.SK: string(f"{n.instant_key(batch.committed_at)}#{batch.id}"),
+        LOG: string(batch.token),
+        SIZES: string(",".join(map(str, batch.sizes))),
+        MARKS: {"B": batch.marks},
+    }
+
+
+def _open(item: Item) -> OpenBatch:
+    at, _, batch_id = read_string(item, n.SK).partition("#")
+    return OpenBatch(
+        id=batch_id,
+        token=read_string(item, LOG),
+        committed_at=Instant(int(at)),
+        sizes=tuple(int(size) for size in read_string(item, SIZES).split(",")),
+        marks=bytes(item[MARKS]["B"]),
+    )
+
+
+def _decision(item: Item) -> Decision:
+    return Decision(read_string(item, LOG))
+
+
+def _base64(value: object) -> str:
+    if not isinstance(value, bytes):
+        raise TypeError(type(value).__name__)
+    return base64.b64encode(value).decode()

@@ -1,0 +1,26 @@
+"""Letting the limits that jobs bring be seen before any of them begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Limits
+
+_log = logging.getLogger(__name__)
+
+
+def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: Instant) -> None:
+    """Remember the policies of jobs; what fails is logged, the first claim does it again."""
+    policies = {
+        (job.limit.key, encode(job.limit.render())) for job in jobs if job.limit is not None
+    }
+    for key, policy in sorted(policies):
+        try:
+            limits().note(key, policy, now)
+        except OjsError:
+            _log.warning("Could not note the limit %s", key, exc_info=True)

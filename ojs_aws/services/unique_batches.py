@@ -1,0 +1,229 @@
+"""Unique jobs in batches that are too large for one transaction (unique jobs, section 9).
+
+Each lock is taken before the batch is committed, and says so: it counts if the batch is committed,
+and as it was before if not. Whoever wants the key meanwhile has that decided first, so that a
+batch never commits over a lock that it has lost. What a job does to the one that holds its key is
+done after the commit, when it is put into its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import decode, parse_object
+from ojs_aws.domain.uniqueness import UniquePolicy, parse_unique_policy
+from ojs_aws.ports import (
+    Admission,
+    AlreadyStoredError,
+    NotAdmittedError,
+    StagedJob,
+    UniqueLock,
+)
+from ojs_aws.services.batch_faults import at_index
+from ojs_aws.services.batching import Placed, Spread
+from ojs_aws.services.unique import (
+    MAX_LOOKS,
+    Entry,
+    Let,
+    Same,
+    Uniqueness,
+    Wanted,
+    check_whole,
+    entries_of,
+    fresh,
+    outcomes,
+)
+
+_ANY_DEPTH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be stored for a batch, and what becomes of each of its jobs then."""
+
+    entries: Sequence[Entry]
+
+    @property
+    def staged(self) -> list[StagedJob]:
+        """The jobs to be stored."""
+        return [
+            StagedJob(entry.wanted.record, replaces=entry.replaces)
+            for entry in self.entries
+            if entry.admission is not None
+        ]
+
+    def lets(self, placed: dict[str, Placed]) -> list[Let]:
+        """What became of each job, in order.
+
+        :param placed: jobs that are in their places; the others will be.
+        :raises DuplicateError: an id was taken, by somebody else's job, while the batch was being
+            committed; the others are stored.
+        """
+        for index, entry in enumerate(self.entries):
+            there = placed.get(entry.wanted.record.id)
+            if there is None or there.record is None:
+                continue
+            if there.is_update:
+                entry.let = Let(record=there.record, is_update=True)
+            elif there.record is not entry.wanted.record and not is_own(
+                there.record, entry.wanted.record
+            ):
+                raise DuplicateError(
+                    f"Job at index {index}: another job took the id '{there.record.id}' meanwhile.",
+                    details={
+                        "index": index,
+                        "existing_job_id": there.record.id,
+                        "stored_job_ids": [*(placed.keys() - {there.record.id})],
+                    },
+                    hint="The other jobs of the batch are stored; give this one another id.",
+                )
+            elif entry.admission is not None:
+                entry.let = Let(record=entry.wanted.record, is_new=True)
+        return outcomes(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserving:
+    """Takes the locks of a batch that is not committed yet."""
+
+    unique: Uniqueness
+    batch_id: str
+    same: Same
+
+    def plan(self, wanted: Sequence[Wanted], spread: Spread) -> Plan:
+        """Find out what becomes of the jobs, and take the locks of those that get in.
+
+        :raises DuplicateError: one is kept out and its policy says to reject it; the index in the
+            details. What was taken for the others is of no effect.
+        """
+        entries = entries_of(wanted)
+        locked = [
+            (index, entry)
+            for index, entry in enumerate(entries)
+            if entry.admission is not None and entry.admission.lock is not None
+        ]
+
+        def reserve(each: tuple[int, Entry]) -> OjsError | None:
+            index, entry = each
+            try:
+                with at_index(index):
+                    self._reserve(entry)
+            except OjsError as problem:
+                return problem
+            return None
+
+        problems = [problem for problem in spread(reserve, locked) if problem is not None]
+        if problems:
+            raise problems[0]
+        check_whole(entries)
+        return Plan(entries)
+
+    def _reserve(self, entry: Entry) -> None:
+        """Take one job's lock, as its policy allows."""
+        for _ in range(MAX_LOOKS):
+            admission = entry.admission
+            if admission is None or admission.lock is None:
+                return
+            lock = replace(
+                admission.lock,
+                batch=self.batch_id,
+                previous=entry.holder_id,
+                until=None if admission.seen else admission.lock.until,
+            )
+            try:
+                self.unique.jobs.reserve(lock, admission.seen)
+            except NotAdmittedError as refused:
+                self._look(entry, refused.locks[0])
+            else:
+                entry.replaces = admission.before is not None
+                return
+            if entry.replaces:
+                return
+        raise BackendError(
+            "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
+        )
+
+    def _look(self, entry: Entry, found: UniqueLock) -> None:
+        """Find out how a job gets past the lock that it met."""
+        record = entry.wanted.record
+        if found.batch == self.batch_id and record.id in {found.job_id, found.applied_id}:
+            # Taken by this very request, sent before.
+            entry.replaces = True
+            fresh(entry, found)
+            return
+        self.unique.decide_on(entry, found, self.same)
+
+
+def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> Placed:
+    """Put a job of a committed batch into the place of the one that holds its key, or into it.
+
+    Once, however often it is asked for: the job, or the lock, tells that it was done.
+
+    :raises BackendError: too many others change the same jobs.
+    """
+    for _ in range(MAX_LOOKS):
+        stored = unique.store.load(record.id)
+        lock = unique.jobs.lock(record.unique_key)
+        if stored is not None:
+            return Placed(stored)
+        if lock is None or lock.batch != batch_id:
+            return _applied(unique, record, lock)
+        entry = Entry(Wanted(record, _policy(record)), None, Let(record=record))
+        _replacing(unique, entry, lock)
+        assert entry.admission is not None  # noqa: S101 - of a job that is to be stored
+        try:
+            _store(unique, entry.admission)
+        except (NotAdmittedError, AlreadyStoredError):
+            continue
+        replaced = entry.admission.before if entry.let.is_new else None
+        return Placed(entry.let.record, is_update=entry.let.is_update, replaced=replaced)
+    raise BackendError("Too many requests change the same jobs.", hint="Repeat the request.")
+
+
+def _replacing(unique: Uniqueness, entry: Entry, lock: UniqueLock) -> None:
+    """What is to be written so that a job takes the place of the one that held its lock."""
+    now = unique.clock.now()
+    held = unique.store.load(lock.previous) if lock.previous else None
+    holder = None if held is None else unique.changing.settled(held, now)
+    if holder is None or holder.state.is_terminal:
+        fresh(entry, lock)
+    elif lock.is_brought and holder.state is JobState.SCHEDULED:
+        unique.bring(entry, lock, holder)
+    else:
+        cancelled = lifecycle.cancel(holder, max(now, lifecycle.last_change(holder)))
+        fresh(entry, lock, holder, cancelled)
+    if entry.admission is not None and lock.job_id == entry.wanted.record.id:
+        entry.admission = replace(entry.admission, lock=None, seen=None)
+
+
+def _store(unique: Uniqueness, admission: Admission) -> None:
+    if admission.job is not None and admission.lock is None and admission.before is None:
+        unique.store.insert(admission.job)
+    else:
+        unique.jobs.admit([admission])
+
+
+def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> Placed:
+    """What became of a job whose lock is its batch's no more: it was dealt with before."""
+    if lock is not None and lock.applied_id == record.id:
+        holder = unique.store.load(lock.job_id)
+        return Placed(holder and unique.store.fill(holder), is_update=True)
+    return Placed(None)
+
+
+def is_own(stored: JobRecord, record: JobRecord) -> bool:
+    """Whether a stored job came from this very record of a log."""
+    return (stored.created_at, stored.order) == (record.created_at, record.order)
+
+
+def _policy(record: JobRecord) -> UniquePolicy:
+    """The policy of a job whose envelope was accepted."""
+    if not isinstance(record.document, str):  # pragma: no cover - a log holds whole documents
+        raise TypeError("the document of a log's job is a text")
+    members = parse_object(record.document, max_depth=_ANY_DEPTH)
+    return parse_unique_policy(decode(members["unique"].raw, max_depth=_ANY_DEPTH))

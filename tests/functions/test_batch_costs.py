@@ -1,0 +1,122 @@
+"""What a batch of a thousand jobs costs: calls and write units, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import in_turn
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+MANY = 1000
+ARGS = [{"user": 12_345, "email": "someone@example.com", "template": "welcome"}]
+
+
+@dataclass
+class Units:
+    """Write units of puts, by DynamoDB's rules."""
+
+    table: float = 0
+    index: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+
+    def watch(self, client: Any) -> None:
+        """Weigh each put of a client from now on."""
+        events = client.meta.events
+        events.register("provide-client-params.dynamodb.PutItem", self._put)
+        events.register("provide-client-params.dynamodb.TransactWriteItems", self._transaction)
+
+    def _put(self, params: Any, **_: Any) -> None:
+        self._add(params["Item"], 1)
+
+    def _transaction(self, params: Any, **_: Any) -> None:
+        for action in params["TransactItems"]:
+            if "Put" in action:
+                self._add(action["Put"]["Item"], 2)
+
+    def _add(self, item: dict[str, Any], factor: int) -> None:
+        self.table += factor * write_units(item_bytes(item))
+        self.index += "gpk" in item
+
+    def per_job(self, jobs: int) -> float:
+        """Of so many jobs."""
+        return (self.table + self.index) / jobs
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws, fast_queues():
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+def jobs(count: int = MANY, **more: Any) -> list[Job]:
+    """Jobs of a few hundred bytes."""
+    return [Job("email.send", [*ARGS, at], **more) for at in range(count)]
+
+
+def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Beside that the log's four parts, the decision, ten reads, three marks, and the end."""
+    units = Units()
+    units.watch(aws.clients.dynamodb)
+    with aws.calls.counted() as calls:
+        backend.push.all(jobs())
+    assert calls == {
+        "BatchGetItem": 10,  # are the ids free?
+        "Query": 1,
+        "PutItem": 4 + MANY,
+        "TransactWriteItems": 1,
+        "SendMessageBatch": 100,
+        "UpdateItem": 3,
+        "DeleteItem": 1,
+    }
+    assert 2 < units.per_job(MANY) < 2.1  # alone 2, in a small batch's transaction 3
+    with aws.calls.counted() as calls:
+        backend.sweep.tick()
+    assert "PutItem" not in calls
+
+
+def test_a_unique_job_of_a_large_batch_costs_one_unit_more(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Its lock; alone, and in a small batch, it costs five."""
+    units = Units()
+    units.watch(aws.clients.dynamodb)
+    with aws.calls.counted() as calls:
+        backend.push.all(jobs(200, unique={"keys": ["type", "args"]}))
+    assert calls["PutItem"] == 1 + 2 * 200
+    assert calls["TransactWriteItems"] == 1
+    assert 3 < units.per_job(200) < 3.2
+
+
+def test_a_small_batch_is_one_transaction(aws: EmbeddedAws, backend: Backend) -> None:
+    """And no log."""
+    with aws.calls.counted() as calls:
+        backend.push.all(jobs(100))
+    assert calls == {"TransactWriteItems": 1, "SendMessageBatch": 10}
+
+
+def test_who_asks_for_a_job_that_is_not_there_pays_one_query(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It may be one of a batch; the row of open batches is mostly empty."""
+    with aws.calls.counted() as calls, pytest.raises(Exception, match="not found"):
+        backend.info("01990000-0000-7000-8000-000000000001")
+    assert calls == {"Query": 2}

@@ -1,0 +1,66 @@
+"""The log of large batches in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Decision, OpenBatch, StagedJob
+
+
+@dataclass
+class MemoryBatches:
+    """Logs, decisions and open batches in dicts; parts of two jobs, so that tests have several."""
+
+    part_jobs: int = 2
+    logs: dict[tuple[str, str, int], list[StagedJob]] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    rows: dict[str, OpenBatch] = field(default_factory=dict)
+    progress: dict[str, int] = field(default_factory=dict)
+    _tokens: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def token(self) -> str:
+        """The next name of a log."""
+        return f"log-{next(self._tokens)}"
+
+    def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
+        """Write a log."""
+        parts = [jobs[at : at + self.part_jobs] for at in range(0, len(jobs), self.part_jobs)]
+        for number, part in enumerate(parts):
+            self.logs[batch_id, token, number] = list(part)
+        return tuple(map(len, parts))
+
+    def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
+        """The first decision is the last."""
+        assert now
+        if batch_id not in self.decisions:
+            self.decisions[batch_id] = Decision(commit.token if commit else "")
+            if commit is not None:
+                self.rows[batch_id] = commit
+        return self.decisions[batch_id]
+
+    def decided(self, batch_id: str) -> Decision | None:
+        """What stands."""
+        return self.decisions.get(batch_id)
+
+    def open(self) -> list[OpenBatch]:
+        """Open batches, the oldest first."""
+        return sorted(self.rows.values(), key=lambda batch: batch.committed_at)
+
+    def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
+        """Part of a log."""
+        return self.logs[batch.id, batch.token, number]
+
+    def done(self, batch: OpenBatch) -> int:
+        """Parts that are in their places."""
+        return self.progress.get(batch.id, 0)
+
+    def advance(self, batch: OpenBatch, done: int) -> None:
+        """Note them."""
+        self.progress[batch.id] = done
+
+    def close(self, batch: OpenBatch) -> None:
+        """Forget the row."""
+        self.rows.pop(batch.id, None)

@@ -1,0 +1,245 @@
+"""Batches beyond one transaction: all of the jobs or none, whatever fails (OP-013)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendError,
+    DuplicateError,
+    InvalidRequestError,
+    NotFoundError,
+    OjsError,
+    PayloadTooLargeError,
+)
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.push import MAX_TRANSACTION
+from tests.simulation.faults import Fault, ProcessDiedError
+from tests.simulation.world import World
+
+MANY = MAX_TRANSACTION + 3
+
+
+def name(number: int) -> str:
+    """A valid id."""
+    return f"01990000-0000-7000-8000-{number:012x}"
+
+
+def jobs_of(count: int = MANY, *, start: int = 1, **more: Any) -> list[Job]:
+    """A batch with ids of its own, some of its jobs scheduled."""
+    return [
+        Job("a.b", [at], id=name(at), **({"scheduled_at": "+PT10S"} if at % 5 == 0 else {}), **more)
+        for at in range(start, start + count)
+    ]
+
+
+def world_of(part_jobs: int = 40) -> World:
+    """A world whose logs have few parts."""
+    world = World()
+    world.batches.part_jobs = part_jobs
+    return world
+
+
+def push(world: World, jobs: Sequence[Job]) -> list[str]:
+    """Push a batch."""
+    pushed = world.backend.push.all([job.copy() for job in jobs])
+    return [one.record.id if one.record else "" for one in pushed]
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a request came to."""
+    try:
+        return call()
+    except (OjsError, ProcessDiedError) as problem:
+        return problem
+
+
+def seen(world: World, jobs: Sequence[Job]) -> int:
+    """How many jobs INFO shows."""
+    count = 0
+    for job in jobs:
+        try:
+            world.backend.info(job.id)
+        except NotFoundError:
+            continue
+        count += 1
+    return count
+
+
+def drained(world: World) -> list[str]:
+    """Execute what there is to execute; the jobs in the order of their fetches."""
+    ran: list[str] = []
+    while fetched := world.backend.fetch(FetchRequest(("default",), 100, "w")):
+        for job in fetched:
+            ran.append(job.id)
+            world.backend.ack(job.id, "w", None)
+    return ran
+
+
+def recover(world: World) -> None:
+    """Time passes, and the sweep runs."""
+    world.faults.spoiled = None
+    for _ in range(2):
+        world.clock.advance(s=61)
+        world.backend.sweep.tick()
+
+
+def test_a_thousand_jobs_are_stored_in_one_request() -> None:
+    """In their order, each with its message."""
+    world = world_of(250)
+    jobs = jobs_of(1000)
+    assert push(world, jobs) == [job.id for job in jobs]
+    assert drained(world) == [job.id for at, job in enumerate(jobs, 1) if at % 5]
+    assert world.batches.rows == {}
+    world.clock.advance(s=11)
+    assert len(drained(world)) == 200
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_op_013_a_crash_at_any_call_leaves_all_or_none(fault: Fault) -> None:
+    """For each call: what INFO shows is all or nothing, at once and after the sweep."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    kinds: set[int] = set()
+    for spoiled, called in enumerate(clean.faults.calls):
+        if called == "insert" and spoiled % 17:
+            continue  # they are all alike
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        answer = outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
+        world.faults.spoiled = None
+        count = seen(world, jobs)
+        assert count in {0, MANY}, called
+        assert count == MANY or isinstance(answer, (BackendError, ProcessDiedError))
+        recover(world)
+        assert len(world.store.jobs) == count
+        assert world.batches.rows == {}
+        kinds.add(count)
+    assert kinds == ({0, MANY})
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_batch_that_is_left_is_rolled_forward_by_the_sweep(fault: Fault) -> None:
+    """Also where nobody looks at its jobs; each gets a message, and runs once."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    for spoiled in (at for at, call in enumerate(clean.faults.calls) if call != "insert"):
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
+        recover(world)
+        stored = set(world.store.jobs)
+        assert len(stored) in {0, MANY}
+        assert sorted(drained(world)) == sorted(stored)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
+    """A client that got no answer sends it again, with the same ids."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    for spoiled in range(0, len(clean.faults.calls), 7):
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        if not isinstance(outcome(lambda world=world: push(world, jobs)), list):  # type: ignore[misc]
+            assert push(world, jobs) == [job.id for job in jobs]
+        world.faults.spoiled = None
+        again = world.backend.push.all([job.copy() for job in jobs])
+        assert not any(one.is_new for one in again)
+        recover(world)
+        assert len(world.store.jobs) == MANY
+
+
+def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
+    """Nothing of it is stored; the job that was there stays."""
+    world = world_of()
+    world.backend.push(Job("other", [], id=name(50)))
+    with pytest.raises(DuplicateError) as refused:
+        push(world, jobs_of())
+    assert refused.value.details["index"] == 49
+    assert refused.value.details["existing_job_id"] == name(50)
+    assert len(world.store.jobs) == 1
+
+
+def test_the_envelope_of_one_of_its_jobs_already_stored_refuses_the_batch_too() -> None:
+    """Some of the jobs being there is not the batch being there."""
+    world = world_of()
+    jobs = jobs_of()
+    world.backend.push(jobs[3].copy())
+    with pytest.raises(DuplicateError) as refused:
+        push(world, jobs)
+    assert refused.value.details["index"] == 3
+    assert len(world.store.jobs) == 1
+
+
+def test_all_faults_are_told_with_their_indices() -> None:
+    """And nothing is stored."""
+    world = world_of()
+    jobs = jobs_of()
+    jobs[2]["priority"] = 1000
+    jobs[90].type = "Not A Type"
+    with pytest.raises(InvalidRequestError) as refused:
+        push(world, jobs)
+    details = refused.value.details
+    assert (details["index"], details["error_count"]) == (2, 2)
+    errors: Any = details["errors"]
+    assert [(each["index"], each["field"]) for each in errors] == [(2, "priority"), (90, "type")]
+    assert not world.store.jobs
+
+
+def test_no_batch_is_larger_than_the_setting_says() -> None:
+    """413, with the limit."""
+    world = World(settings=Settings(max_batch_jobs=100))
+    with pytest.raises(PayloadTooLargeError) as refused:
+        push(world, jobs_of(101))
+    assert refused.value.details["max_batch_size"] == 100
+
+
+def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:
+    """Whoever misses a job of a committed batch puts it there first."""
+    world = world_of()
+    jobs = jobs_of()
+    die_after(world, "decide")
+    outcome(lambda: push(world, jobs))
+    assert not world.store.jobs
+    world.faults.spoiled = None
+    assert world.backend.cancel(jobs[77].id).after.state is JobState.CANCELLED
+    recover(world)
+    assert world.store.jobs[jobs[77].id].state is JobState.CANCELLED
+    assert len(world.store.jobs) == MANY
+
+
+def test_a_job_that_is_gone_does_not_come_back() -> None:
+    """Parts that are known to be in their places are not looked at again."""
+    world = world_of()
+    jobs = jobs_of()
+    die_after(world, "advance", 2)
+    outcome(lambda: push(world, jobs))
+    world.faults.spoiled = None
+    gone = world.backend.cancel(jobs[0].id).after
+    world.store.delete(gone)
+    with pytest.raises(NotFoundError):
+        world.backend.info(gone.id)
+    recover(world)
+    assert gone.id not in world.store.jobs
+    assert len(world.store.jobs) == MANY - 1
+
+
+def die_after(world: World, call: str, times: int = 1) -> None:
+    """Let the process die after a call of the next request."""
+
+    def watch(number: int) -> None:
+        calls = world.faults.calls
+        if calls.count(call) == times and calls[-1] == call:
+            world.faults.spoiled, world.faults.fault = number + 1, Fault.DIES_BEFORE
+
+    world.faults.afterwards = watch
