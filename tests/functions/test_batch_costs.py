@@ -18,7 +18,7 @@ from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
 MANY = 1000
-ARGS = [{"user": 12_345, "email": "someone@example.com", "template": "welcome"}]
+ARGS: list[Any] = [{"user": 12_345, "email": "someone@example.com", "template": "welcome"}]
 
 
 @dataclass

@@ -33,10 +33,11 @@ def name(number: int) -> str:
 
 def jobs_of(count: int = MANY, *, start: int = 1, **more: Any) -> list[Job]:
     """A batch with ids of its own, some of its jobs scheduled."""
-    return [
-        Job("a.b", [at], id=name(at), **({"scheduled_at": "+PT10S"} if at % 5 == 0 else {}), **more)
-        for at in range(start, start + count)
-    ]
+    jobs = [Job("a.b", [at], id=name(at), **more) for at in range(start, start + count)]
+    for at, job in enumerate(jobs, start):
+        if at % 5 == 0:
+            job["scheduled_at"] = "+PT10S"
+    return jobs
 
 
 def world_of(part_jobs: int = 40) -> World:
