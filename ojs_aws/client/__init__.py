@@ -20,20 +20,26 @@ if TYPE_CHECKING:
         JobFailedError,
         WaitTimeoutError,
     )
+    from ojs_aws.client.events import EventList, Events
     from ojs_aws.client.handles import JobHandle
+    from ojs_aws.client.jobs import JobBulkResult, JobEntry, JobPage, Jobs
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress
-    from ojs_aws.client.queues import QueueEntry, QueueNumbers, Queues
+    from ojs_aws.client.queues import Purged, QueueEntry, QueueNumbers, Queues
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
     from ojs_aws.client.sync import (
         SyncAdmin,
         SyncClient,
         SyncCronJobs,
         SyncDeadLetterJobs,
+        SyncEvents,
         SyncJobHandle,
+        SyncJobs,
         SyncQueues,
+        SyncSystem,
         SyncWorkers,
         SyncWorkflows,
     )
+    from ojs_aws.client.system import System
     from ojs_aws.client.transport import Transport
     from ojs_aws.client.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
     from ojs_aws.client.workflow_parts import WorkflowParts, batch, chain, dag, group
@@ -59,13 +65,20 @@ __all__ = [
     "DirectedWorkers",
     "EnqueueResult",
     "EnqueueStatus",
+    "EventList",
+    "Events",
     "HttpConnection",
+    "JobBulkResult",
     "JobCancelledError",
     "JobCheckpoint",
+    "JobEntry",
     "JobFailedError",
     "JobHandle",
     "JobOutcome",
+    "JobPage",
     "JobProgress",
+    "Jobs",
+    "Purged",
     "QueueEntry",
     "QueueNumbers",
     "Queues",
@@ -75,10 +88,14 @@ __all__ = [
     "SyncClient",
     "SyncCronJobs",
     "SyncDeadLetterJobs",
+    "SyncEvents",
     "SyncJobHandle",
+    "SyncJobs",
     "SyncQueues",
+    "SyncSystem",
     "SyncWorkers",
     "SyncWorkflows",
+    "System",
     "Transport",
     "WaitTimeoutError",
     "WorkerEntry",
@@ -97,6 +114,17 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "EventList": "events",
+    "Events": "events",
+    "JobBulkResult": "jobs",
+    "JobEntry": "jobs",
+    "JobPage": "jobs",
+    "Jobs": "jobs",
+    "Purged": "queues",
+    "System": "system",
+    "SyncEvents": "sync",
+    "SyncJobs": "sync",
+    "SyncSystem": "sync",
     "Admin": "admin",
     "BatchRejectedError": "errors",
     "BulkOutcome": "dead_letter",

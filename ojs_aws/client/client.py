@@ -30,9 +30,12 @@ from ojs_aws.ports import IdGenerator, TransactAction
 if TYPE_CHECKING:
     from ojs_aws.client.cron import CronJobs
     from ojs_aws.client.dead_letter import DeadLetterJobs
+    from ojs_aws.client.events import Events
     from ojs_aws.client.handles import JobHandle
+    from ojs_aws.client.jobs import Jobs
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
     from ojs_aws.client.queues import Queues
+    from ojs_aws.client.system import System
     from ojs_aws.client.workers import Workers
     from ojs_aws.client.workflow_parts import WorkflowParts
     from ojs_aws.client.workflows import WorkflowOperations, WorkflowStatus
@@ -234,6 +237,27 @@ class Client:
         from ojs_aws.client.dead_letter import DeadLetterJobs  # noqa: PLC0415
 
         return DeadLetterJobs(self._transport.dead_letter())
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
+        from ojs_aws.client.jobs import Jobs  # noqa: PLC0415
+
+        return Jobs(self._transport.operators())
+
+    @cached_property
+    def events(self) -> Events:
+        """The log of lifecycle events."""
+        from ojs_aws.client.events import Events  # noqa: PLC0415
+
+        return Events(self._transport.operators(), self._timer)
+
+    @cached_property
+    def system(self) -> System:
+        """The deployment as a whole: statistics and settings."""
+        from ojs_aws.client.system import System  # noqa: PLC0415
+
+        return System(self._transport.operators())
 
     # ------------------------------------------------------------------ enqueuing
     async def enqueue(

@@ -13,6 +13,7 @@ from typing import Self
 from ojs_aws.bootstrap import aws_clients, build_backend
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
@@ -137,6 +138,12 @@ class DirectTransport:
         from ojs_aws.client.direct_cron import DirectCronTransport  # noqa: PLC0415 - few need it
 
         return DirectCronTransport(self._backend)
+
+    def operators(self) -> OperatorTransport:
+        """The operators' API."""
+        from ojs_aws.client.direct_admin import DirectOperators  # noqa: PLC0415 - few need it
+
+        return DirectOperators(self._backend)
 
     async def close(self) -> None:
         """Nothing to let go of: botocore's connections end with the process."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from ojs_aws.client.connection import segment
+from ojs_aws.client.direct_admin import DirectOperators
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.ports import QueueInfo
 from ojs_aws.services.backend import Backend
@@ -30,6 +32,11 @@ class DirectQueues:
     async def pause(self, name: str) -> Mapping[str, JsonValue]:
         """Pause a queue."""
         return changed_queue(await asyncio.to_thread(self._backend.queues.pause, name))
+
+    async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """Purge a part of a queue, as the HTTP API does it."""
+        path = f"/queues/{segment(name)}/jobs"
+        return await DirectOperators(self._backend).ask("DELETE", path, body)
 
     async def resume(self, name: str) -> Mapping[str, JsonValue]:
         """Resume a queue."""

@@ -11,6 +11,7 @@ from ojs_aws.client.dead_letter import DeadLetterTransport
 from ojs_aws.client.http_cron import HttpCronTransport
 from ojs_aws.client.http_operators import HttpDeadLetters, HttpWorkers
 from ojs_aws.client.http_queues import HttpQueues
+from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
@@ -130,6 +131,12 @@ class HttpTransport:
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""
         return HttpCronTransport(self._connection)
+
+    def operators(self) -> OperatorTransport:
+        """The operators' API."""
+        from ojs_aws.client.http_admin import HttpOperators  # noqa: PLC0415 - few need it
+
+        return HttpOperators(self._connection)
 
     async def close(self) -> None:
         """Close the connection."""

@@ -47,6 +47,12 @@ class HttpQueues:
         """POST /queues/:name/resume; twice is the same as once."""
         return await self._values("POST", f"/queues/{segment(name)}/resume")
 
+    async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """DELETE /queues/:name/jobs; a part that is purged twice is purged."""
+        path = f"/queues/{segment(name)}/jobs"
+        answer = await self._connection.request("DELETE", path, encode({**body}))
+        return {key: member.value for key, member in answer.members.items()}
+
     async def _values(
         self, method: str, path: str, query: Mapping[str, str] | None = None
     ) -> dict[str, JsonValue]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
+from ojs_aws.client.operators import number_in, text_in
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import format_instant, instant_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,20 @@ class QueueNumbers:
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What one call of a purge did.
+
+    :ivar deleted: jobs that had ended, which are gone.
+    :ivar cancelled: the others, which are cancelled now.
+    :ivar cursor: where to go on; empty when the purge is over.
+    """
+
+    deleted: int
+    cancelled: int
+    cursor: str = ""
+
+
 class QueuesTransport(Protocol):
     """How a client reaches the operations on queues; answers are as the binding has them."""
 
@@ -59,6 +76,9 @@ class QueuesTransport(Protocol):
 
     async def resume(self, name: str) -> Mapping[str, JsonValue]:
         """Resume one."""
+
+    async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """Purge a part of one."""
 
 
 class Queues:
@@ -108,6 +128,32 @@ class Queues:
         :raises NotFoundError: there is no such queue.
         """
         return _entry(await self._transport.resume(name))
+
+    async def purge(
+        self,
+        name: str,
+        states: Sequence[str],
+        *,
+        older_than: datetime | None = None,
+        cursor: str = "",
+    ) -> Purged:
+        """Purge the next jobs of a queue: those that ended are deleted, others cancelled.
+
+        :param states: which jobs; active ones cannot be purged.
+        :param older_than: only jobs that ended before; an aware datetime.
+        :param cursor: of the call before; go on until it is empty.
+        :raises NotFoundError: there is no such queue.
+        """
+        body: dict[str, JsonValue] = {"states": [*states], "confirm": True}
+        if older_than is not None:
+            body["older_than"] = format_instant(instant_of(older_than))
+        body |= {"cursor": cursor} if cursor else {}
+        answer = await self._transport.purge(name, body)
+        return Purged(
+            number_in(answer, "deleted"),
+            number_in(answer, "cancelled"),
+            text_in(answer, "next_cursor"),
+        )
 
 
 def _entry(described: Mapping[str, JsonValue]) -> QueueEntry:

@@ -15,9 +15,12 @@ from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
 from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.dead_letter import DeadLetterJobs
+from ojs_aws.client.events import Events
 from ojs_aws.client.handles import JobHandle
+from ojs_aws.client.jobs import Jobs
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.queues import Queues
+from ojs_aws.client.system import System
 from ojs_aws.client.workers import Workers
 from ojs_aws.client.workflows import WorkflowOperations
 
@@ -120,6 +123,31 @@ class SyncQueues(_Face[Queues]):
     stats = _face(Queues.stats)
     pause = _face(Queues.pause)
     resume = _face(Queues.resume)
+    purge = _face(Queues.purge)
+
+
+class SyncJobs(_Face[Jobs]):
+    """:class:`Jobs` for code that is not asynchronous; bulk changes go on by their cursor."""
+
+    list = _face(Jobs.list)
+    detail = _face(Jobs.detail)
+    cancel = _face(Jobs.cancel)
+    retry = _face(Jobs.retry)
+    change_some = _face(Jobs.change_some)
+
+
+class SyncEvents(_Face[Events]):
+    """:class:`Events` for code that is not asynchronous."""
+
+    read = _face(Events.read)
+
+
+class SyncSystem(_Face[System]):
+    """:class:`System` for code that is not asynchronous."""
+
+    stats = _face(System.stats)
+    history = _face(System.history)
+    config = _face(System.config)
 
 
 class SyncJobHandle(_Face[JobHandle]):
@@ -202,6 +230,21 @@ class SyncClient(_Face[Client]):
     def dead_letter(self) -> SyncDeadLetterJobs:
         """Dead letters: to inspect, retry and remove."""
         return SyncDeadLetterJobs(self._target.dead_letter, self._loop)
+
+    @cached_property
+    def jobs(self) -> SyncJobs:
+        """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
+        return SyncJobs(self._target.jobs, self._loop)
+
+    @cached_property
+    def events(self) -> SyncEvents:
+        """The log of lifecycle events."""
+        return SyncEvents(self._target.events, self._loop)
+
+    @cached_property
+    def system(self) -> SyncSystem:
+        """The deployment as a whole: statistics and settings."""
+        return SyncSystem(self._target.system, self._loop)
 
     @classmethod
     def direct(

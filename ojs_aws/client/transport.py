@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from ojs_aws.client.cron import CronTransport
 from ojs_aws.client.dead_letter import DeadLetterTransport
+from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
@@ -74,6 +75,9 @@ class Transport(Protocol):
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""
+
+    def operators(self) -> OperatorTransport:
+        """The operators' API, by its paths."""
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -795,9 +795,10 @@ class MemoryEvents:
         self.log += events
 
     def read(self, query: EventQuery) -> EventPage:
-        """Read the newest events."""
-        chosen = [event for event in self.log if query.matches(event)]
-        return EventPage(tuple(chosen[-query.limit :]))
+        """Read events behind a cursor, which counts those that were read; else the newest."""
+        seen = int(query.cursor) if query.cursor.isdigit() else 0
+        chosen = [event for event in self.log[seen:] if query.matches(event)]
+        return EventPage(tuple(chosen[-query.limit :]), str(len(self.log)))
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Keep a change."""

@@ -1,0 +1,245 @@
+"""Jobs, for operators: found, read with their history, changed (ojs-admin-api, 7 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from ojs_aws.client.connection import segment
+from ojs_aws.client.dead_letter import BulkOutcome
+from ojs_aws.client.operators import (
+    OperatorTransport,
+    number_in,
+    object_in,
+    objects_in,
+    text_in,
+)
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import format_instant, instant_of
+
+ADMIN_JOBS = "/admin/jobs"
+
+BulkAction: TypeAlias = Literal["retry", "cancel", "delete"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEntry:
+    """A job as a list shows it.
+
+    :ivar described: everything that the backend says of it.
+    """
+
+    id: str
+    type: str
+    queue: str
+    state: str
+    attempt: int
+    created_at: str
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """A page of jobs.
+
+    :ivar cursor: where the next page starts; empty on the last one. A page may be short, or
+        empty, and yet have one.
+    :ivar total: how many match; at least so many where ``is_exact`` is False.
+    :ivar examined: how many rows were looked at for it.
+    """
+
+    jobs: Sequence[JobEntry]
+    cursor: str
+    total: int
+    is_exact: bool
+    examined: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBulkResult:
+    """What one request of a bulk change did, or would do.
+
+    :ivar matched: jobs that it met.
+    :ivar succeeded: ids of those that were changed; of a dry run, those that would be.
+    :ivar failed: what became of the others.
+    :ivar cursor: where to go on; empty when no more jobs match.
+    """
+
+    matched: int
+    succeeded: Sequence[str]
+    failed: Sequence[BulkOutcome]
+    cursor: str = ""
+
+
+class Jobs:
+    """Jobs of the backend: ``client.jobs``. Raises the errors of ``ojs_aws.domain.errors``."""
+
+    def __init__(self, transport: OperatorTransport) -> None:
+        """Use the client's transport."""
+        self._transport = transport
+
+    async def list(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        *,
+        queue: str = "",
+        states: Iterable[str] = (),
+        type: str = "",  # noqa: A002 - the specification's name
+        since: datetime | None = None,
+        until: datetime | None = None,
+        oldest_first: bool = False,
+        limit: int = 50,
+        cursor: str = "",
+    ) -> JobPage:
+        """List a page of jobs, queue by queue and list by list.
+
+        :param type: a job type, or the beginning of one and ``*``.
+        :param since: created at this instant or later; an aware datetime.
+        :param cursor: from the page before, for the same filter.
+        """
+        query = {
+            "queue": queue,
+            "state": ",".join(states),
+            "type": type,
+            "since": _moment(since),
+            "until": _moment(until),
+            "order": "asc" if oldest_first else "",
+            "limit": str(limit),
+            "cursor": cursor,
+        }
+        given = {name: value for name, value in query.items() if value}
+        answer = await self._transport.ask("GET", ADMIN_JOBS, query=given)
+        page = object_in(answer, "pagination")
+        return JobPage(
+            jobs=[_entry(each) for each in objects_in(answer, "items")],
+            cursor=text_in(page, "next_cursor"),
+            total=number_in(page, "total"),
+            is_exact=page.get("total_is_exact") is not False,
+            examined=number_in(page, "examined"),
+        )
+
+    async def detail(self, job_id: str, *, events: bool = False) -> Mapping[str, JsonValue]:
+        """Everything that is known of a job: its members, and ``history``.
+
+        :param events: its events from the log as well, as ``events``.
+        :raises NotFoundError: there is no such job.
+        """
+        query = {"events": "true"} if events else {}
+        answer = await self._transport.ask("GET", f"{ADMIN_JOBS}/{segment(job_id)}", query=query)
+        return {name: value for name, value in answer.items() if name != "job"}
+
+    async def cancel(self, job_id: str) -> JobEntry:
+        """Cancel a job.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it has ended.
+        """
+        return await self._one(job_id, "cancel")
+
+    async def retry(self, job_id: str) -> JobEntry:
+        """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+        return await self._one(job_id, "retry")
+
+    async def _one(self, job_id: str, action: str) -> JobEntry:
+        path = f"{ADMIN_JOBS}/{segment(job_id)}/{action}"
+        return _entry(await self._transport.ask("POST", path, {}, repeatable=False))
+
+    async def change_some(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        action: BulkAction,
+        *,
+        queue: str = "",
+        states: Iterable[str] = (),
+        type: str = "",  # noqa: A002
+        since: datetime | None = None,
+        until: datetime | None = None,
+        dry_run: bool = False,
+        limit: int = 100,
+        cursor: str = "",
+    ) -> JobBulkResult:
+        """Retry, cancel or delete the next jobs of a filter, at most a hundred; go on by cursor.
+
+        :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :raises InvalidRequestError: no filter, or a state that the action is impossible in.
+        """
+        named = list(states)
+        chosen: dict[str, JsonValue] = {
+            "queue": queue,
+            "type": type,
+            "since": _moment(since),
+            "until": _moment(until),
+        }
+        chosen = {name: value for name, value in chosen.items() if value}
+        if named:
+            chosen["state"] = [*named]
+        body: dict[str, JsonValue] = {"filter": chosen, "limit": limit}
+        body["dry_run" if dry_run else "confirm"] = True
+        body |= {"cursor": cursor} if cursor else {}
+        path = f"{ADMIN_JOBS}/bulk/{action}"
+        answer = await self._transport.ask("POST", path, body, repeatable=dry_run)
+        ids = answer.get("job_ids")
+        return JobBulkResult(
+            matched=number_in(answer, "matched"),
+            succeeded=[str(each) for each in ids] if isinstance(ids, list) else [],
+            failed=[
+                BulkOutcome(
+                    text_in(each, "job_id"), text_in(each, "status"), text_in(each, "error")
+                )
+                for each in objects_in(answer, "errors")
+            ],
+            cursor=text_in(answer, "next_cursor"),
+        )
+
+    async def change_all(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        action: BulkAction,
+        *,
+        queue: str = "",
+        states: Iterable[str] = (),
+        type: str = "",  # noqa: A002
+        since: datetime | None = None,
+        until: datetime | None = None,
+        dry_run: bool = False,
+    ) -> AsyncIterator[JobBulkResult]:
+        """Change all jobs of a filter, request by request; what each did is yielded.
+
+        Jobs that are enqueued meanwhile may be met or not.
+        """
+        named, cursor = list(states), ""
+        while True:
+            result = await self.change_some(
+                action,
+                queue=queue,
+                states=named,
+                type=type,
+                since=since,
+                until=until,
+                dry_run=dry_run,
+                limit=1000 if dry_run else 100,
+                cursor=cursor,
+            )
+            yield result
+            cursor = result.cursor
+            if not cursor:
+                return
+
+
+def _entry(described: Mapping[str, JsonValue]) -> JobEntry:
+    return JobEntry(
+        id=text_in(described, "id"),
+        type=text_in(described, "type"),
+        queue=text_in(described, "queue"),
+        state=text_in(described, "state"),
+        attempt=number_in(described, "attempt"),
+        created_at=text_in(described, "created_at"),
+        described=described,
+    )
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else format_instant(instant_of(moment))
