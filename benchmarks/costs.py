@@ -25,12 +25,9 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
+from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
-
-PRICED_ON: Final = "2026-11"
-PRICES: Final = {"write unit": 0.625e-6, "read unit": 0.125e-6, "SQS request": 0.40e-6}
-"""Dollars; DynamoDB on demand, SQS standard queues."""
 
 KILOBYTE: Final = 1024
 READ_BLOCK: Final = 4096

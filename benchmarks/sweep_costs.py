@@ -20,11 +20,12 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.costs import PRICED_ON, PRICES, READ_BLOCK, Laboratory
+from benchmarks.costs import READ_BLOCK, Laboratory
 from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws
+from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.sweep import one_by_one
 

@@ -9,16 +9,35 @@ try:
 except ModuleNotFoundError as missing:  # pragma: no cover - depends on the installation
     raise SystemExit("The command needs an extra: pip install 'ojs-aws[local]'") from missing
 
-from ojs_aws.cli import keys
+from ojs_aws.cli import (
+    checks,
+    cost,
+    cron,
+    dead_letters,
+    enqueue,
+    jobs,
+    keys,
+    queues,
+    watching,
+    workers,
+    workflows,
+)
 
 app = typer.Typer(
     name="ojs-aws",
-    help="Open Job Spec on AWS: run the backend locally, and look at what it would do.",
+    help="Open Job Spec on AWS: enqueue jobs, look after them, and run the backend locally.",
+    epilog="OJS_URL and OJS_API_KEY say which server, and who you are. Start with: ojs-aws local, "
+    "then ojs-aws enqueue demo.echo '[1]' -q demo --wait. Exit codes: 0 done, 1 failed, 2 wrong "
+    "usage, 3 not found, 4 conflict, 5 unreachable, 6 refused, 7 a check failed.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.add_typer(keys.app)
+enqueue.register(app)
+for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys):
+    app.add_typer(_group.app)
+watching.register(app)
+checks.register(app)
+cost.register(app)
 
 
 @app.callback()
@@ -115,3 +134,11 @@ def middleware(
     from ojs_aws.cli.middleware import show_middleware  # noqa: PLC0415
 
     show_middleware(path, as_json=as_json)
+
+
+@app.command(hidden=True)
+def reference() -> None:
+    """Print the reference of all commands as Markdown (docs/cli.md)."""
+    from ojs_aws.cli.reference import reference as written  # noqa: PLC0415
+
+    typer.echo(written(app))

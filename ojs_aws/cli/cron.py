@@ -1,0 +1,124 @@
+"""``ojs-aws cron``: jobs that come back by a schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ojs_aws.cli.session import Session, command, json_of
+
+if TYPE_CHECKING:
+    from ojs_aws.client.cron import CronJob
+    from ojs_aws.domain.errors import JsonValue
+
+app = typer.Typer(name="cron", no_args_is_help=True, help="See and change cron jobs.")
+
+Name = Annotated[str, typer.Argument(help="Name of the cron job.")]
+
+
+@command(app, "list", epilog="Example: ojs-aws cron list")
+async def list_crons(session: Session) -> None:
+    """List the cron jobs, and when each runs next."""
+    entries = await session.client.cron.list()
+    session.out.table(
+        {"cron": [{**each.attributes} for each in entries]},
+        ("Name", "Schedule", "Zone", "Type", "Enabled", "Next run", "Last run", "Runs"),
+        [
+            (
+                each.name,
+                each.cron,
+                each.timezone,
+                each.type,
+                each.enabled,
+                each.next_run_at,
+                each.last_run_at,
+                each.run_count,
+            )
+            for each in entries
+        ],
+        nothing="No cron jobs.",
+    )
+
+
+@command(app, "show", epilog="Example: ojs-aws cron show nightly-report")
+async def show_cron(session: Session, name: Name) -> None:
+    """Show a cron job."""
+    _shown(session, await session.client.cron.get(name))
+
+
+@command(
+    app,
+    "register",
+    epilog="Example: ojs-aws cron register nightly '0 3 * * *' report.make '[\"daily\"]' "
+    "--timezone Europe/Vienna",
+)
+async def register_cron(
+    session: Session,
+    name: Name,
+    schedule: Annotated[str, typer.Argument(help="Such as '0 9 * * MON-FRI' or '@every 30m'.")],
+    type: Annotated[str, typer.Argument(help="Type of the job.")],
+    args: Annotated[str, typer.Argument(help="Its arguments, a JSON array.")] = "[]",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Its queue.")] = "default",
+    timezone: Annotated[str, typer.Option(help="An IANA name.")] = "UTC",
+    overlap: Annotated[
+        str,
+        typer.Option(help="While the run before is active: skip, allow, cancel_previous, enqueue."),
+    ] = "skip",
+    description: Annotated[str, typer.Option(help="For people.")] = "",
+) -> None:
+    """Register a cron job, or change the one of this name."""
+    from typing import cast  # noqa: PLC0415
+
+    from ojs_aws.client.cron import OverlapPolicy  # noqa: PLC0415
+    from ojs_aws.domain.envelope import Job  # noqa: PLC0415
+
+    given = json_of(args, "The arguments")
+    positional: list[JsonValue] = given if isinstance(given, list) else [given]
+    entry = await session.client.cron.register(
+        name,
+        schedule,
+        Job(type, positional, queue=queue),
+        timezone=timezone,
+        overlap_policy=cast("OverlapPolicy", overlap),  # the server refuses others by name
+        description=description or None,
+    )
+    _shown(session, entry)
+
+
+@command(app, "pause", epilog="Example: ojs-aws cron pause nightly")
+async def pause_cron(session: Session, name: Name) -> None:
+    """Disable a cron job; what it would have run meanwhile is not caught up."""
+    _shown(session, await session.client.cron.pause(name))
+
+
+@command(app, "resume", epilog="Example: ojs-aws cron resume nightly")
+async def resume_cron(session: Session, name: Name) -> None:
+    """Enable a cron job."""
+    _shown(session, await session.client.cron.resume(name))
+
+
+@command(app, "trigger", epilog="Example: ojs-aws cron trigger nightly")
+async def trigger_cron(session: Session, name: Name) -> None:
+    """Run a cron job now, under its overlap policy."""
+    done = await session.client.cron.trigger(name)
+    text = done.job_id or f"Not run: {done.reason}."
+    session.out.said(text, {"job_id": done.job_id, "reason": done.reason})
+
+
+@command(app, "delete", epilog="Example: ojs-aws cron delete nightly")
+async def delete_cron(
+    session: Session,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove a cron job; its jobs stay."""
+    session.confirm(f"Remove the cron job {name}?", is_sure=yes)
+    await session.client.cron.delete(name)
+    session.out.said(f"{name} is removed.", {"name": name, "deleted": True})
+
+
+def _shown(session: Session, entry: CronJob) -> None:
+    described = {**entry.attributes}
+    hidden = {"expression", "job_template", "cron_job"}
+    session.out.fields(described, [pair for pair in described.items() if pair[0] not in hidden])

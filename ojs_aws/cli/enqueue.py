@@ -1,0 +1,102 @@
+"""``ojs-aws enqueue``, ``get`` and ``cancel``: one job, as a producer sees it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ojs_aws.cli.session import Session, command, json_of
+
+if TYPE_CHECKING:
+    from ojs_aws.client.attributes import JobAttributes
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.errors import JsonValue
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the root."""
+    command(
+        app,
+        "enqueue",
+        epilog="Examples: ojs-aws enqueue email.send '[\"user@example.com\"]' -q email "
+        "| ojs-aws enqueue report.make --at +PT10M --wait",
+    )(enqueue)
+    command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(get)
+    command(app, "cancel", epilog="Cancels one job; `ojs-aws jobs cancel` does many.")(cancel)
+
+
+async def enqueue(
+    session: Session,
+    type: Annotated[str, typer.Argument(help="The job type, such as email.send.")],
+    args: Annotated[
+        str, typer.Argument(help="The arguments: a JSON array; another value becomes the only one.")
+    ] = "[]",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = "default",
+    priority: Annotated[int, typer.Option(help="-100 to 100; higher comes first.")] = 0,
+    at: Annotated[
+        str, typer.Option(help="When it becomes available: RFC 3339, or from now on (+PT10M).")
+    ] = "",
+    expires: Annotated[str, typer.Option(help="When it is no longer worth executing.")] = "",
+    timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
+    max_attempts: Annotated[int, typer.Option(help="Executions at most; 0: the default.")] = 0,
+    meta: Annotated[
+        list[str] | None, typer.Option("--meta", "-m", help="name=value; repeatable.")
+    ] = None,
+    job_id: Annotated[str, typer.Option("--id", help="A UUIDv7 of your own.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
+    wait_s: Annotated[float, typer.Option(help="Seconds to wait at most.")] = 60.0,
+) -> None:
+    """Enqueue a job, and show its id; with --wait, its result."""
+    given = json_of(args, "The arguments")
+    attributes: JobAttributes = {"queue": queue, "priority": priority}
+    if at:
+        attributes["scheduled_at"] = at
+    if expires:
+        attributes["expires_at"] = expires
+    if timeout_s:
+        attributes["timeout_s"] = timeout_s
+    if max_attempts:
+        attributes["retry"] = {"max_attempts": max_attempts}
+    if meta:
+        attributes["meta"] = dict(_pair(each) for each in meta)
+    if job_id:
+        attributes["id"] = job_id
+    positional: list[JsonValue] = given if isinstance(given, list) else [given]
+    result = await session.client.enqueue(type, positional, **attributes)
+    if not wait:
+        session.out.said(result.id, _members(result.job))
+        return
+    session.out.hint(f"Waiting for {result.id} ...")
+    value = await session.client.wait(result.id, timeout_s=wait_s)
+    session.out.said(
+        json.dumps(value, ensure_ascii=False, indent=2), {"id": result.id, "result": value}
+    )
+
+
+async def get(
+    session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
+) -> None:
+    """Show a job as a producer sees it; `ojs-aws jobs show` adds the history."""
+    job = await session.client.get(job_id)
+    session.out.fields(_members(job), _members(job).items())
+
+
+async def cancel(
+    session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
+) -> None:
+    """Cancel a job that has not ended; one that is cancelled already stays so."""
+    job = await session.client.cancel(job_id)
+    session.out.said(f"{job.id} is {job.state}.", _members(job))
+
+
+def _members(job: Job | None) -> dict[str, JsonValue]:
+    return {} if job is None else {name: job[name] for name in job}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise typer.BadParameter(f"--meta takes name=value, not {text!r}")
+    return name, value

@@ -1,0 +1,147 @@
+"""What a command prints: tables for people, JSON for scripts; what is wrong goes to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from ojs_aws.domain.errors import JsonValue, OjsError
+
+COLOURS: Final = {
+    "active": "cyan",
+    "available": "green",
+    "cancelled": "dim",
+    "completed": "green",
+    "discarded": "red",
+    "failed": "red",
+    "paused": "yellow",
+    "retryable": "yellow",
+    "running": "cyan",
+    "scheduled": "blue",
+    "stale": "red",
+}
+"""Of states, in tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Prints answers in one of two ways.
+
+    :ivar as_json: one JSON value for an answer, or one a line for a stream.
+    """
+
+    as_json: bool
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there to be asked."""
+        return not self.as_json and sys.stdin.isatty()
+
+    def json(self, value: object) -> None:
+        """Print a value as JSON."""
+        typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+    def json_line(self, value: object) -> None:
+        """Print a value as one line of JSON."""
+        typer.echo(json.dumps(value, ensure_ascii=False))
+
+    def table(
+        self,
+        data: object,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        title: str = "",
+        nothing: str = "Nothing.",
+    ) -> None:
+        """Print rows as a table; ``data`` instead where JSON is wanted.
+
+        :param nothing: what to say where there are no rows.
+        """
+        if self.as_json:
+            self.json(data)
+            return
+        from rich.table import Table  # noqa: PLC0415 - so that --help is quick
+
+        table = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*(_cell(each) for each in row))
+        if table.row_count:
+            self.console().print(table)
+        else:
+            typer.echo(nothing)
+
+    def fields(self, data: object, pairs: Iterable[tuple[str, object]], *, title: str = "") -> None:
+        """Print names and values below each other; empty values are left out."""
+        shown = [(name, value) for name, value in pairs if value not in (None, "", [], {})]
+        self.table(data, ("", ""), shown, title=title)
+
+    def said(self, text: str, data: Mapping[str, JsonValue]) -> None:
+        """Say what was done; ``data`` instead where JSON is wanted."""
+        if self.as_json:
+            self.json({**data})
+        else:
+            typer.echo(text)
+
+    def hint(self, text: str) -> None:
+        """Say something to people that is no part of the answer."""
+        if not self.as_json:
+            typer.secho(text, err=True, dim=True)
+
+    def problem(self, text: str, hint: str = "", **more: object) -> None:
+        """Say what is wrong."""
+        if self.as_json:
+            typer.echo(json.dumps({"error": {"message": text, "hint": hint, **more}}), err=True)
+            return
+        typer.secho(f"Error: {text}", err=True, fg="red")
+        if hint:
+            typer.echo(f"  {hint}", err=True)
+
+    def error(self, problem: OjsError) -> None:
+        """Say what a server refused, or that there is none."""
+        self.problem(problem.message, problem.hint, code=problem.code)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Show how far something is, where somebody looks; yields what to call with each step."""
+        if self.as_json or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(what, total=total)
+            yield lambda step: progress.advance(task, step)
+
+    def console(self) -> Console:
+        """Where tables are drawn."""
+        from rich.console import Console  # noqa: PLC0415
+
+        # Redirected output is not cut to the width of no terminal.
+        return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape  # noqa: PLC0415
+
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict | list):
+        return escape(json.dumps(value, ensure_ascii=False))
+    text = escape(str(value))
+    colour = COLOURS.get(text)
+    return f"[{colour}]{text}[/]" if colour else text

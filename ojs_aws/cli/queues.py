@@ -1,0 +1,129 @@
+"""``ojs-aws queues``: what they hold; pause, resume and purge them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ojs_aws.cli.session import ExitCode, Session, command, moment
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+app = typer.Typer(
+    name="queues", no_args_is_help=True, help="See what queues hold; pause, resume, purge them."
+)
+
+Name = Annotated[str, typer.Argument(help="Name of the queue.")]
+NameOrAll = Annotated[str, typer.Argument(help="Name of the queue; or say --all.")]
+All = Annotated[bool, typer.Option("--all", help="All queues.")]
+
+_COUNTS = ("available", "active", "scheduled", "retryable", "completed", "discarded")
+
+
+@command(app, "list", epilog="Example: ojs-aws queues list --counts")
+async def list_queues(
+    session: Session,
+    counts: Annotated[bool, typer.Option("--counts", help="Count their jobs, too.")] = False,
+) -> None:
+    """List the queues; with --counts, how many jobs each has (twelve queries a queue)."""
+    entries = await session.client.queues.list()
+    if not counts:
+        session.out.table(
+            {"queues": [{**entry.described} for entry in entries]},
+            ("Name", "State", "Paused at"),
+            [
+                (entry.name, "paused" if entry.paused else "active", entry.paused_at)
+                for entry in entries
+            ],
+            nothing="No queues.",
+        )
+        return
+    numbers = [await session.client.queues.stats(entry.name) for entry in entries]
+    session.out.table(
+        {"queues": [{**each.described} for each in numbers]},
+        ("Name", "State", *(name.capitalize() for name in _COUNTS)),
+        [
+            (
+                each.name,
+                "paused" if each.paused else "active",
+                *(_count(getattr(each, name), name in each.estimated) for name in _COUNTS),
+            )
+            for each in numbers
+        ],
+    )
+
+
+def _count(number: int, is_estimated: bool) -> str:  # noqa: FBT001
+    return f"≥{number}" if is_estimated else str(number)
+
+
+@command(app, "show", epilog="Example: ojs-aws queues show email")
+async def show_queue(session: Session, name: Name) -> None:
+    """Show what a queue holds, and what it did in the last hour."""
+    numbers = await session.client.queues.stats(name)
+    told = {
+        key: value
+        for key, value in numbers.described.items()
+        if not isinstance(value, dict) and key != "queue"
+    }
+    session.out.fields({**numbers.described}, told.items(), title=name)
+
+
+@command(app, "pause", epilog="Examples: ojs-aws queues pause email | ojs-aws queues pause --all")
+async def pause_queue(session: Session, name: NameOrAll = "", every: All = False) -> None:
+    """Let nobody fetch from a queue. Jobs may still be enqueued; active ones go on."""
+    for each in await _names(session, name, every=every):
+        entry = await session.client.queues.pause(each)
+        session.out.said(f"{each} is paused since {entry.paused_at}.", {**entry.described})
+
+
+@command(app, "resume", epilog="Example: ojs-aws queues resume email")
+async def resume_queue(session: Session, name: NameOrAll = "", every: All = False) -> None:
+    """Let workers fetch from a queue again."""
+    for each in await _names(session, name, every=every):
+        entry = await session.client.queues.resume(each)
+        session.out.said(f"{each} runs.", {**entry.described})
+
+
+async def _names(session: Session, name: str, *, every: bool) -> list[str]:
+    """The queues that are meant.
+
+    :raises typer.Exit: with USAGE where that is not clear.
+    """
+    if bool(name) is every:
+        session.out.problem("Name one queue, or say --all.")
+        raise typer.Exit(ExitCode.USAGE)
+    return [name] if name else [entry.name for entry in await session.client.queues.list()]
+
+
+@command(
+    app,
+    "purge",
+    epilog="Example: ojs-aws queues purge email --state completed --older-than P7D",
+)
+async def purge_queue(
+    session: Session,
+    name: Name,
+    state: Annotated[list[str], typer.Option("--state", "-s", help="Of jobs; repeatable.")],
+    older_than: Annotated[
+        str, typer.Option(help="Only jobs that ended before: RFC 3339, or how long ago.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Empty a queue: jobs that ended are deleted, others cancelled. Active ones stay."""
+    before = moment(older_than)
+    question = f"Purge all {', '.join(state)} jobs of queue {name}?"
+    session.confirm(question, is_sure=yes)
+    deleted, cancelled, cursor = 0, 0, ""
+    with session.out.progress(f"purging {name} ...", None) as step:
+        while True:
+            done = await session.client.queues.purge(name, state, older_than=before, cursor=cursor)
+            deleted, cancelled = deleted + done.deleted, cancelled + done.cancelled
+            step(done.deleted + done.cancelled)
+            cursor = done.cursor
+            if not cursor:
+                break
+    data: dict[str, JsonValue] = {"queue": name, "deleted": deleted, "cancelled": cancelled}
+    session.out.said(f"{deleted} jobs deleted, {cancelled} cancelled.", data)

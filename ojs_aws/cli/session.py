@@ -1,0 +1,241 @@
+"""What all commands share that talk to a server: its options, errors, and exit codes.
+
+A command is a coroutine whose first parameter is the :class:`Session`; :func:`command` adds the
+options ``--url``, ``--api-key`` and ``--json``, opens the client, and turns errors into a sentence
+and an exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+
+import typer
+
+from ojs_aws.cli.output import Output
+
+if TYPE_CHECKING:
+    from ojs_aws.client import Client
+    from ojs_aws.domain.errors import JsonValue, OjsError
+
+DEFAULT_URL: Final = "http://127.0.0.1:8080"
+_PANEL: Final = "Server and output"
+
+
+class ExitCode(IntEnum):
+    """What a command ends with."""
+
+    DONE = 0
+    FAILED = 1
+    """The server failed, or some of several jobs could not be changed."""
+    USAGE = 2
+    """The command or the request is wrong; nothing was changed."""
+    NOT_FOUND = 3
+    CONFLICT = 4
+    """The state of the job does not permit this."""
+    UNREACHABLE = 5
+    """No server answered."""
+    REFUSED = 6
+    """The credentials are missing, wrong, or not enough."""
+    CHECK_FAILED = 7
+    """``doctor`` or ``deploy-check`` found something wrong."""
+    INTERRUPTED = 130
+
+
+Connect = Callable[[str, str], "Client"]
+"""Makes the client for a URL and an API key."""
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        envvar="OJS_URL",
+        help="The OJS server, with or without /ojs/v1.",
+        rich_help_panel=_PANEL,
+    ),
+]
+ApiKey = Annotated[
+    str,
+    typer.Option(
+        "--api-key",
+        envvar="OJS_API_KEY",
+        help="Sent as a bearer token. Better in the environment than on the command line.",
+        show_default=False,
+        show_envvar=True,
+        rich_help_panel=_PANEL,
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, for scripts.", rich_help_panel=_PANEL),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A command on its way: its client, and where its answer goes.
+
+    :ivar url: of the server, as given.
+    :ivar connect: makes another client, of a URL and an API key.
+    """
+
+    client: Client
+    out: Output
+    url: str
+    connect: Connect
+
+    def confirm(self, question: str, *, is_sure: bool) -> None:
+        """Ask before something that cannot be undone.
+
+        :param is_sure: whether the user said so already, by ``--yes``.
+        :raises typer.Exit: with USAGE where nobody can be asked; with DONE where the answer is no.
+        """
+        if is_sure:
+            return
+        if not self.out.can_ask:
+            self.out.problem(f"{question} Say --yes to do it without being asked.")
+            raise typer.Exit(ExitCode.USAGE)
+        if not typer.confirm(question, err=True):
+            raise typer.Exit(ExitCode.DONE)
+
+
+def connect(url: str, api_key: str) -> Client:
+    """The client of the command line: no middleware, and little patience."""
+    from ojs_aws.client import Client, Resends  # noqa: PLC0415 - so that --help is quick
+
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
+    return Client(url, headers=headers, middleware=[], resends=Resends(limit=2))
+
+
+def command(
+    app: typer.Typer, name: str, **more: Any
+) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., Coroutine[Any, Any, None]]]:
+    """Register a coroutine as a command that talks to a server.
+
+    :param more: further arguments of ``typer.Typer.command``.
+    """
+
+    def register(
+        function: Callable[..., Coroutine[Any, Any, None]],
+    ) -> Callable[..., Coroutine[Any, Any, None]]:
+        hints = get_type_hints(function, include_extras=True)
+        _, *own = inspect.signature(function).parameters.values()
+        parameters = [
+            _option("context", typer.Context, inspect.Parameter.empty),
+            *(each.replace(annotation=hints[each.name]) for each in own),
+            _option("url", Url, DEFAULT_URL),
+            _option("api_key", ApiKey, ""),
+            _option("as_json", AsJson, False),
+        ]
+
+        def run(
+            *, context: typer.Context, url: str, api_key: str, as_json: bool, **values: Any
+        ) -> None:
+            given = context.find_root().obj  # how to connect, where the caller says so
+            open_client: Connect = given if callable(given) else connect
+            out = Output(as_json=as_json)
+
+            async def within() -> None:
+                client = open_client(url, api_key)
+                try:
+                    await function(Session(client, out, url, open_client), **values)
+                finally:
+                    await client.close()
+
+            _finish(within(), out)
+
+        run.__name__ = function.__name__
+        run.__doc__ = function.__doc__
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        )
+        app.command(name, **more)(run)
+        return function
+
+    return register
+
+
+def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
+    """Run a command to its end, and say what went wrong.
+
+    :raises typer.Exit: with the code of what went wrong.
+    """
+    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415 - so that --help is quick
+
+    try:
+        asyncio.run(call)
+    except OjsError as problem:
+        out.error(problem)
+        raise typer.Exit(code_of(problem)) from None
+    except (ValueError, TimeoutError) as problem:
+        out.problem(str(problem))
+        is_timeout = isinstance(problem, TimeoutError)
+        raise typer.Exit(ExitCode.FAILED if is_timeout else ExitCode.USAGE) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def code_of(problem: OjsError) -> ExitCode:
+    """The exit code of an error."""
+    from ojs_aws.domain import errors  # noqa: PLC0415
+
+    if isinstance(problem, errors.BackendUnavailableError):
+        return ExitCode.UNREACHABLE
+    if isinstance(problem, errors.NotFoundError):
+        return ExitCode.NOT_FOUND
+    if isinstance(problem, errors.ConflictError):
+        return ExitCode.CONFLICT
+    if any(f"HTTP {status}," in note for note in notes_of(problem) for status in (401, 403)):
+        return ExitCode.REFUSED
+    return ExitCode.USAGE if isinstance(problem, errors.InvalidRequestError) else ExitCode.FAILED
+
+
+def notes_of(problem: BaseException) -> list[str]:
+    """What was added to an error on its way."""
+    return list(getattr(problem, "__notes__", ()))
+
+
+def moment(text: str | None) -> datetime | None:
+    """An instant that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
+
+    :raises InvalidRequestError: neither.
+    """
+    if not text:
+        return None
+    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
+    from ojs_aws.domain.timestamps import parse_duration, parse_timestamp  # noqa: PLC0415
+
+    try:
+        return datetime.fromtimestamp(parse_timestamp(text, "time") / 1000, UTC)
+    except InvalidRequestError:
+        ago = timedelta(milliseconds=parse_duration(text, "time"))
+        return datetime.now(UTC) - ago
+
+
+def json_of(text: str, what: str) -> JsonValue:
+    """JSON that a person wrote.
+
+    :raises InvalidRequestError: it is none.
+    """
+    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
+    from ojs_aws.domain.json_text import decode  # noqa: PLC0415
+
+    try:
+        return decode(text)
+    except InvalidRequestError as problem:
+        raise InvalidRequestError(
+            f"{what} must be JSON: {problem.message}",
+            hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\'',
+        ) from None

@@ -1,0 +1,122 @@
+"""``ojs-aws events`` and ``ojs-aws stats``: what happens, and what there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ojs_aws.cli.session import Session, command, moment
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the root."""
+    command(
+        app,
+        "events",
+        epilog="Examples: ojs-aws events --follow --type 'job.*' "
+        "| ojs-aws events --job ID --since 1h --json",
+    )(events)
+    command(app, "stats", epilog="Examples: ojs-aws stats | ojs-aws stats --watch")(stats)
+
+
+async def events(
+    session: Session,
+    type: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="job.failed, or job.*; repeatable.")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option("--queue", "-q", help="Only these queues; repeatable.")
+    ] = None,
+    job: Annotated[
+        list[str] | None, typer.Option("--job", help="Only events of this job; repeatable.")
+    ] = None,
+    since: Annotated[str, typer.Option(help="RFC 3339, or how long ago (2h).")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Events to show.")] = 100,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what comes; ends with Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show lifecycle events in the order in which they were told; one line each."""
+    wanted = {"types": type or [], "queues": queue or [], "job_ids": job or []}
+    if follow:
+        stream = session.client.events.follow(
+            types=wanted["types"],
+            queues=wanted["queues"],
+            job_ids=wanted["job_ids"],
+            since=moment(since),
+        )
+        async for event in stream:
+            _event(session, event)
+        return
+    shown, cursor = 0, ""
+    while shown < limit:
+        page = await session.client.events.read(
+            types=wanted["types"],
+            queues=wanted["queues"],
+            job_ids=wanted["job_ids"],
+            since=None if cursor else moment(since),
+            limit=min(1000, limit - shown),
+            cursor=cursor,
+        )
+        for event in page.events:
+            _event(session, event)
+        shown += len(page.events)
+        if not page.has_more or not since:
+            break
+        cursor = page.cursor
+
+
+def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
+    if session.out.as_json:
+        session.out.json_line({**event})
+        return
+    data = event.get("data")
+    about = data if isinstance(data, dict) else {}
+    told = [about.get(name) for name in ("job_type", "queue", "attempt", "worker_id")]
+    error = about.get("error")
+    if isinstance(error, dict):
+        told.append(f"{error.get('type')}: {error.get('message')}")
+    tail = "  ".join(str(each) for each in told if each not in {None, ""})
+    typer.echo(f"{event.get('time')}  {event.get('type'):<20}  {event.get('subject')}  {tail}")
+
+
+async def stats(
+    session: Session,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show them again and again; ends with Ctrl-C.")
+    ] = False,
+    every_s: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 5.0,
+) -> None:
+    """Count the jobs of all queues together, and the throughput of the last five minutes."""
+    while True:
+        numbers = await session.client.system.stats()
+        if session.out.as_json:
+            (session.out.json_line if watch else session.out.json)({**numbers})
+        else:
+            if watch:
+                session.out.console().clear()
+            _numbers(session, numbers)
+        if not watch:
+            return
+        await asyncio.sleep(every_s)
+
+
+def _numbers(session: Session, numbers: Mapping[str, JsonValue]) -> None:
+    jobs, rate = numbers.get("jobs"), numbers.get("throughput")
+    rows: list[tuple[str, object]] = [*jobs.items()] if isinstance(jobs, dict) else []
+    throughput = rate if isinstance(rate, dict) else {}
+    rows += [
+        ("queues", numbers.get("queues")),
+        ("workers", numbers.get("workers")),
+        ("processed per minute", throughput.get("processed_per_minute")),
+        ("failed per minute", throughput.get("failed_per_minute")),
+    ]
+    session.out.table({**numbers}, ("", ""), rows, title=f"{numbers.get('computed_at')}")
+    if numbers.get("is_exact") is False:
+        session.out.hint("Some numbers are at least what is shown: there are very many jobs.")

@@ -1,0 +1,143 @@
+"""``ojs-aws workers``: who beats, and what each is told to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ojs_aws.cli.session import ExitCode, Session, command
+
+if TYPE_CHECKING:
+    from ojs_aws.client.workers import WorkerEntry
+
+app = typer.Typer(
+    name="workers", no_args_is_help=True, help="See who works; quiet, terminate, resume workers."
+)
+
+WorkerId = Annotated[str, typer.Argument(help="Id of the worker.")]
+OptionalId = Annotated[str, typer.Argument(help="Id of one worker; none for those of an option.")]
+Queue = Annotated[str, typer.Option("--queue", "-q", help="Those that serve this queue.")]
+Label = Annotated[str, typer.Option("--label", "-l", help="Those that carry this label.")]
+All = Annotated[bool, typer.Option("--all", help="All that are there now.")]
+
+
+@command(app, "list", epilog="Example: ojs-aws workers list")
+async def list_workers(session: Session) -> None:
+    """List the workers that beat within the last hour."""
+    workers: list[WorkerEntry] = []
+    cursor, summary = "", {}
+    while True:
+        page = await session.client.workers.list(limit=200, cursor=cursor)
+        workers += page.workers
+        summary, cursor = {**page.summary}, page.cursor
+        if not cursor:
+            break
+    session.out.table(
+        {"workers": [{**each.described} for each in workers], "summary": summary},
+        ("Id", "State", "Told", "Jobs", "Queues", "Labels", "Host", "Last heartbeat"),
+        [
+            (
+                each.id,
+                each.state,
+                each.directive,
+                each.active_jobs,
+                ", ".join(each.queues),
+                ", ".join(each.labels),
+                each.hostname,
+                each.last_heartbeat_at,
+            )
+            for each in workers
+        ],
+        nothing="No worker has beaten within the last hour. (Lambda workers do not beat.)",
+    )
+
+
+@command(app, "show", epilog="Example: ojs-aws workers show worker-1")
+async def show_worker(session: Session, worker_id: WorkerId) -> None:
+    """Show a worker, with the jobs that it last said it has."""
+    described = (await session.client.workers.get(worker_id)).described
+    session.out.fields(
+        {**described},
+        [pair for pair in described.items() if pair[0] not in {"worker", "worker_id"}],
+    )
+
+
+@command(app, "quiet", epilog="Examples: ojs-aws workers quiet w1 | ojs-aws workers quiet -l v1")
+async def quiet_workers(
+    session: Session,
+    worker_id: OptionalId = "",
+    queue: Queue = "",
+    label: Label = "",
+    every: All = False,
+) -> None:
+    """Let workers finish what they have and fetch no more, with their next heartbeat."""
+    await _direct(session, "quiet", worker_id, queue, label, every=every)
+
+
+@command(app, "terminate", epilog="Example: ojs-aws workers terminate --label v1")
+async def terminate_workers(
+    session: Session,
+    worker_id: OptionalId = "",
+    queue: Queue = "",
+    label: Label = "",
+    every: All = False,
+) -> None:
+    """Let workers end within their grace period. This is final for them."""
+    await _direct(session, "terminate", worker_id, queue, label, every=every)
+
+
+@command(app, "resume", epilog="Example: ojs-aws workers resume --queue email")
+async def resume_workers(
+    session: Session,
+    worker_id: OptionalId = "",
+    queue: Queue = "",
+    label: Label = "",
+    every: All = False,
+) -> None:
+    """Let quiet workers fetch again."""
+    await _direct(session, "resume", worker_id, queue, label, every=every)
+
+
+async def _direct(
+    session: Session,
+    action: Literal["quiet", "terminate", "resume"],
+    worker_id: str,
+    queue: str,
+    label: str,
+    *,
+    every: bool,
+) -> None:
+    """Direct one worker or several; which must be said.
+
+    :raises typer.Exit: with USAGE where it is not.
+    """
+    workers = session.client.workers
+    if worker_id:
+        one = {"quiet": workers.quiet, "terminate": workers.terminate, "resume": workers.resume}
+        await one[action](worker_id)
+        session.out.said(
+            f"{worker_id} is told: {action}.", {"workers": [worker_id], "told": action}
+        )
+        return
+    if not (queue or label or every):
+        session.out.problem("Which workers?", "Name one, or say --queue, --label or --all.")
+        raise typer.Exit(ExitCode.USAGE)
+    many = {
+        "quiet": workers.quiet_all,
+        "terminate": workers.terminate_all,
+        "resume": workers.resume_all,
+    }
+    done = await many[action](queue=queue, label=label)
+    session.out.said(
+        f"{len(done.told)} workers are told: {action}."
+        + (f" {len(done.refused)} terminate already." if done.refused else ""),
+        {"workers": [*done.told], "refused": [*done.refused], "told": action},
+    )
+
+
+@command(app, "remove", epilog="Example: ojs-aws workers remove worker-1")
+async def remove_worker(session: Session, worker_id: WorkerId) -> None:
+    """Remove a worker that missed its heartbeats; its jobs come back by themselves."""
+    await session.client.workers.deregister(worker_id)
+    session.out.said(f"{worker_id} is removed.", {"id": worker_id, "deleted": True})

@@ -1,0 +1,351 @@
+"""The commands do what they say, answer people and scripts, and end with the code documented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ojs_aws.cli.checks import _template
+from ojs_aws.cli.session import ExitCode
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.world import World
+from tests.unit.cli.conftest import Cli
+from tests.unit.client.doubles import error
+
+UNKNOWN = "01990000-0000-7000-8000-00000000ffff"
+DEAD = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+
+
+def enqueue(cli: Cli, *more: str) -> str:
+    """Enqueue a job; its id."""
+    return str(cli.ask("enqueue", "demo.echo", "[1]", *more)["id"])
+
+
+def die(cli: Cli, world: World, queue: str = "default", kind: str = "Broken") -> str:
+    """Enqueue a job and fail it for good."""
+    job_id = enqueue(cli, "-q", queue, "--max-attempts", "1")
+    world.registry.ensure(queue, world.clock.now())
+    world.backend.fetch(FetchRequest((queue,), worker_id="w"))
+    failure = parse_object(encode({"type": kind, "message": "m", "code": "DEAD_LETTER"}))
+    world.backend.fail(job_id, "w", failure)
+    world.clock.advance(s=1)
+    return job_id
+
+
+# ---------------------------------------------------------------------------------- one job
+def test_a_job_is_enqueued_shown_and_cancelled(cli: Cli) -> None:
+    """For people the id alone, so that it can be used by the shell."""
+    plain = cli.run(
+        "enqueue",
+        "mail.send",
+        '["a@b.c", {"n": 1}]',
+        "-q",
+        "email",
+        "--priority",
+        "5",
+        "-m",
+        "tenant=acme",
+        "--at",
+        "+PT10M",
+        "--timeout-s",
+        "60",
+        "--expires",
+        "+PT2H",
+    )
+    assert plain.code == 0
+    job = cli.ask("get", plain.out.strip())
+    assert (job["type"], job["args"], job["queue"]) == ("mail.send", ["a@b.c", {"n": 1}], "email")
+    assert (job["priority"], job["meta"], job["state"]) == (5, {"tenant": "acme"}, "scheduled")
+    assert "mail.send" in cli.run("get", plain.out.strip()).out
+    assert "is cancelled" in cli.run("cancel", plain.out.strip()).out
+
+
+def test_a_single_value_becomes_the_only_argument(cli: Cli) -> None:
+    """What is no array is meant as the argument."""
+    job = cli.ask("enqueue", "demo.echo", '"hello"', "--id", UNKNOWN)
+    assert (job["id"], job["args"]) == (UNKNOWN, ["hello"])
+
+
+def test_the_result_of_a_job_is_waited_for(cli: Cli, world: World) -> None:
+    """Here the job has a result already."""
+    first = enqueue(cli)
+    world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.ack(first, "w", parse_object('{"r": {"n": 1}}')["r"].raw)
+    waited = cli.run("enqueue", "demo.echo", "[1]", "--id", first, "--wait")
+    assert json.loads(waited.out) == {"n": 1}
+
+
+# --------------------------------------------------------------------------------- many jobs
+def test_jobs_are_listed_and_searched(cli: Cli, world: World) -> None:
+    """As a table for people, whole for scripts; more than a page of them."""
+    dead = die(cli, world, "billing")
+    enqueue(cli, "-q", "billing")
+    for _ in range(4):
+        enqueue(cli)
+    found = cli.ask("jobs", "list", "-q", "billing", "-s", "discarded")
+    assert [job["id"] for job in found["jobs"]] == [dead]
+    assert (found["total"], found["total_is_exact"]) == (1, True)
+    shown = cli.run("jobs", "list", "--limit", "2")
+    assert shown.err == "2 jobs of 6; show more with --limit.\n"
+    assert len(shown.out.splitlines()) == 3
+    assert len(cli.ask("jobs", "list", "--type", "demo.*", "-n", "300")["jobs"]) == 6
+    assert cli.run("jobs", "list", "-t", "none.*").out == "No such jobs.\n"
+
+
+def test_a_job_is_shown_with_its_history(cli: Cli, world: World) -> None:
+    """What happened, in the order of time."""
+    dead = die(cli, world)
+    out = cli.run("jobs", "show", dead, "--events").out
+    assert "attempt_failed" in out
+    assert "Broken: m" in out
+    assert cli.ask("jobs", "show", dead)["history"][0]["what"] == "created"
+
+
+def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -> None:
+    """Nothing happens without --yes where nobody can be asked."""
+    dead = {die(cli, world, "billing") for _ in range(3)}
+    dry = cli.ask("jobs", "retry", "-q", "billing", "--dry-run")
+    assert dry == {"action": "retry", "dry_run": True, "matched": 3}
+    refused = cli.run("jobs", "retry", "-q", "billing")
+    assert (refused.code, "Say --yes" in refused.err) == (ExitCode.USAGE, True)
+    assert {world.store.jobs[each].state for each in dead} == {"discarded"}
+    done = cli.ask("jobs", "retry", "-q", "billing", "--yes")
+    assert (done["succeeded"], done["failed"]) == (3, 0)
+    assert {world.store.jobs[each].state for each in dead} == {"available"}
+    assert cli.run("jobs", "cancel", "-q", "billing", "-y").out == "Cancelled 3 jobs.\n"
+    assert cli.ask("jobs", "delete", "-q", "billing", "-y")["succeeded"] == 3
+    assert not dead & set(world.store.jobs)
+    assert "0 jobs match" in cli.run("jobs", "delete", "-q", "billing", "-y").out
+
+
+def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:
+    """The first error ends it, with its code."""
+    dead = die(cli, world)
+    assert cli.run("jobs", "retry", dead).out == f"{dead} is available.\n"
+    assert cli.run("jobs", "retry", dead).code == ExitCode.CONFLICT
+    assert cli.run("jobs", "cancel", dead).out == f"{dead} is cancelled.\n"
+
+
+def test_all_jobs_are_never_meant_by_saying_nothing(cli: Cli) -> None:
+    """Usage, and what to say."""
+    enqueue(cli)
+    ran = cli.run("jobs", "cancel", "--yes")
+    assert (ran.code, "Which jobs?" in ran.err) == (ExitCode.USAGE, True)
+    assert cli.run("dead-letter", "delete", "--yes").code == ExitCode.USAGE
+    assert cli.run("workers", "quiet").code == ExitCode.USAGE
+    assert cli.run("queues", "pause").code == ExitCode.USAGE
+
+
+# ------------------------------------------------------------------------------ the other groups
+def test_queues_are_listed_counted_paused_resumed_and_purged(cli: Cli, world: World) -> None:
+    """One, or all of them."""
+    enqueue(cli, "-q", "email")
+    world.registry.ensure("email", world.clock.now())
+    assert cli.run("queues", "pause", "email").out.startswith("email is paused since")
+    assert "paused" in cli.run("queues", "list").out
+    (default, email) = cli.ask("queues", "list", "--counts")["queues"]
+    assert (email["available"], email["paused"], default["paused"]) == (1, True, False)
+    assert cli.run("queues", "resume", "--all").out == "default runs.\nemail runs.\n"
+    assert cli.ask("queues", "show", "email")["available"] == 1
+    assert "available" in cli.run("queues", "show", "email").out
+    assert cli.run("queues", "purge", "email", "-s", "available").code == ExitCode.USAGE
+    purged = cli.ask("queues", "purge", "email", "-s", "available", "--yes")
+    assert purged == {"queue": "email", "deleted": 0, "cancelled": 1}
+    assert cli.run("queues", "show", "never").code == ExitCode.NOT_FOUND
+
+
+def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
+    """One by its id, several by label."""
+    assert "No worker" in cli.run("workers", "list").out
+    body = {"worker_id": "w1", "labels": ["v1"], "queues": ["default"], "hostname": "h"}
+    cli.server.api.post("/workers/heartbeat", body)
+    assert cli.ask("workers", "list")["workers"][0]["id"] == "w1"
+    assert "w1" in cli.run("workers", "list").out
+    assert cli.run("workers", "quiet", "w1").out == "w1 is told: quiet.\n"
+    assert cli.ask("workers", "show", "w1")["directive"] == "quiet"
+    assert cli.ask("workers", "resume", "--label", "v1")["workers"] == ["w1"]
+    assert cli.ask("workers", "terminate", "--all")["told"] == "terminate"
+    assert cli.run("workers", "resume", "w1").code == ExitCode.CONFLICT
+    assert cli.run("workers", "remove", "w1").code == ExitCode.CONFLICT
+    world.clock.advance(s=600)
+    assert cli.run("workers", "remove", "w1").out == "w1 is removed.\n"
+
+
+def test_a_cron_job_is_registered_triggered_and_removed(cli: Cli) -> None:
+    """And refused with the field of the expression that is wrong."""
+    made = cli.ask("cron", "register", "nightly", "0 3 * * *", "demo.echo", "[1]", "-q", "reports")
+    assert (made["name"], made["queue"]) == ("nightly", "reports")
+    assert "nightly" in cli.run("cron", "list").out
+    assert cli.ask("cron", "trigger", "nightly")["job_id"]
+    assert cli.ask("cron", "pause", "nightly")["enabled"] is False
+    assert cli.ask("cron", "resume", "nightly")["enabled"] is True
+    assert "0 3 * * *" in cli.run("cron", "show", "nightly").out
+    wrong = cli.run("cron", "register", "x", "61 * * * *", "demo.echo")
+    assert (wrong.code, "minute" in wrong.err) == (ExitCode.USAGE, True)
+    assert cli.run("cron", "delete", "nightly", "-y").out == "nightly is removed.\n"
+    assert cli.run("cron", "show", "nightly").code == ExitCode.NOT_FOUND
+
+
+def test_workflows_are_listed_shown_and_cancelled(cli: Cli) -> None:
+    """With their steps."""
+    body = {"type": "chain", "name": "order", "steps": [{"type": "a.b", "args": []}] * 2}
+    made = cli.server.api.post("/workflows", body).json["id"]
+    assert cli.ask("workflows", "list", "--state", "running")["workflows"][0]["id"] == made
+    assert "order" in cli.run("workflows", "list").out
+    assert "a.b" in cli.run("workflows", "show", made).out
+    assert cli.ask("workflows", "show", made)["name"] == "order"
+    assert "is cancelled" in cli.run("workflows", "cancel", made).out
+    assert cli.run("workflows", "show", UNKNOWN).code == ExitCode.NOT_FOUND
+
+
+def test_dead_letters_are_looked_at_retried_and_deleted(cli: Cli, world: World) -> None:
+    """By id with changes, or all of a filter."""
+    first, second, third = (die(cli, world, kind=kind) for kind in ("A", "B", "B"))
+    assert cli.ask("dead-letter", "list")["total"] == 3
+    assert len(cli.run("dead-letter", "list", "--error-type", "B").out.splitlines()) == 3
+    assert cli.ask("dead-letter", "stats")["by_error_type"] == {"A": 1, "B": 2}
+    assert cli.ask("dead-letter", "show", first)["id"] == first
+    again = cli.run("dead-letter", "retry", first, "--override", '{"priority": 9}')
+    assert again.out == f"{first} is available.\n"
+    assert world.store.jobs[first].priority == 9
+    assert cli.ask("dead-letter", "retry", "--error-type", "B", "--dry-run")["matched"] == 2
+    assert cli.ask("dead-letter", "delete", second, "-y")["deleted"] is True
+    assert cli.ask("dead-letter", "retry", "--all", "-y")["succeeded"] == 1
+    assert world.store.jobs[third].state == "available"
+
+
+def test_events_are_one_line_each(cli: Cli, world: World) -> None:
+    """JSON lines for scripts; --follow goes on until it is interrupted."""
+    assert cli.run("events", "--type", "job.*").out == ""
+    ran = cli.run("events", "--type", "nonsense")
+    assert (ran.code, "nonsense" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_the_numbers_of_all_queues_are_shown(cli: Cli) -> None:
+    """As a table, or as the API says them."""
+    enqueue(cli)
+    assert cli.ask("stats")["jobs"]["available"] == 1
+    assert "processed per minute" in cli.run("stats").out
+
+
+# ------------------------------------------------------------------------------------ errors
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (error(401, "unauthorized"), ExitCode.REFUSED),
+        (error(403, "forbidden"), ExitCode.REFUSED),
+        (error(404, "not_found"), ExitCode.NOT_FOUND),
+        (error(409, "conflict"), ExitCode.CONFLICT),
+        (error(400, "invalid_request"), ExitCode.USAGE),
+        (error(500, "backend_error", retryable=False), ExitCode.FAILED),
+    ],
+)
+def test_every_kind_of_error_has_its_exit_code(
+    cli: Cli, answer: httpx.Response, code: ExitCode
+) -> None:
+    """And a sentence on stderr; nothing on stdout, in both forms."""
+    told = []
+    for form in ((), ("--json",)):
+        cli.server.script = [answer]
+        ran = cli.run("get", UNKNOWN, *form)
+        assert (ran.code, ran.out, "Traceback" in ran.err) == (code, "", False)
+        told.append(ran.err)
+    assert told[0].startswith("Error: ")
+    assert set(json.loads(told[1])) == {"error"}
+
+
+def test_a_server_that_is_not_there_is_said_so(cli: Cli) -> None:
+    """With what to check."""
+    cli.server.script = [httpx.ConnectError("refused")] * 9
+    ran = cli.run("get", UNKNOWN)
+    assert ran.code == ExitCode.UNREACHABLE
+    assert "Check the URL" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("enqueue", "demo.echo", "{not json"),
+        ("enqueue", "demo.echo", "[]", "-m", "nothing"),
+        ("jobs", "list", "--since", "yesterday"),
+        ("jobs", "list", "--state", "nowhere"),
+        ("get", "no-id"),
+    ],
+)
+def test_what_a_person_got_wrong_is_said_before_anything_happens(
+    cli: Cli, world: World, arguments: tuple[str, ...]
+) -> None:
+    """Usage."""
+    assert cli.run(*arguments).code == ExitCode.USAGE
+    assert not world.store.jobs
+
+
+def test_the_api_key_comes_from_the_environment(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the command line does not name one."""
+    monkeypatch.setenv("OJS_API_KEY", "secret")
+    cli.run("stats")
+    cli.run("stats", "--api-key", "other")
+    assert cli.keys == ["secret", "other"]
+    assert "secret" not in cli.run("stats", "--help").out
+
+
+# ------------------------------------------------------------------------------------ checks
+def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
+    """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""
+    cli.server.api.post("/workers/heartbeat", {"worker_id": "w1"})
+    world.backend.queues.pause("default")
+    world.clock.advance(s=600)
+    die(cli, world, "email")
+    findings = {each["check"]: each for each in cli.ask("doctor")["findings"]}
+    assert findings["server"]["verdict"] == "ok"
+    for check in ("sweep", "clock", "queue default", "workers", "dead letters"):
+        assert findings[check]["verdict"] == "look", findings[check]
+        assert findings[check]["hint"]
+
+
+def test_doctor_ends_with_a_code_of_its_own(cli: Cli) -> None:
+    """Where something is bad; an unreachable server ends the checks."""
+    cli.server.script = [httpx.ConnectError("refused")] * 9
+    ran = cli.run("doctor", "--json")
+    assert (ran.code, ran.json["ok"], len(ran.json["findings"])) == (
+        ExitCode.CHECK_FAILED,
+        False,
+        1,
+    )
+
+
+def test_doctor_probes_the_stream_and_leaves_nothing_behind(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here nobody reads the table's changes."""
+    monkeypatch.setattr("ojs_aws.cli.checks.PROBE_S", 0.0)
+    ran = cli.run("doctor", "--probe", "--json")
+    assert ran.json["findings"][-1]["verdict"] == "bad"
+    assert {job.state for job in world.store.jobs.values()} == {"cancelled"}
+
+
+def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
+    """The server of the tests lets everybody in."""
+    ran = cli.run("deploy-check", "--json", "--url", "https://jobs.example.com")
+    findings = {each["check"]: each["verdict"] for each in ran.json["findings"]}
+    assert (ran.code, findings["access"], findings["transport"]) == (7, "bad", "ok")
+    assert findings["test mode"] == "ok"
+
+
+def test_deploy_check_reads_a_template(cli: Cli, tmp_path: Path) -> None:
+    """Alarms that reach nobody, and tables that nothing restores."""
+    template = {
+        "Resources": {
+            "A": {"Type": "AWS::CloudWatch::Alarm", "Properties": {}},
+            "T": {"Type": "AWS::DynamoDB::GlobalTable", "Properties": {"Replicas": [{}]}},
+        }
+    }
+    found = {each.check: each.verdict for each in _template(template)}
+    assert found == {"alarms": "bad", "logs": "ok", "tables": "look", "backups": "bad"}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(template))
+    assert "reach nobody" in cli.run("deploy-check", "--template", str(path)).out
