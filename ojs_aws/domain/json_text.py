@@ -240,16 +240,21 @@ def json_type(value: object) -> str:
     return "object" if isinstance(value, dict) else type(value).__name__
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ESCAPING: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+"""Made once: ``json.dumps`` makes one for each call."""
+
+
 def encode(value: JsonValue) -> RawJson:
     """Compact JSON text of a value; Unicode stays readable, lone surrogates are escaped.
 
     :raises ValueError: NaN, Infinity, or an integer of more than 4300 digits.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        text = _ESCAPING.encode(value)
     return RawJson(text)
 
 
