@@ -40,11 +40,14 @@ if TYPE_CHECKING:
         Clock,
         CronAlarms,
         CronEntries,
+        Depths,
         EventLog,
         IdGenerator,
         Limits,
         Marks,
+        Pressures,
         Schemas,
+        SettingsBook,
         UniqueJobs,
         WorkerRegistry,
         Workflows,
@@ -240,6 +243,24 @@ def _batches(store: DynamoJobStore) -> Batches:
     return DynamoBatches(store.client, store.table, store.retention, _token)
 
 
+def _settings_book(settings: Settings, clients: AwsClients) -> SettingsBook:
+    from ojs_aws.adapters.dynamodb.queue_settings import DynamoSettings  # noqa: PLC0415
+
+    return DynamoSettings(clients.dynamodb, settings.table, _token)
+
+
+def _depths(settings: Settings, clients: AwsClients) -> Depths:
+    from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths  # noqa: PLC0415
+
+    return DynamoDepths(clients.dynamodb, settings.table)
+
+
+def _pressures(settings: Settings, clients: AwsClients) -> Pressures:
+    from ojs_aws.adapters.dynamodb.queue_depths import DynamoPressures  # noqa: PLC0415
+
+    return DynamoPressures(clients.dynamodb, settings.table)
+
+
 def build_backend(
     settings: Settings,
     clients: AwsClients | None = None,
@@ -333,6 +354,9 @@ def build_backend(
             workflows=workflows,
             limits=limits,
             batches=functools.partial(_batches, store),
+            settings_book=functools.partial(_settings_book, settings, aws),
+            depths=functools.partial(_depths, settings, aws),
+            pressures=functools.partial(_pressures, settings, aws),
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
             enqueuing=functools.partial(enqueuing, settings),

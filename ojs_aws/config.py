@@ -138,6 +138,12 @@ class Settings:
         _seconds_by_name(1, 43_200),
         "The same for single queues: `media=7200,email=60`.",
     )
+    queue_settings_age_ms: int = _setting(
+        "OJS_QUEUE_SETTINGS_AGE_MS",
+        5000,
+        _integer(0, 300_000),
+        "How old the settings of a queue may be that PUSH follows; 0: read with every job.",
+    )
     fetch_wait_ms: int = _setting(
         "OJS_FETCH_WAIT_MS",
         0,

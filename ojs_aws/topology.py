@@ -50,7 +50,13 @@ WORKFLOW_SORT_KEY: Final = "workflow"
 STREAMED_SORT_KEYS: Final = (JOB_SORT_KEY, WORKFLOW_SORT_KEY)
 """Sort keys of items whose every change is told by the stream, whatever their partition."""
 
-STREAMED_PARTITIONS: Final = ("cron", "workers")
+SETTINGS_PARTITION: Final = "settings"
+"""Partition of the settings of queues."""
+
+PRESSURE_PARTITION: Final = "pressure"
+"""Partition of what is told of full queues: warnings, and what was rejected."""
+
+STREAMED_PARTITIONS: Final = ("cron", "workers", SETTINGS_PARTITION, PRESSURE_PARTITION)
 """Partitions of items whose every change is told by the stream, beside the jobs."""
 
 BATCHES_PARTITION: Final = "batches"

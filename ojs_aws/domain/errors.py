@@ -230,6 +230,41 @@ class QueuePausedError(OjsError):
     type = "queue_paused"
 
 
+class QueueDrainingError(ConflictError):
+    """The queue takes no new jobs: it is to be emptied (ojs-queue-config, section 5.1)."""
+
+    code = "queue_draining"
+    type = "queue_draining"
+
+
+class JobTypeNotAllowedError(InvalidRequestError):
+    """The queue takes no jobs of this type (ojs-queue-config, section 6.5)."""
+
+    code = "JOB_TYPE_NOT_ALLOWED"
+    status = 422
+
+
+class QueueFullError(OjsError):
+    """The queue has reached its bound (ojs-backpressure, section 7.1).
+
+    The code is in capitals, as its document and the conformance cases have it. What the document
+    shows beside the code stands there too: ``queue``, ``depth``, ``bound`` and ``strategy``.
+    """
+
+    code = "QUEUE_FULL"
+    status = 429
+    retryable = True
+    type = "queue_full"
+
+    def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
+        """The details are members of the error object as well."""
+        shown = {name: value for name, value in self.details.items() if name in _FULL}
+        return {**super().as_dict(request_id), **shown}
+
+
+_FULL: Final = frozenset({"queue", "depth", "bound", "strategy"})
+
+
 class RateLimitedError(OjsError):
     """Too many requests."""
 

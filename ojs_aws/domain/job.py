@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Limit
 from ojs_aws.domain.progress import Progress
+from ojs_aws.domain.queue_config import NO_RETENTION, Retention
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 
@@ -165,6 +166,8 @@ class JobRecord:
     :ivar limit: the job's own limit on how it begins, if it has one.
     :ivar replay: its automatic replays, if there were any.
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
+    :ivar kept: how long it stays when it has ended, where its queue said that as it was enqueued.
+    :ivar is_counted: its queue's depth counts it since before it was stored.
     :ivar is_by_stream: stored by an application's own transaction, so that its first message is
         sent by who reads the table's stream.
     :ivar result_ttl_s: how long its outcome is kept, in seconds: 0 for no result, -1 for ever,
@@ -217,6 +220,8 @@ class JobRecord:
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
     checkpoints: int = 0
+    kept: Retention = NO_RETENTION
+    is_counted: bool = False
 
     @property
     def document_bytes(self) -> int:

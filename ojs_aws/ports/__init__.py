@@ -30,6 +30,18 @@ from ojs_aws.ports.jobs import (
 from ojs_aws.ports.limits import Limits
 from ojs_aws.ports.marks import Marks
 from ojs_aws.ports.messages import Message, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.ports.queue_settings import (
+    Depth,
+    Depths,
+    LimitChange,
+    Pressure,
+    Pressures,
+    QueueIsFullError,
+    QueueSettings,
+    QueueState,
+    SettingsBook,
+    StaleSettingsError,
+)
 from ojs_aws.ports.queues import LastTick, QueueInfo, QueueRegistry, Triggers
 from ojs_aws.ports.schemas import Schemas, SchemaTakenError
 from ojs_aws.ports.unique import (
@@ -57,6 +69,8 @@ __all__ = [
     "CronAlarms",
     "CronEntries",
     "Decision",
+    "Depth",
+    "Depths",
     "EventLog",
     "EventPage",
     "EventQuery",
@@ -65,6 +79,7 @@ __all__ = [
     "JobList",
     "JobStore",
     "LastTick",
+    "LimitChange",
     "Limits",
     "ListedJob",
     "Marks",
@@ -73,17 +88,24 @@ __all__ = [
     "NotAdmittedError",
     "OpenBatch",
     "Page",
+    "Pressure",
+    "Pressures",
     "QueueInfo",
+    "QueueIsFullError",
     "QueueMissingError",
     "QueueRegistry",
+    "QueueSettings",
+    "QueueState",
     "ReceivedMessage",
     "SchemaTakenError",
     "Schemas",
     "SetAside",
+    "SettingsBook",
     "StagedJob",
     "StaleCronError",
     "StaleJobError",
     "StaleKeyError",
+    "StaleSettingsError",
     "StaleWorkflowError",
     "TransactAction",
     "Triggers",

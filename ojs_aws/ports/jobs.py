@@ -55,11 +55,13 @@ class Head:
     """The first ready jobs of a queue, in fetch order, and whether the queue is paused.
 
     :ivar limit: the policy that limits the whole queue, as JSON text; empty for none.
+    :ivar visibility_timeout_ms: reservation length that the queue's settings name, if they do.
     """
 
     jobs: tuple[ListedJob, ...]
     is_paused: bool = False
     limit: str = ""
+    visibility_timeout_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

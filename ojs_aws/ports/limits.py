@@ -18,6 +18,9 @@ class Limits(Protocol):
     def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
         """Limit a whole queue, or no more. FETCH learns of it from the head of the ready list."""
 
+    def policy_of_queue(self, key: str) -> str:
+        """What :meth:`set_for_queue` was last told under this key; empty for no limit."""
+
     def load(self, key: str) -> Bucket | None:
         """One bucket, strongly consistent."""
 

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
         Clock,
         CronAlarms,
         CronEntries,
+        Depths,
         EventLog,
         IdGenerator,
         JobStore,
         Limits,
         Marks,
         MessageQueue,
+        Pressures,
         QueueRegistry,
         Schemas,
+        SettingsBook,
         Triggers,
         UniqueJobs,
         WorkerRegistry,
@@ -42,9 +45,11 @@ if TYPE_CHECKING:
     )
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
+    from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.batching import Batching, Spread
     from ojs_aws.services.cancel import Cancel
     from ojs_aws.services.checkpoints import Checkpoints
+    from ojs_aws.services.configuring import Configuring
     from ojs_aws.services.cron import Cron
     from ojs_aws.services.cron_firing import CronFiring
     from ojs_aws.services.dead_letter import DeadLetters
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.purging import Purging
     from ojs_aws.services.push import Push, QueueRules
     from ojs_aws.services.queue_stats import QueueStatistics
+    from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.results import Results
     from ojs_aws.services.schema_checking import SchemaChecking
@@ -107,6 +113,9 @@ class Ports:
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
     batches: Callable[[], Batches]
+    settings_book: Callable[[], SettingsBook]
+    depths: Callable[[], Depths]
+    pressures: Callable[[], Pressures]
     clock: Clock
     ids: IdGenerator
     enqueuing: Callable[[], Enqueuing]
@@ -134,6 +143,9 @@ class Backend:
         )
         self._draining = Draining()
         self._limits = cache(ports.limits)
+        self._book = cache(ports.settings_book)
+        self._depths = cache(ports.depths)
+        self._pressures = cache(ports.pressures)
 
     def _missing(self, job_id: str) -> JobRecord | None:
         """The job of a committed batch that is not in its place yet."""
@@ -154,7 +166,7 @@ class Backend:
         """PUSH."""
         return self._push(self.ports.enqueuing())
 
-    def _push(self, enqueuing: Enqueuing) -> Push:
+    def _push(self, enqueuing: Enqueuing, *, is_internal: bool = False) -> Push:
         from ojs_aws.services.push import Push
 
         settings = self.settings
@@ -172,6 +184,38 @@ class Backend:
             schemas=lambda: self.schema_checking,
             batching=lambda: self.batching,
             max_batch_jobs=settings.max_batch_jobs,
+            terms=self.queue_terms,
+            bounds=self.backpressure,
+            is_internal=is_internal,
+        )
+
+    @cached_property
+    def queue_terms(self) -> QueueTerms:
+        """On what terms queues take jobs."""
+        from ojs_aws.services.queue_terms import QueueTerms
+
+        return QueueTerms(self._book, self.clock, self.settings.queue_settings_age_ms)
+
+    @cached_property
+    def backpressure(self) -> Backpressure:
+        """What keeps the bounds of queues."""
+        from ojs_aws.services.backpressure import Backpressure
+
+        return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
+
+    @cached_property
+    def configuring(self) -> Configuring:
+        """The settings of queues."""
+        from ojs_aws.services.configuring import Configuring
+
+        return Configuring(
+            book=self._book(),
+            limits=self._limits,
+            queues=self.queues,
+            statistics=lambda: self.queue_statistics,
+            clock=self.clock,
+            settings=self.settings,
+            bounding=self.backpressure.bound,
         )
 
     @cached_property
@@ -496,7 +540,7 @@ class Backend:
         return Advancing(
             workflows=self.ports.workflows(),
             store=self.ports.store,
-            push=self._push(Enqueuing(EnqueueChain())),
+            push=self._push(Enqueuing(EnqueueChain()), is_internal=True),
             changing=self.changing,
             waking=self.waking,
             clock=self.clock,

@@ -121,7 +121,7 @@ class Fetch:
         if head.is_paused:
             self.waking.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
-        turn = self._round(queue, request, list(received))
+        turn = self._round(queue, request, list(received), head)
         turn.run(head, len(received))
         kept = turn.release() if turn.hands else frozenset()
         whole = {job.id: job for job in self._filled(turn.claimed)}
@@ -176,7 +176,7 @@ class Fetch:
             received, head = self.both(receive, look)
         if head.is_paused:  # its messages come back by themselves, and a resume does not need them
             return []
-        turn = self._round(queue, request, received)
+        turn = self._round(queue, request, received, head)
         claimed = turn.run(head, need)
         if turn.hands:
             turn.release()
@@ -192,14 +192,18 @@ class Fetch:
             _log.warning("Could not receive from queue %s", queue)
             return []
 
-    def _round(self, queue: str, request: FetchRequest, hands: list[ReceivedMessage]) -> Round:
+    def _round(
+        self, queue: str, request: FetchRequest, hands: list[ReceivedMessage], head: Head
+    ) -> Round:
+        received_for_s = self._visibility_s(queue, request)
+        self.visibility.learn(queue, head.visibility_timeout_ms)
         terms = Terms(
             queue=queue,
             worker_id=request.worker_id,
             visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
             silence_ms=_silence_ms(request),
             timeout_ms=self.default_timeout_ms,
-            message_visibility_s=self._visibility_s(queue, request),
+            message_visibility_s=received_for_s,
         )
         now: Instant = self.changing.clock.now()
         return Round(self.store, self.changing, self.waking, terms, now, hands)

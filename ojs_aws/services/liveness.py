@@ -27,16 +27,31 @@ MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
 
 
+MAX_LEARNED: Final = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class VisibilityTimeouts:
-    """Reservation lengths of jobs for which neither job nor request names one, in milliseconds."""
+    """Reservation lengths of jobs for which neither job nor request names one, in milliseconds.
+
+    What the settings of a queue name is learned from the head of its list at each fetch.
+    """
 
     default_ms: int
     by_queue_ms: Mapping[str, int] = field(default_factory=dict)
+    _learned: dict[str, int] = field(default_factory=dict)
 
     def of(self, queue: str) -> int:
         """The queue's own, else the default."""
-        return self.by_queue_ms.get(queue, self.default_ms)
+        learned = self._learned.get(queue)
+        return self.by_queue_ms.get(queue, self.default_ms) if learned is None else learned
+
+    def learn(self, queue: str, milliseconds: int | None) -> None:
+        """Remember what a queue's settings name; None for nothing."""
+        if milliseconds is None:
+            self._learned.pop(queue, None)
+        elif len(self._learned) < MAX_LEARNED or queue in self._learned:
+            self._learned[queue] = milliseconds
 
 
 def check_heartbeat_interval(interval_ms: int | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
@@ -18,7 +18,8 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import assemble
+from ojs_aws.domain.json_text import assemble, decode
+from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.middleware.enqueuing import Enqueuing
@@ -29,7 +30,10 @@ from ojs_aws.services.sameness import is_same_envelope
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.queue_config import QueueConfig
+    from ojs_aws.services.backpressure import Backpressure, Fill
     from ojs_aws.services.batching import Batching
+    from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.unique import Let, Uniqueness, Wanted
 
@@ -66,6 +70,7 @@ class Pushed:
     :ivar dropped_by: name of the middleware that dropped the job.
     :ivar is_duplicate: the record is another job, which has the same uniqueness key.
     :ivar is_update: so it is, and it has this one's arguments and metadata now.
+    :ivar fill: how full its queue is, where that is bounded.
     """
 
     record: JobRecord | None
@@ -73,6 +78,7 @@ class Pushed:
     dropped_by: str = ""
     is_duplicate: bool = False
     is_update: bool = False
+    fill: Fill | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,9 @@ class Push:
     :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
     :ivar schemas: what checks jobs that name a schema; likewise.
     :ivar batching: what stores batches beyond one transaction; likewise.
+    :ivar terms: on what terms queues take jobs.
+    :ivar is_internal: enqueues what was accepted before, such as a workflow's steps: no queue
+        refuses it.
     """
 
     store: JobStore
@@ -97,6 +106,9 @@ class Push:
     schemas: Callable[[], SchemaChecking]
     batching: Callable[[], Batching]
     max_batch_jobs: int
+    terms: QueueTerms
+    bounds: Backpressure
+    is_internal: bool = False
 
     def __call__(self, job: Job) -> Pushed:
         """Enqueue one job.
@@ -143,6 +155,31 @@ class Push:
         return self._record(job, self.clock.now())
 
     def _store_one(self, job: Job, record: JobRecord) -> Pushed:
+        """Store a job, in a place of its own where its queue is bounded."""
+        [pushed] = self._placed([record], lambda records: [self._keep_one(job, records[0])])
+        return pushed
+
+    def _placed(
+        self,
+        records: Sequence[JobRecord],
+        store: Callable[[Sequence[JobRecord]], Sequence[Pushed]],
+    ) -> list[Pushed]:
+        """Store jobs while they have places; those that turn out not to be new give them back."""
+        with self.bounds.places(records) as places:
+            stored = store(places.records)
+            places.give_back(
+                index
+                for index, pushed in enumerate(stored)
+                if not pushed.is_new or pushed.is_duplicate or pushed.is_update
+            )
+        if not places.fills:
+            return list(stored)
+        return [
+            replace(pushed, fill=places.fills.get(record.queue))
+            for pushed, record in zip(stored, records, strict=True)
+        ]
+
+    def _keep_one(self, job: Job, record: JobRecord) -> Pushed:
         """One conditional put, one message; a transaction for a unique job."""
         if record.unique_key:
             return self._store_unique([job], [record])[0]
@@ -201,7 +238,12 @@ class Push:
 
         async def store_all(through: Sequence[Job]) -> list[Stored]:
             wanted = [records[job.id] for job in through]
-            stored = self._store_batch([finals[job.id] for job in through], wanted)
+            drafts = [finals[job.id] for job in through]
+
+            def keep(marked: Sequence[JobRecord]) -> list[Pushed]:
+                return self._store_batch(drafts, marked)
+
+            stored = self._placed(wanted, keep)
             pushed.update({job.id: one for job, one in zip(through, stored, strict=True)})
             return [Stored(job, one.is_new) for job, one in zip(through, stored, strict=True)]
 
@@ -294,12 +336,23 @@ class Push:
                 details={"size_bytes": size, "max_bytes": self.max_envelope_bytes},
                 hint="Store the data elsewhere and send a reference to it.",
             )
+        if self.is_internal:
+            config = self.terms.of(envelope.queue).config
+        else:
+            config = self.terms.admitting(envelope.queue, envelope.type)
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )
-        return self._new(envelope, state, now, _unique_key(job))
+        return self._new(_with_defaults(envelope, config), state, now, _unique_key(job), config)
 
-    def _new(self, envelope: Envelope, state: JobState, now: Instant, unique_key: str) -> JobRecord:
+    def _new(
+        self,
+        envelope: Envelope,
+        state: JobState,
+        now: Instant,
+        unique_key: str,
+        config: QueueConfig,
+    ) -> JobRecord:
         return JobRecord(
             id=envelope.id,
             type=envelope.type,
@@ -322,6 +375,7 @@ class Push:
             limit=envelope.limit,
             result_ttl_s=envelope.result_ttl_s,
             result_limit_bytes=envelope.result_limit_bytes,
+            kept=config.retention,
         )
 
     def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
@@ -369,6 +423,19 @@ def _pushed(lets: Sequence[Let]) -> list[Pushed]:
         )
         for let in lets
     ]
+
+
+def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
+    """An envelope with what its queue says where it says nothing itself."""
+    timeout_ms = envelope.timeout_ms or config.default_timeout_ms
+    if envelope.retry_document is not None or config.default_retry is None:
+        return replace(envelope, timeout_ms=timeout_ms)
+    return replace(
+        envelope,
+        timeout_ms=timeout_ms,
+        retry=parse_retry_policy(decode(config.default_retry)),
+        retry_document=config.default_retry,
+    )
 
 
 def _unique_key(job: Job) -> str:

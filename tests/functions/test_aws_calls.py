@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
@@ -33,8 +33,11 @@ def aws() -> Iterator[EmbeddedAws]:
 
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    """A backend over it, in a process that knows the settings of its usual queues."""
+    made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    for queue in ("default", "later"):
+        made.queue_terms.of(queue)
+    return made
 
 
 def push(backend: Backend, **attributes: Any) -> JobRecord:
@@ -52,6 +55,51 @@ def test_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     with aws.calls.counted() as calls:
         push(backend, scheduled_at="+PT1M")
     assert calls == {"PutItem": 1, "SendMessage": 1}
+
+
+def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws) -> None:
+    """By each process, whether it has any; a fetch reads none."""
+    clock = FakeClock()
+    backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    for first in (True, False):
+        with aws.calls.counted() as calls:
+            push(backend)
+        cost = {"PutItem": 1, "SendMessage": 1}
+        assert calls == ({"BatchGetItem": 1, **cost} if first else cost)
+    clock.advance(s=5)
+    with aws.calls.counted() as calls:
+        push(backend)
+    assert calls == {"BatchGetItem": 1, "PutItem": 1, "SendMessage": 1}
+    backend.configuring.change("default", {"visibility_timeout": 60})
+    push(backend)
+    for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
+        with aws.calls.counted() as calls:
+            (job,) = backend.fetch(REQUEST)
+        assert calls == {"Query": 1, "ReceiveMessage": 1, "UpdateItem": 1, **aligned}
+        assert job.reservation is not None
+        assert job.reservation.expires_at == clock.at + 60_000
+
+
+def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend) -> None:
+    """For each push, however many jobs there are; fetch and ACK pay nothing.
+
+    A rejected push costs one write, and another one to tell of it, once a second.
+    """
+    backend.configuring.change("default", {"max_size": 2, "warning_threshold": 1})
+    fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    fresh.queue_terms.of("default")
+    for crossing in (0, 1):
+        with aws.calls.counted() as calls:
+            push(fresh)
+        assert calls == {"UpdateItem": 1 + crossing, "PutItem": 1, "SendMessage": 1}
+    for cost in (2, 1):
+        with aws.calls.counted() as calls, pytest.raises(QueueFullError):
+            push(fresh)
+        assert calls == {"UpdateItem": cost}
+    with aws.calls.counted() as calls:
+        (job,) = fresh.fetch(REQUEST)
+        fresh.ack(job.id, "worker-1", None)
+    assert calls == {"Query": 1, "ReceiveMessage": 1, "UpdateItem": 2, "DeleteMessage": 1}
 
 
 def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:

@@ -124,6 +124,7 @@ class MemoryStore:
     rows_read: int = 0
     buckets: dict[str, Bucket] = field(default_factory=dict)
     queue_limits: dict[str, str] = field(default_factory=dict)
+    queue_visibility: dict[str, int] = field(default_factory=dict)
 
     def release(self, before: JobRecord, after: JobRecord) -> None:
         """Give back the places of a job that is no longer active."""
@@ -290,6 +291,7 @@ class MemoryStore:
             tuple(self._rows(queue, JobList.READY)[:limit]),
             queue in self.paused,
             self.queue_limits.get(queue, ""),
+            self.queue_visibility.get(queue),
         )
 
     def due(
@@ -581,6 +583,10 @@ class MemoryLimits:
         else:
             self.note(key, policy, Instant(1))
             self.store.queue_limits[queue] = policy
+
+    def policy_of_queue(self, key: str) -> str:
+        """The limit of a queue."""
+        return self.store.queue_limits.get(key.removeprefix("queue:"), "")
 
     def load(self, key: str) -> Bucket | None:
         """One bucket."""

@@ -44,6 +44,7 @@ from tests.simulation.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
+from tests.simulation.queue_memory import MemoryDepths, MemoryPressures, MemorySettings
 
 
 @dataclass
@@ -72,6 +73,9 @@ class World:
         self.unique = MemoryUniqueJobs(self.store)
         self.workflows.store = self.store
         self.limits = MemoryLimits(self.store)
+        self.book = MemorySettings(self.store)
+        self.depths = MemoryDepths(self.store)
+        self.pressures = MemoryPressures()
         self.backend = Backend(
             self.settings,
             Ports(
@@ -89,6 +93,9 @@ class World:
                 workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
                 limits=lambda: cast("Limits", Observed(self.limits, self.faults)),
                 batches=lambda: cast("Batches", Observed(self.batches, self.faults)),
+                settings_book=lambda: self.book,
+                depths=lambda: self.depths,
+                pressures=lambda: self.pressures,
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),

@@ -31,6 +31,8 @@ from ojs_aws.domain.job import (
 )
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits import Limit, read_limit
+from ojs_aws.domain.queue_config import NO_RETENTION
+from ojs_aws.domain.queue_config import Retention as Kept
 from ojs_aws.domain.results import kept_s
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
@@ -49,6 +51,13 @@ MAX_NEW_BYTES: Final = 100_000
 
 MAX_TRANSACTION_BYTES: Final = 3_900_000
 """All items of one transaction; DynamoDB takes 4 MB."""
+
+_KEPT: Final = {
+    n.KEPT_COMPLETED: "completed_s",
+    n.KEPT_CANCELLED: "cancelled_s",
+    n.KEPT_DISCARDED: "discarded_s",
+    n.KEPT_DEAD: "dead_letter_s",
+}
 
 _INSTANTS: Final = {
     n.ENQUEUED: "enqueued_at",
@@ -114,6 +123,14 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
         item[n.WORKFLOW_STEP] = number(job.workflow_step)
     if job.is_by_stream:
         item[n.BY_STREAM] = {"BOOL": True}
+    if job.is_counted:
+        item[n.COUNTED] = {"BOOL": True}
+    if job.kept is not NO_RETENTION:
+        item |= {
+            name: number(seconds)
+            for name, attribute in _KEPT.items()
+            if (seconds := getattr(job.kept, attribute)) is not None
+        }
     item |= {
         name: number(instant)
         for name, attribute in _INSTANTS.items()
@@ -125,13 +142,10 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
         item |= reservation_values(job.id, job.reservation)
         item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
     item |= outcome_values(job)
-    usual_s = retention(
-        job.state if job.state.is_terminal else JobState.COMPLETED, job.is_dead_letter
-    )
-    seconds = kept_s(job, usual_s)
+    seconds = kept_s(job, _usual_s(job, retention))
     if job.state.is_terminal and seconds:
         item[n.TTL] = number(_ended(job) // 1000 + seconds)
-    elif seconds > usual_s:
+    elif seconds and seconds != retention(JobState.COMPLETED, False):
         item[n.KEPT] = number(seconds)
     return item
 
@@ -163,6 +177,21 @@ def _optional(job: JobRecord) -> Item:
             }
         }
     return item
+
+
+def _usual_s(job: JobRecord, retention: Retention) -> int:
+    """How long an ended job stays, in seconds; 0 for ever. One that has not ended will complete."""
+    match job.state:
+        case JobState.CANCELLED:
+            own = job.kept.cancelled_s
+        case JobState.DISCARDED:
+            own = job.kept.dead_letter_s if job.is_dead_letter else job.kept.discarded_s
+        case _:
+            own = job.kept.completed_s
+    if own is not None:
+        return own
+    ends = job.state if job.state.is_terminal else JobState.COMPLETED
+    return retention(ends, job.is_dead_letter)
 
 
 def _ended(job: JobRecord) -> int:
@@ -222,10 +251,21 @@ def from_item(item: Item) -> JobRecord:
         limit=_limit(item),
         replay=_replay(item),
         is_by_stream=n.BY_STREAM in item,
+        kept=_kept(item),
+        is_counted=n.COUNTED in item,
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **read_outcome(item),
         **instants,
     )
+
+
+def _kept(item: Item) -> Kept:
+    spans = {
+        attribute: seconds
+        for name, attribute in _KEPT.items()
+        if (seconds := read_number(item, name)) is not None
+    }
+    return Kept(**spans) if spans else NO_RETENTION
 
 
 def _limit(item: Item) -> Limit | None:

@@ -43,6 +43,7 @@ from ojs_aws.domain.job import (
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
@@ -339,8 +340,8 @@ class DynamoJobStore:
         if result is not None:
             update.set(n.RESULT, document_value(result))
             _want_result(update, size_of(result))
-        if seconds := self.retention(JobState.COMPLETED, False):
-            update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
+        seconds = self.retention(JobState.COMPLETED, False) or PERMANENT_S
+        update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
         update.remove(
             n.CHECKPOINT,
             n.WORKER,

@@ -81,6 +81,24 @@ def releasing(table: str, key: str, count: int = 1) -> dict[str, Any]:
     return {"Update": {"TableName": table, "Key": bucket_key(key), **update.arguments()}}
 
 
+def _limiting(queue: str, policy: str | None) -> Update:
+    update = Update()
+    if policy is None:
+        update.remove(n.GPK, n.GSK, n.TYPE)
+    else:
+        update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
+        update.set(n.GSK, string(LIMITED))
+        update.set(n.TYPE, string(policy))
+        update.set(POLICY, string(policy))
+    return update
+
+
+def queue_limit(table: str, queue: str, key: str, policy: str | None) -> dict[str, Any]:
+    """The part of a transaction that limits a whole queue, or no more."""
+    arguments = _limiting(queue, policy).arguments()
+    return {"Update": {"TableName": table, "Key": bucket_key(key), **arguments}}
+
+
 @dataclass(frozen=True, slots=True)
 class DynamoLimits:
     """The port Limits over the table."""
@@ -102,15 +120,15 @@ class DynamoLimits:
 
     def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
         """One update; the bucket becomes, or ceases to be, a row of the queue's ready list."""
-        update = Update()
-        if policy is None:
-            update.remove(n.GPK, n.GSK, n.TYPE)
-        else:
-            update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
-            update.set(n.GSK, string(LIMITED))
-            update.set(n.TYPE, string(policy))
-            update.set(POLICY, string(policy))
-        self._update(key, update)
+        self._update(key, _limiting(queue, policy))
+
+    def policy_of_queue(self, key: str) -> str:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=bucket_key(key), ConsistentRead=True
+            )
+        return read_string(answer.get("Item", {}), n.TYPE)
 
     def _update(self, key: str, update: Update) -> None:
         with translated("UpdateItem"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.codec import from_row
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
-from ojs_aws.adapters.dynamodb.values import Item, read_string, string
+from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
@@ -25,6 +25,9 @@ PAUSED: Final = "!"
 
 LIMITED: Final = "!limits"
 """The row of a bucket that limits the whole queue; its type is the policy."""
+
+SETTINGS: Final = "!settings"
+"""The row of a queue's settings; its visibility timeout is the queue's."""
 
 _ALL_JOBS: Final = ("0", "~")
 """Sort keys of jobs; rows that say something of the queue itself come before them."""
@@ -51,6 +54,7 @@ class Lists:
             tuple(from_row(row) for row in rows[len(marks) :]),
             PAUSED in marks,
             read_string(marks.get(LIMITED, {}), n.TYPE),
+            read_number(marks.get(SETTINGS, {}), n.VISIBILITY),
         )
 
     def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:

@@ -24,10 +24,11 @@ from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.workflow import Workflow
-from ojs_aws.ports import QueueInfo, WorkerInfo
+from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, WorkerInfo
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.queue_settings import pressure_events, settings_events
 from ojs_aws.services.events.queues import queue_events
 from ojs_aws.services.events.workers import worker_events
 from ojs_aws.services.events.workflows import workflow_events
@@ -38,6 +39,8 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
     JobRecord: job_events,
     WorkerInfo: worker_events,
     QueueInfo: queue_events,
+    QueueSettings: settings_events,
+    Pressure: pressure_events,
     CronEntry: cron_events,
     Workflow: workflow_events,
 }

@@ -41,6 +41,7 @@ class Memory:
         self.announced = Recent()
         self.hooked = Recent()
         self.given_up = Recent()
+        self.counted = Recent()
         self._tries: dict[str, int] = {}
 
     def tried(self, number: str) -> int:

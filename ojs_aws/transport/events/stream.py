@@ -108,6 +108,9 @@ Failed = dict[str, _Trouble | None]
 """Records that must come again, by number; None for one that only waits for an earlier one."""
 
 
+Jobs = tuple[JobRecord | None, JobRecord | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     """A record that was read.
@@ -120,6 +123,7 @@ class _Change:
     :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     :ivar following: what it means for a workflow.
+    :ivar jobs: the job before and after it.
     """
 
     number: str
@@ -132,6 +136,7 @@ class _Change:
     unsent: JobRecord | None = None
     waking: str = ""
     following: Following | None = None
+    jobs: Jobs | None = None
 
 
 class StreamConsumer:
@@ -167,6 +172,7 @@ class StreamConsumer:
         self._call_hooks(changes, failed)
         self._forget(changes, failed)
         self._wake(changes)
+        self._count_jobs(changes)
         self._follow(changes, failed)
         self._give_up(changes, failed)
         if self._aside:
@@ -214,6 +220,7 @@ class StreamConsumer:
                 unsent=unsent,
                 waking=waking,
                 following=following(before, after),
+                jobs=_jobs(before, after),
             )
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
@@ -330,6 +337,16 @@ class StreamConsumer:
             except OjsError:
                 self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
+    def _count_jobs(self, changes: Sequence[_Change]) -> None:
+        """Count what came and went in bounded queues; a record counts once in this process."""
+        counted = self._memory.counted
+        found = [each for each in changes if each.jobs and each.number not in counted]
+        try:
+            self._backend.backpressure.follow([each.jobs for each in found if each.jobs])
+        except OjsError:  # the tick counts anew
+            self._logger.warning("Could not count the jobs of queues", exc_info=True)
+        counted.update(each.number for each in found)
+
     def _follow(self, changes: Sequence[_Change], failed: Failed) -> None:
         """Move workflows on, also where something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
@@ -384,6 +401,18 @@ def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsew
         return None
     state = before.checkpoint.state
     return (before.id, state) if isinstance(state, StoredElsewhere) else None
+
+
+def _jobs(before: object, after: object) -> Jobs | None:
+    """A job that a change began, moved or ended; None for one that only waits, or for no job."""
+    old = before if isinstance(before, JobRecord) else None
+    new = after if isinstance(after, JobRecord) else None
+    return None if _life(old) == _life(new) else (old, new)
+
+
+def _life(job: JobRecord | None) -> str:
+    """The queue in which a job has not ended; empty for none."""
+    return "" if job is None or job.state.is_terminal else job.queue
 
 
 def _is_by_stream(job: object) -> TypeGuard[JobRecord]:

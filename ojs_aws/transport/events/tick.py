@@ -56,6 +56,7 @@ def build_tick(
         else:
             if any(upkeep.values()):
                 logger.info("Looked after dead letters", extra=upkeep)
+        _recount(backend, logger)
         if name := getattr(context, "function_name", ""):
             measure(report, name)
         return report
@@ -82,6 +83,17 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
     metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, report["failed"] + report["skipped"])
     metrics.flush_metrics()
+
+
+def _recount(backend: Backend, logger: Logger) -> None:
+    """Keep the counters of bounded queues true."""
+    try:
+        corrected = backend.backpressure.tick(backend.configuring.states().values())
+    except OjsError:
+        logger.exception("Bounded queues were not counted anew")
+        return
+    if corrected:
+        logger.warning("Corrected the depths of queues", extra={"corrected": corrected})
 
 
 def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from ojs_aws.domain.errors import (
     JsonValue,
     MethodNotAllowedError,
     OjsError,
+    QueueFullError,
     UnauthenticatedError,
 )
 from ojs_aws.domain.json_text import assemble, encode, json_type
@@ -41,7 +42,11 @@ def _headers(error: OjsError) -> dict[str, str]:
     if isinstance(error, UnauthenticatedError):
         return {"WWW-Authenticate": error.challenge}
     seconds = error.details.get("retry_after_seconds", 1)
-    return {"Retry-After": str(seconds)} if error.status in _LATER else {}
+    headers = {"Retry-After": str(seconds)} if error.status in _LATER else {}
+    if isinstance(error, QueueFullError):
+        headers["X-OJS-Queue-Depth"] = str(error.details.get("depth"))
+        headers["X-OJS-Queue-Bound"] = str(error.details.get("bound"))
+    return headers
 
 
 def is_fault(problem: Exception) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CONFORMANCE_LEVEL: Final = 2
 
 CAPABILITIES: Final[Mapping[str, bool]] = {
+    "backpressure": True,
     "batch_enqueue": True,
     "cron": True,
     "cron_jobs": True,
@@ -38,11 +39,13 @@ CAPABILITIES: Final[Mapping[str, bool]] = {
 
 EXTENSIONS: Final = (
     "admin-api",
+    "backpressure",
     "cron",
     "dead-letter",
     "durable-execution",
     "events",
     "progress",
+    "queue-config",
     "results",
     "retry",
     "schema-registry",

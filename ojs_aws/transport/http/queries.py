@@ -43,6 +43,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "limit": Parameter("limit", "Items of a page.", MAX_LIMIT, DEFAULT_LIMIT, 1),
     "event_limit": Parameter("limit", "Events of a page.", MAX_EVENT_LIMIT, DEFAULT_EVENT_LIMIT, 1),
     "offset": Parameter("offset", "Items to skip; a cursor costs less.", MAX_OFFSET, 0),
+    "strategy": Parameter("strategy", "What becomes of the jobs that are left: reject.", 16),
     "cursor": Parameter("cursor", "The next_cursor of the page before.", MAX_CURSOR),
     "after": Parameter("after", "A cursor, or the id of the last event seen.", MAX_CURSOR),
     "since": Parameter("since", "Only events from this instant (RFC 3339) on.", 64),

@@ -10,7 +10,8 @@ from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import QueueInfo
+from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
+from ojs_aws.services.configuring import Configured
 from ojs_aws.services.queue_stats import QueueCounts, QueueStats, percentile
 
 _HOUR_MINUTES: Final = 60
@@ -29,10 +30,11 @@ _STATES: Final = (
 Members = dict[str, JsonValue]
 
 
-def queue_members(info: QueueInfo) -> Members:
-    """What the registry says of a queue."""
+def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Members:
+    """What the registry says of a queue, and whether it drains."""
     is_paused = info.paused_at is not None
-    status = "paused" if is_paused else "active"
+    is_draining = settings is not None and settings.state is QueueState.DRAINING
+    status = "paused" if is_paused else "draining" if is_draining else "active"
     members: Members = {
         "name": info.name,
         "status": status,
@@ -54,24 +56,58 @@ def changed_queue(info: QueueInfo, resumed_at: Instant | None = None) -> Members
     return {"queue": {**members}, **members}
 
 
-def counted_queue(info: QueueInfo, counts: QueueCounts) -> Members:
+def configured_queue(configured: Configured) -> Members:
+    """A queue with its settings; ``set`` are those of its own."""
+    settings = configured.settings
+    members: Members = {"name": configured.name, "queue": configured.name}
+    if configured.info is not None:
+        members |= queue_members(configured.info, settings)
+    for name, instant in (
+        ("created_at", settings.created_at),
+        ("updated_at", settings.updated_at),
+    ):
+        if instant is not None:
+            members[name] = format_instant(instant)
+    config = {**configured.config, "backpressure": _backpressure(configured.config)}
+    return {**members, "config": config, "configuration": config, "set": configured.own}
+
+
+def _backpressure(config: Members) -> JsonValue:
+    """The bound of a queue in the words of ojs-backpressure, section 6.2."""
+    if config.get("max_size") is None:
+        return None
+    return {
+        "max_depth": config["max_size"],
+        "strategy": config["overflow_policy"],
+        "warning_threshold": config["warning_threshold"],
+    }
+
+
+def counted_queue(
+    info: QueueInfo, counts: QueueCounts, settings: QueueSettings | None = None
+) -> Members:
     """A queue of the admin API's list."""
     return {
-        **queue_members(info),
+        **queue_members(info, settings),
         "counts": {name: counts.counts[name] for name in _STATES},
         "depth": counts.depth,
         "estimated": [*counts.estimated],
     }
 
 
-def queue_answer(info: QueueInfo, stats: QueueStats) -> Members:
-    """One queue of the admin API."""
+def queue_answer(info: QueueInfo, stats: QueueStats, configured: Configured) -> Members:
+    """One queue of the admin API, with its settings."""
     numbers = _numbers(stats)
     members: Members = {
-        **counted_queue(info, stats.counts),
+        **counted_queue(info, stats.counts, configured.settings),
         "stats": {**numbers},
         "throughput": _throughput(stats),
         "latency_ms": _latency(stats),
+        **{
+            name: member
+            for name, member in configured_queue(configured).items()
+            if name in ("config", "configuration", "set", "created_at", "updated_at")
+        },
     }
     return {"queue": {**members}, **members}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
+from ojs_aws.services.push import Pushed
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.authorization import check_enqueued
 from ojs_aws.transport.http.calls import Answer, Call
@@ -40,7 +42,11 @@ def push(call: Call) -> Answer:
     if pushed.record is None:
         return Answer(body)
     location = f"{BASE}/jobs/{quote(pushed.record.id)}"
-    headers = {"Location": location, **_limit_headers(pushed.record)}
+    headers = {
+        "Location": location,
+        **_limit_headers(pushed.record),
+        **fill_headers([pushed]),
+    }
     return Answer(body, CREATED if pushed.is_new else OK, headers)
 
 
@@ -51,6 +57,22 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
     window = job.limit.rate or job.limit.throttle
     most = job.limit.concurrency if window is None else window.limit
     return {"X-RateLimit-Limit": str(most)}
+
+
+def fill_headers(results: Sequence[Pushed]) -> dict[str, str]:
+    """How full the fullest queue is, once it is above its warning threshold.
+
+    ojs-backpressure, section 7.3.
+    """
+    fills = [pushed.fill for pushed in results if pushed.fill is not None and pushed.fill.is_high]
+    if not fills:
+        return {}
+    fullest = max(fills, key=lambda fill: fill.pressure)
+    return {
+        "X-OJS-Queue-Depth": str(fullest.depth),
+        "X-OJS-Queue-Bound": str(fullest.bound),
+        "X-OJS-Queue-Pressure": str(fullest.pressure),
+    }
 
 
 def push_batch(call: Call) -> Answer:
@@ -65,7 +87,7 @@ def push_batch(call: Call) -> Answer:
     results = call.backend.push.all(jobs)
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
     is_new = any(pushed.is_new for pushed in results)
-    return Answer(body, CREATED if is_new else OK)
+    return Answer(body, CREATED if is_new else OK, fill_headers(results))
 
 
 def show_middleware(call: Call) -> Answer:

@@ -8,8 +8,9 @@ from urllib.parse import unquote
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import assemble, encode
+from ojs_aws.domain.queue_config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.ports import QueueInfo
+from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.purging import Purge
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects import queues as shapes
@@ -26,12 +27,12 @@ def list_queues(call: Call) -> Answer:
     query = call.request.query
     limit, offset = number_of(query, "limit"), number_of(query, "offset")
     after = read_mark(_MARK, text_of(query, "cursor"))
-    queues = call.backend.queues.list()
+    queues, states = _queues(call)
     rest = [info for info in queues if info.name > after][offset:]
     shown = rest[:limit]
     body = page_answer(
         "queues",
-        [encode(shapes.queue_members(info)) for info in shown],
+        [encode(shapes.queue_members(info, states.get(info.name))) for info in shown],
         total=len(queues),
         limit=limit,
         offset=offset,
@@ -44,11 +45,11 @@ def list_queues_with_counts(call: Call) -> Answer:
     """The queues by name, with how many jobs each has."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
-    queues = call.backend.queues.list()
+    queues, states = _queues(call)
     rest = [info for info in queues if info.name > after][wanted.offset :]
     shown = rest[: wanted.limit]
     counts = call.backend.queue_statistics.counts
-    items = [shapes.counted_queue(info, counts(info.name)) for info in shown]
+    items = [shapes.counted_queue(info, counts(info.name), states.get(info.name)) for info in shown]
     cursor = write_mark(_MARK, shown[-1].name) if len(rest) > wanted.limit else ""
     body = {
         "items": encode([{**item} for item in items]),
@@ -61,9 +62,13 @@ def list_queues_with_counts(call: Call) -> Answer:
 
 def get_queue(call: Call) -> Answer:
     """One queue, with how many jobs it has."""
-    info = call.backend.queues.get(_name(call))
+    name = _name(call)
+    if name == DEFAULT_POLICY:
+        return Answer(encode(shapes.configured_queue(call.backend.configuring.get(name))))
+    configured = call.backend.configuring.get(name)
+    info = configured.info or call.backend.queues.get(name)
     stats = call.backend.queue_statistics(info.name)
-    return Answer(encode(shapes.queue_answer(info, stats)))
+    return Answer(encode(shapes.queue_answer(info, stats, configured)))
 
 
 def queue_stats(call: Call) -> Answer:
@@ -83,6 +88,7 @@ def resume_queue(call: Call) -> Answer:
     """Let workers fetch from a queue again."""
     name = _name(call)
     at = call.backend.queues.resume(name)
+    call.backend.configuring.undrain(name)
     return Answer(encode(shapes.changed_queue(QueueInfo(name=name), resumed_at=at)))
 
 
@@ -107,6 +113,13 @@ def purge_queue(call: Call) -> Answer:
     if report.cursor:
         answer["next_cursor"] = write_mark(_PURGED, report.cursor)
     return Answer(encode(answer))
+
+
+def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
+    """The queues that there are, and what was set for them; deleted ones are none."""
+    states = call.backend.configuring.states()
+    gone = {name for name, each in states.items() if each.state is QueueState.DELETED}
+    return [info for info in call.backend.queues.list() if info.name not in gone], states
 
 
 def _name(call: Call) -> str:

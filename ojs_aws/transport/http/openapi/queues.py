@@ -16,7 +16,7 @@ from ojs_aws.transport.http.openapi.parts import (
     ref,
 )
 
-_STATUS: Final[Schema] = {"type": "string", "enum": ["active", "paused"]}
+_STATUS: Final[Schema] = {"type": "string", "enum": ["active", "paused", "draining"]}
 
 _QUEUE: Final = members(
     ("name", "status", "paused"),
@@ -62,6 +62,26 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         paused=BOOLEAN,
         paused_at=INSTANT,
         resumed_at=INSTANT,
+    ),
+    "ConfiguredQueueAnswer": members(
+        ("name", "config", "set"),
+        name=STRING,
+        queue=STRING,
+        state=_STATUS,
+        status=_STATUS,
+        paused=BOOLEAN,
+        config={"type": "object"},
+        configuration={"type": "object"},
+        set={"type": "object"},
+        created_at=INSTANT,
+        updated_at=INSTANT,
+    ),
+    "QueueDeletionAnswer": members(
+        ("queue", "strategy", "state", "jobs_affected"),
+        queue=STRING,
+        strategy=STRING,
+        state=STRING,
+        jobs_affected=INTEGER,
     ),
     "QueueStatsAnswer": members(
         ("queue", "stats", "status", "computed_at"),

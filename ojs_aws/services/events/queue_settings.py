@@ -1,0 +1,52 @@
+"""The events of queues' settings and bounds (ojs-queue-config, 10.1; ojs-backpressure, 10.1)."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queue_config import DEFAULT_POLICY
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Pressure, QueueSettings, QueueState
+from ojs_aws.services.events.made import Commit, Made
+
+
+def settings_events(
+    before: QueueSettings | None, after: QueueSettings | None, commit: Commit
+) -> list[Made]:
+    """``queue.created`` and ``queue.deleted``, else ``queue.config_updated``."""
+    if after is None or (before is not None and before.revision == after.revision):
+        return []
+    time = Instant(after.updated_at or commit.at)
+    was_there = before is not None and before.state is not QueueState.DELETED
+    data: dict[str, JsonValue] = {"queue": after.queue, "revision": after.revision}
+    if after.state is QueueState.DELETED:
+        return [_made("queue.deleted", after.queue, time, data)] if was_there else []
+    if not was_there and after.created_at is not None and after.queue != DEFAULT_POLICY:
+        return [_made("queue.created", after.queue, time, data)]
+    return [_made("queue.config_updated", after.queue, time, data)]
+
+
+def pressure_events(before: Pressure | None, after: Pressure | None, commit: Commit) -> list[Made]:
+    """``backpressure.warning`` and ``.cleared``, ``.rejected`` with how many since the last one."""
+    if after is None:
+        return []
+    del commit
+    where: dict[str, JsonValue] = {
+        "queue": after.queue,
+        "depth": after.depth,
+        "bound": after.bound,
+    }
+    made = []
+    was_warned = before is not None and before.is_warned
+    if after.is_warned != was_warned:
+        kind = "backpressure.warning" if after.is_warned else "backpressure.cleared"
+        made.append(_made(kind, after.queue, after.at, where))
+    rejected = after.rejected - (before.rejected if before else 0)
+    if rejected > 0:
+        data = {**where, "job_type": after.job_type, "count": rejected}
+        made.append(_made("backpressure.rejected", after.queue, after.at, data))
+    return made
+
+
+def _made(kind: str, queue: str, time: Instant, data: dict[str, JsonValue]) -> Made:
+    return Made(kind=kind, time=time, subject=queue, queue=queue, data=encode(data))

@@ -1,0 +1,221 @@
+"""Settings and depths of queues in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths, DynamoPressures
+from ojs_aws.adapters.dynamodb.queue_settings import DynamoSettings
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    Depth,
+    LimitChange,
+    Pressure,
+    QueueIsFullError,
+    QueueSettings,
+    QueueState,
+    StaleSettingsError,
+)
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+POLICY = '{"key":"queue:q","concurrency":3}'
+COMMIT = Commit(Instant(1_760_000_000_000), "1")
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend over it."""
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+@pytest.fixture
+def book(aws: EmbeddedAws) -> DynamoSettings:
+    """The settings."""
+    tokens = iter(f"token-{number}" for number in range(100))
+    return DynamoSettings(aws.clients.dynamodb, aws.settings.table, lambda: next(tokens))
+
+
+@pytest.fixture
+def depths(aws: EmbeddedAws) -> DynamoDepths:
+    """The depths."""
+    return DynamoDepths(aws.clients.dynamodb, aws.settings.table)
+
+
+def settings(revision: int, **members: Any) -> QueueSettings:
+    """Settings of a queue."""
+    return QueueSettings(queue="q", members=members, revision=revision, updated_at=Instant(5))
+
+
+def test_settings_come_back_as_they_were_kept(book: DynamoSettings) -> None:
+    """One read for several queues; all of them in one query."""
+    kept = settings(1, max_size=5, retention={"completed": "P1D"}, visibility_timeout=9)
+    book.save(QueueSettings(queue="q"), kept)
+    assert book.load(["q", "other"]) == {"q": kept}
+    assert book.all() == [kept]
+
+
+def test_a_change_of_what_is_no_longer_there_is_refused(book: DynamoSettings) -> None:
+    """So that nobody's change is lost; the limit is not changed either."""
+    book.save(QueueSettings(queue="q"), settings(1))
+    for before in (QueueSettings(queue="q"), settings(2)):
+        with pytest.raises(StaleSettingsError):
+            book.save(before, settings(3), LimitChange(POLICY))
+    assert book.load(["q"])["q"].revision == 1
+
+
+def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
+    aws: EmbeddedAws, book: DynamoSettings, backend: Backend
+) -> None:
+    """FETCH sees both where it looks anyway, and neither is counted as a job."""
+    with aws.calls.counted() as calls:
+        book.save(QueueSettings(queue="q"), settings(1, visibility_timeout=9), LimitChange(POLICY))
+    assert calls == {"TransactWriteItems": 1}
+    head = backend.ports.store.head("q", 5)
+    assert (head.jobs, head.limit, head.visibility_timeout_ms) == ((), POLICY, 9000)
+    backend.queues.pause("q")
+    assert backend.ports.store.head("q", 5).is_paused
+    assert backend.queue_statistics.counts("q").depth == 0
+    assert backend.ports.limits().policy_of_queue("queue:q") == POLICY
+    book.save(settings(1), settings(2), LimitChange(None))
+    head = backend.ports.store.head("q", 5)
+    assert (head.limit, head.visibility_timeout_ms) == ("", None)
+
+
+def test_a_change_whose_answer_was_lost_is_not_refused(
+    aws: EmbeddedAws, book: DynamoSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Botocore repeats it, and it finds its own token."""
+    original = aws.clients.dynamodb.transact_write_items
+
+    def send(**arguments: Any) -> Any:
+        original(**arguments)
+        return original(**arguments)
+
+    monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", send)
+    book.save(QueueSettings(queue="q"), settings(1))
+    assert book.load(["q"])["q"].revision == 1
+
+
+def test_a_queue_takes_no_more_than_its_bound(depths: DynamoDepths) -> None:
+    """One conditional write each; a job too many changes nothing."""
+    assert depths.correct("q", 0, None)
+    assert [depths.take("q", 1, 3), depths.take("q", 2, 3)] == [1, 3]
+    for count in (1, 4):
+        with pytest.raises(QueueIsFullError) as full:
+            depths.take("q", count, 3)
+        assert full.value.depth == 3
+    assert depths.add("q", -1) == 2
+    assert depths.take("q", 1, 3) == 3
+    assert depths.load("q") == Depth(3, 5)
+
+
+def test_a_queue_without_a_bound_is_not_counted(depths: DynamoDepths) -> None:
+    """Until it has one."""
+    assert depths.add("q", 1) is None
+    assert depths.load("q") is None
+    depths.correct("q", 5, None)
+    assert not depths.correct("q", 9, None)
+    assert not depths.correct("q", 9, Depth(5, 7))
+    assert depths.correct("q", 9, Depth(5, 1))
+    depths.forget("q")
+    assert depths.load("q") is None
+
+
+def test_jobs_are_counted_in_all_lists_of_those_that_have_not_ended(
+    backend: Backend, depths: DynamoDepths
+) -> None:
+    """Ready, waiting, active and pending ones; rows that are no jobs do not count."""
+    backend.configuring.change("q", {"visibility_timeout": 9, "concurrency": 5})
+    for attributes in ({}, {}, {}, {"scheduled_at": "+PT1H"}, {"pending": True}):
+        backend.push(Job("demo.echo", [], queue="q", **attributes))
+    (job,) = backend.fetch(FetchRequest(("q",), worker_id="w"))
+    assert depths.count("q", 100) == 5
+    backend.ack(job.id, "w", None)
+    assert depths.count("q", 100) == 4
+    assert depths.count("q", 2) == 2
+
+
+def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend: Backend) -> None:
+    """When it was enqueued; ACK knows it without reading the job."""
+    backend.configuring.change(
+        "q", {"retention": {"completed": "PT1H", "cancelled": "PT2H", "discarded": "PT3H"}}
+    )
+
+    def ttl(job_id: str) -> int:
+        key = {"pk": {"S": f"job#{job_id}"}, "sk": {"S": "job"}}
+        item = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
+        return int(item["ttl"]["N"]) - backend.clock.now() // 1000
+
+    def push(queue: str) -> str:
+        record = backend.push(Job("demo.echo", [], queue=queue)).record
+        assert record is not None
+        return record.id
+
+    for queue, seconds in (("q", 3600), ("default", 7 * 86_400)):
+        job_id = push(queue)
+        backend.fetch(FetchRequest((queue,), worker_id="w"))
+        backend.ack(job_id, "w", None)
+        assert ttl(job_id) == seconds
+    cancelled = push("q")
+    backend.cancel(cancelled)
+    assert ttl(cancelled) == 7200
+
+
+def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) -> None:
+    """Warnings, rejections and changes of settings, from the images of the items."""
+    table, client = aws.settings.table, aws.clients.dynamodb
+    pressures = DynamoPressures(client, table)
+    book = DynamoSettings(client, table, lambda: "t")
+
+    def image(partition: str) -> object | None:
+        key = {"pk": {"S": partition}, "sk": {"S": "q"}}
+        item = client.get_item(TableName=table, Key=key).get("Item")
+        return read_image(item) if item else None
+
+    told: list[tuple[str, str]] = []
+
+    def told_of(partition: str, write: Any) -> None:
+        before = image(partition)
+        write()
+        told.extend((e.type, e.data) for e in events_of(before, image(partition), COMMIT))
+
+    def pressure(**more: Any) -> Pressure:
+        return Pressure(queue="q", at=Instant(7), depth=4, bound=4, **more)
+
+    told_of("pressure", lambda: pressures.warn(pressure(is_warned=True)))
+    told_of("pressure", lambda: pressures.reject(pressure(rejected=3, job_type="a.b")))
+    told_of("pressure", lambda: pressures.reject(pressure(rejected=2, job_type="a.b")))
+    told_of("pressure", lambda: pressures.warn(pressure()))
+    created = QueueSettings(queue="q", revision=1, created_at=Instant(7), updated_at=Instant(7))
+    told_of("settings", lambda: book.save(QueueSettings(queue="q"), created))
+    told_of("settings", lambda: book.save(created, settings(2, max_size=5)))
+    gone = QueueSettings(queue="q", revision=3, state=QueueState.DELETED)
+    told_of("settings", lambda: book.save(settings(2), gone))
+    assert [kind for kind, _ in told] == [
+        "backpressure.warning",
+        "backpressure.rejected",
+        "backpressure.rejected",
+        "backpressure.cleared",
+        "queue.created",
+        "queue.config_updated",
+        "queue.deleted",
+    ]
+    assert told[1][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
+    assert '"count":2' in told[2][1]

@@ -1,0 +1,118 @@
+"""The settings and depths of queues, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ojs_aws.domain.limits import queue_key
+from ojs_aws.domain.queue_config import read_config
+from ojs_aws.ports import (
+    Depth,
+    LimitChange,
+    Pressure,
+    QueueIsFullError,
+    QueueSettings,
+    QueueState,
+    StaleSettingsError,
+)
+from tests.simulation.memory import MemoryLimits, MemoryStore
+
+
+@dataclass
+class MemorySettings:
+    """Settings in a dict."""
+
+    store: MemoryStore
+    kept: dict[str, QueueSettings] = field(default_factory=dict)
+
+    def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
+        """Those that there are."""
+        return {queue: self.kept[queue] for queue in queues if queue in self.kept}
+
+    def all(self) -> list[QueueSettings]:
+        """All of them."""
+        return [self.kept[queue] for queue in sorted(self.kept)]
+
+    def save(
+        self, before: QueueSettings, after: QueueSettings, limit: LimitChange | None = None
+    ) -> None:
+        """Replace them, if they are what was read."""
+        found = self.kept.get(after.queue)
+        if (found.revision if found else 0) != before.revision:
+            raise StaleSettingsError
+        self.kept[after.queue] = after
+        visibility_ms = read_config(after.members).visibility_timeout_ms
+        if visibility_ms is None or after.state is QueueState.DELETED:
+            self.store.queue_visibility.pop(after.queue, None)
+        else:
+            self.store.queue_visibility[after.queue] = visibility_ms
+        if limit is not None:
+            limits = MemoryLimits(self.store)
+            limits.set_for_queue(after.queue, queue_key(after.queue), limit.policy)
+
+
+@dataclass
+class MemoryDepths:
+    """Counted jobs in a dict."""
+
+    store: MemoryStore
+    depths: dict[str, Depth] = field(default_factory=dict)
+
+    def take(self, queue: str, count: int, bound: int) -> int:
+        """Count, unless it is full."""
+        now = self.depths.get(queue, Depth(0))
+        if now.jobs + count > bound:
+            raise QueueIsFullError(now.jobs)
+        self.depths[queue] = Depth(now.jobs + count, now.version + 1)
+        return now.jobs + count
+
+    def add(self, queue: str, amount: int) -> int | None:
+        """Count, whatever the bound."""
+        now = self.depths.get(queue)
+        if now is None:
+            return None
+        self.depths[queue] = Depth(now.jobs + amount, now.version + 1)
+        return now.jobs + amount
+
+    def load(self, queue: str) -> Depth | None:
+        """What is counted."""
+        return self.depths.get(queue)
+
+    def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
+        """Set it, if it is what was seen."""
+        if self.depths.get(queue) != seen:
+            return False
+        self.depths[queue] = Depth(jobs, seen.version + 1 if seen else 1)
+        return True
+
+    def forget(self, queue: str) -> None:
+        """Count no more."""
+        self.depths.pop(queue, None)
+
+    def count(self, queue: str, most: int) -> int:
+        """By looking at every job."""
+        jobs = self.store.jobs.values()
+        return min(most, sum(job.queue == queue and not job.state.is_terminal for job in jobs))
+
+
+@dataclass
+class MemoryPressures:
+    """What is to be told, by queue."""
+
+    told: dict[str, Pressure] = field(default_factory=dict)
+
+    def warn(self, pressure: Pressure) -> None:
+        """Keep it."""
+        before = self.told.get(pressure.queue)
+        rejected = before.rejected if before else 0
+        self.told[pressure.queue] = replace(pressure, rejected=rejected)
+
+    def reject(self, pressure: Pressure) -> None:
+        """Add to it."""
+        before = self.told.get(pressure.queue)
+        self.told[pressure.queue] = replace(
+            pressure,
+            is_warned=bool(before and before.is_warned),
+            rejected=pressure.rejected + (before.rejected if before else 0),
+        )
