@@ -110,6 +110,13 @@ class ResultTooLargeError(PayloadTooLargeError):
     code = "result_too_large"
 
 
+class UnsupportedCompressionError(InvalidRequestError):
+    """The body is compressed in a way that this server does not read (ojs-payload-limits, 9.3)."""
+
+    code = "unsupported_compression"
+    status = 415
+
+
 class UnsupportedError(OjsError):
     """A version or feature that this server does not have."""
 

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
+from ojs_aws.domain.errors import (
+    InvalidRequestError,
+    JsonValue,
+    PayloadTooLargeError,
+    UnsupportedError,
+)
 from ojs_aws.domain.json_text import RawJson, encode, json_type
 from ojs_aws.domain.limits import Limit, read_limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
@@ -37,6 +42,7 @@ URI_PATTERN: Final = (
 )
 MAX_TYPE_LENGTH: Final = 255
 MAX_QUEUE_LENGTH: Final = 128
+MAX_META_BYTES: Final = 65_536
 PRIORITY_LIMIT: Final = 100
 MAX_TIMEOUT_MS: Final = 7 * 86_400_000
 MIN_VISIBILITY_MS: Final = 1
@@ -99,6 +105,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
     scheduled = _moment(job, "scheduled_at", now)
     expires = _moment(job, "expires_at", now)
     members = job.members()
+    _check_meta(members.get("meta"))
     queue = check_queue(job.get("queue", DEFAULT_QUEUE))
     return Envelope(
         id=job_id,
@@ -199,6 +206,22 @@ def _check_members(job: Job) -> None:
     ):
         raise invalid("tags", f"an array of at most {MAX_TAGS} strings", tags)
     _check_schema(job.get("schema"))
+
+
+def _check_meta(raw: RawJson | None) -> None:
+    """Refuse metadata beyond 64 KB (ojs-payload-limits, section 4.3)."""
+    size = len(raw.encode()) if raw is not None else 0
+    if size > MAX_META_BYTES:
+        raise PayloadTooLargeError(
+            f"The 'meta' attribute has {size} bytes; at most {MAX_META_BYTES} are accepted.",
+            details={
+                "field": "meta",
+                "actual_bytes": size,
+                "size_bytes": size,
+                "max_bytes": MAX_META_BYTES,
+            },
+            hint="Put data into 'args', or send a reference to it.",
+        )
 
 
 def _check_schema(value: JsonValue) -> None:

@@ -333,7 +333,12 @@ class Push:
         if size > self.max_envelope_bytes:
             raise PayloadTooLargeError(
                 f"The envelope has {size} bytes; at most {self.max_envelope_bytes} are accepted.",
-                details={"size_bytes": size, "max_bytes": self.max_envelope_bytes},
+                details={
+                    "field": "envelope",
+                    "actual_bytes": size,
+                    "size_bytes": size,
+                    "max_bytes": self.max_envelope_bytes,
+                },
                 hint="Store the data elsewhere and send a reference to it.",
             )
         if self.is_internal:

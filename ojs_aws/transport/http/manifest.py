@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws._version import __version__
-from ojs_aws.domain.validation import MAX_RESULT_TTL_S
-from ojs_aws.transport.http.calls import OJS_VERSION, Request
+from ojs_aws.domain.validation import (
+    MAX_META_BYTES,
+    MAX_QUEUE_LENGTH,
+    MAX_RESULT_TTL_S,
+    MAX_TYPE_LENGTH,
+)
+from ojs_aws.transport.http.calls import MAX_BODY_BYTES, OJS_VERSION, Request
+from ojs_aws.transport.http.compression import COMPRESSIONS
 from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
@@ -44,6 +50,7 @@ EXTENSIONS: Final = (
     "dead-letter",
     "durable-execution",
     "events",
+    "payload-limits",
     "progress",
     "queue-config",
     "results",
@@ -92,6 +99,18 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
             "max_size_bytes": settings.max_result_bytes,
             "max_ttl_seconds": MAX_RESULT_TTL_S,
             "max_wait_ms": settings.result_wait_ms,
+        },
+        "payload_limits": {  # ojs-payload-limits, section 8
+            "max_envelope_bytes": settings.max_envelope_bytes,
+            "max_meta_bytes": MAX_META_BYTES,
+            "max_queue_name_bytes": MAX_QUEUE_LENGTH,
+            "max_job_type_bytes": MAX_TYPE_LENGTH,
+            "max_request_bytes": MAX_BODY_BYTES,
+            "max_batch_jobs": settings.max_batch_jobs,
+            "supported_compression": [*COMPRESSIONS],
+            "external_references": True,
+            "chunking": False,
+            "per_queue_limits": False,
         },
         "endpoints": {
             "base_url": _base_url(settings, request) + BASE,

@@ -23,6 +23,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Request, Server
+from ojs_aws.transport.http.compression import expanded
 from ojs_aws.transport.http.errors import answer_error, is_fault
 from ojs_aws.transport.http.negotiation import (
     answer_type,
@@ -116,7 +117,9 @@ def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response
 def request_of(app: ApiGatewayResolver) -> Request:
     """The request that the resolver works on.
 
-    :raises InvalidPayloadError: a body that is not the base64 that the event says it is.
+    :raises InvalidPayloadError: a body that is not the base64, or not compressed, as is said of it.
+    :raises PayloadTooLargeError: it is too large once it is decompressed.
+    :raises UnsupportedCompressionError: a compression that this server does not read.
     """
     known: Request | None = app.context.get(_REQUEST)
     if known is None:
@@ -126,7 +129,7 @@ def request_of(app: ApiGatewayResolver) -> Request:
             path=event.path,
             headers=headers_of(app),
             query=event.query_string_parameters or {},
-            body=_body(event.raw_event),
+            body=expanded(_body(event.raw_event), headers_of(app).get("content-encoding", "")),
             id=app.context[_ID],
             caller=_caller(app),
         )

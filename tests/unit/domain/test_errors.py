@@ -27,6 +27,7 @@ CATALOGUE = {
     errors.ResultTooLargeError: ("result_too_large", 413, False),
     errors.ResultPrunedError: ("result_pruned", 410, False),
     errors.ResultPendingError: ("x_result_pending", 408, True),
+    errors.UnsupportedCompressionError: ("unsupported_compression", 415, False),
     errors.UnsupportedError: ("unsupported", 422, False),
     errors.NotFoundError: ("not_found", 404, False),
     errors.MethodNotAllowedError: ("method_not_allowed", 405, False),
