@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress
     from ojs_aws.client.queues import Purged, QueueEntry, QueueNumbers, Queues
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
+    from ojs_aws.client.schemas import JobSchema, Schemas
     from ojs_aws.client.sync import (
         SyncAdmin,
         SyncClient,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         SyncJobHandle,
         SyncJobs,
         SyncQueues,
+        SyncSchemas,
         SyncSystem,
         SyncWorkers,
         SyncWorkflows,
@@ -77,12 +79,14 @@ __all__ = [
     "JobOutcome",
     "JobPage",
     "JobProgress",
+    "JobSchema",
     "Jobs",
     "Purged",
     "QueueEntry",
     "QueueNumbers",
     "Queues",
     "Resends",
+    "Schemas",
     "Stored",
     "SyncAdmin",
     "SyncClient",
@@ -92,6 +96,7 @@ __all__ = [
     "SyncJobHandle",
     "SyncJobs",
     "SyncQueues",
+    "SyncSchemas",
     "SyncSystem",
     "SyncWorkers",
     "SyncWorkflows",
@@ -145,6 +150,9 @@ _HOMES: Final = {
     "JobHandle": "handles",
     "JobOutcome": "outcomes",
     "JobProgress": "outcomes",
+    "JobSchema": "schemas",
+    "Schemas": "schemas",
+    "SyncSchemas": "sync",
     "Resends": "connection",
     "Stored": "results",
     "SyncAdmin": "sync",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.jobs import Jobs
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
     from ojs_aws.client.queues import Queues
+    from ojs_aws.client.schemas import Schemas
     from ojs_aws.client.system import System
     from ojs_aws.client.workers import Workers
     from ojs_aws.client.workflow_parts import WorkflowParts
@@ -216,6 +217,13 @@ class Client:
         from ojs_aws.client.cron import CronJobs  # noqa: PLC0415
 
         return CronJobs(self._transport.cron())
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        """Schemas of job types: to register, read and remove."""
+        from ojs_aws.client.schemas import Schemas  # noqa: PLC0415
+
+        return Schemas(self._transport.schemas())
 
     @cached_property
     def queues(self) -> Queues:

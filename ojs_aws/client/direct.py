@@ -17,6 +17,7 @@ from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.schemas import SchemasTransport
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.config import Settings
@@ -132,6 +133,12 @@ class DirectTransport:
         from ojs_aws.client.direct_outcomes import DirectOutcomes  # noqa: PLC0415 - few need it
 
         return DirectOutcomes(self._backend)
+
+    def schemas(self) -> SchemasTransport:
+        """The operations on schemas."""
+        from ojs_aws.client.direct_schemas import DirectSchemas  # noqa: PLC0415 - few need it
+
+        return DirectSchemas(self._backend)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

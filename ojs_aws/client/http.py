@@ -15,6 +15,7 @@ from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.schemas import SchemasTransport
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.domain.envelope import Job
@@ -127,6 +128,12 @@ class HttpTransport:
         from ojs_aws.client.http_outcomes import HttpOutcomes  # noqa: PLC0415
 
         return HttpOutcomes(self._connection)
+
+    def schemas(self) -> SchemasTransport:
+        """The operations on schemas."""
+        from ojs_aws.client.http_schemas import HttpSchemas  # noqa: PLC0415
+
+        return HttpSchemas(self._connection)
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -20,6 +20,7 @@ from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.jobs import Jobs
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.queues import Queues
+from ojs_aws.client.schemas import Schemas
 from ojs_aws.client.system import System
 from ojs_aws.client.workers import Workers
 from ojs_aws.client.workflows import WorkflowOperations
@@ -114,6 +115,17 @@ class SyncWorkflows(_Face[WorkflowOperations]):
     list = _face(WorkflowOperations.list)
     cancel = _face(WorkflowOperations.cancel)
     wait = _face(WorkflowOperations.wait)
+
+
+class SyncSchemas(_Face[Schemas]):
+    """:class:`Schemas` for code that is not asynchronous."""
+
+    register = _face(Schemas.register)
+    get = _face(Schemas.get)
+    by_uri = _face(Schemas.by_uri)
+    versions = _face(Schemas.versions)
+    list = _face(Schemas.list)
+    delete = _face(Schemas.delete)
 
 
 class SyncQueues(_Face[Queues]):
@@ -215,6 +227,11 @@ class SyncClient(_Face[Client]):
     def workflows(self) -> SyncWorkflows:
         """Workflows: to read, list, cancel and wait for."""
         return SyncWorkflows(self._target.workflows, self._loop)
+
+    @cached_property
+    def schemas(self) -> SyncSchemas:
+        """Schemas of job types: to register, read and remove."""
+        return SyncSchemas(self._target.schemas, self._loop)
 
     @cached_property
     def queues(self) -> SyncQueues:

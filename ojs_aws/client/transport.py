@@ -11,6 +11,7 @@ from ojs_aws.client.operators import OperatorTransport
 from ojs_aws.client.outcomes import OutcomesTransport
 from ojs_aws.client.queues import QueuesTransport
 from ojs_aws.client.results import DeadLetters, Stored
+from ojs_aws.client.schemas import SchemasTransport
 from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.domain.envelope import Job
@@ -72,6 +73,9 @@ class Transport(Protocol):
 
     def outcomes(self) -> OutcomesTransport:
         """The operations on results, progress and checkpoints."""
+
+    def schemas(self) -> SchemasTransport:
+        """The operations on schemas."""
 
     def cron(self) -> CronTransport:
         """The operations on cron jobs."""

@@ -96,6 +96,13 @@ class SchemaValidationError(InvalidRequestError):
     status = 422
 
 
+class IncompatibleSchemaError(InvalidRequestError):
+    """A schema that breaks its predecessor, and whose version does not say so."""
+
+    code = "x_schema_incompatible"
+    status = 422
+
+
 class PayloadTooLargeError(InvalidRequestError):
     """The envelope, result or body exceeds its limit; the details name size and limit in bytes."""
 

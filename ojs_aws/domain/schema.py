@@ -89,6 +89,26 @@ def precedence(version: SchemaVersion) -> tuple[object, ...]:
     return (*numbers, not identifiers, identifiers)
 
 
+def release_of(version: SchemaVersion) -> tuple[int, int, int]:
+    """Major, minor and patch of a version."""
+    major, minor, patch = precedence(version)[:3]
+    return int(str(major)), int(str(minor)), int(str(patch))
+
+
+def predecessor(names: list[SchemaName], version: SchemaVersion) -> SchemaName | None:
+    """The version of a type that comes before another one, if they should be compatible.
+
+    They should be where the major version is the same, and not 0 (SemVer, item 4).
+    """
+    major = release_of(version)[0]
+    earlier = [
+        name
+        for name in newest_first(names)
+        if precedence(name.version) < precedence(version) and release_of(name.version)[0] == major
+    ]
+    return earlier[0] if earlier and major else None
+
+
 def newest_first(names: list[SchemaName]) -> list[SchemaName]:
     """The versions of one type in their order; of equal ones, the later registered first."""
     return sorted(names, key=lambda one: (precedence(one.version), one.created_at), reverse=True)

@@ -8,25 +8,30 @@ from typing import Final, TypeVar
 
 from ojs_aws.domain.errors import (
     ConflictError,
+    IncompatibleSchemaError,
     InvalidRequestError,
     JsonValue,
     NotFoundError,
     PayloadTooLargeError,
 )
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.domain.schema import (
     SchemaEntry,
     SchemaName,
     SchemaVersion,
     check_schema_version,
     newest_first,
+    predecessor,
+    release_of,
     schema_uri,
 )
+from ojs_aws.domain.schema_changes import breaking_changes
 from ojs_aws.domain.validation import URI_PATTERN, check_type, invalid
 from ojs_aws.ports import Clock, Schemas, SchemaTakenError
 
 MAX_SCHEMA_BYTES: Final = 65_536
 MAX_URI_LENGTH: Final = 1024
+_ANY_DEPTH: Final = 1000
 
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
@@ -60,8 +65,11 @@ class SchemaRegistry:
             Schema of draft 2020-12; nothing is stored.
         :raises PayloadTooLargeError: the schema has more than 64 KB.
         :raises ConflictError: the type has this version, or another schema has this URI.
+        :raises IncompatibleSchemaError: it refuses what the version before accepted, and its
+            major version is the same.
         """
         entry = self._entry(wanted)
+        self._check_compatible(entry, wanted.schema)
         try:
             self.schemas.add(entry)
         except SchemaTakenError as taken:
@@ -75,6 +83,7 @@ class SchemaRegistry:
         :raises OjsError: as :meth:`register` does.
         """
         entry = self._entry(wanted)
+        self._check_compatible(entry, wanted.schema)
         try:
             self.schemas.add(entry)
         except SchemaTakenError as taken:
@@ -84,6 +93,33 @@ class SchemaRegistry:
                 raise _taken(entry, found) from None
             return existing, False
         return entry, True
+
+    def _check_compatible(self, entry: SchemaEntry, schema: JsonValue) -> None:
+        """Refuse breaking changes where the version promises none (section 8.4).
+
+        Only versions with a minor part promise that; for others nothing is read.
+        """
+        if release_of(entry.version)[1:] == (0, 0):
+            return
+        before = predecessor(list(self.schemas.names(entry.type)), entry.version)
+        known = None if before is None else self.schemas.load(before.uri)
+        if known is None:
+            return
+        changes = breaking_changes(decode(known.schema, max_depth=_ANY_DEPTH), schema)
+        if not changes:
+            return
+        told: list[JsonValue] = list(changes)
+        following = f"{release_of(entry.version)[0] + 1}.0.0"
+        raise IncompatibleSchemaError(
+            f"Schema version {entry.version} introduces breaking changes compared to "
+            f"{known.version}. Use a major version bump ({following}).",
+            details={
+                "field": "version",
+                "compared_to": known.version,
+                "breaking_changes": told,
+            },
+            hint="Jobs that follow the version before would be refused by this one.",
+        )
 
     def _entry(self, wanted: SchemaRegistration) -> SchemaEntry:
         job_type = check_type(wanted.type)

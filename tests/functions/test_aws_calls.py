@@ -526,3 +526,22 @@ def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(
     with aws.calls.counted() as calls:
         assert len(backend.fetch(REQUEST)) == 1
     assert calls == {"ReceiveMessage": 1, "Query": 1, "UpdateItem": 1}
+
+
+def test_comparing_a_schema_with_the_one_before_costs_two_reads(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Only for versions that promise to be compatible; major versions cost what they did."""
+
+    def register(version: str) -> dict[str, int]:
+        schema: JsonValue = {"type": "array"}
+        wanted = SchemaRegistration(
+            type="demo.echo", version=version, uri=None, schema=schema, text=encode(schema)
+        )
+        with aws.calls.counted() as calls:
+            backend.schemas.register(wanted)
+        return dict(calls)
+
+    assert register("1.0") == {"TransactWriteItems": 1}
+    assert register("1.1") == {"TransactWriteItems": 1, "Query": 1, "GetItem": 1}
+    assert register("2.0") == {"TransactWriteItems": 1}

@@ -23,6 +23,7 @@ CATALOGUE = {
     errors.InvalidPolicyError: ("invalid_request", 422, False),
     errors.InvalidWorkflowError: ("invalid_workflow", 400, False),
     errors.SchemaValidationError: ("schema_validation", 422, False),
+    errors.IncompatibleSchemaError: ("x_schema_incompatible", 422, False),
     errors.PayloadTooLargeError: ("payload_too_large", 413, False),
     errors.ResultTooLargeError: ("result_too_large", 413, False),
     errors.ResultPrunedError: ("result_pruned", 410, False),
