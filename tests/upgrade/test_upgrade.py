@@ -41,9 +41,7 @@ def differing(was: Any, now: Any, path: str = "") -> list[str]:
         return [each for found in members for each in found]
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         pairs = enumerate(zip(was, now, strict=True))
-        items = [
-            differing(a, b, f"{path}[{n}]") for n, (a, b) in enumerate(zip(was, now, strict=True))
-        ]
+        items = [differing(a, b, f"{path}[{n}]") for n, (a, b) in pairs]
         return [each for found in items for each in found]
     return [] if was == now else [f"{path}: {was!r} became {now!r}"]
 
