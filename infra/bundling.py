@@ -36,7 +36,7 @@ LOCK: Final = next(
 )
 """The packages of a function with their hashes: in the checkout, or in the installed package."""
 
-BACKEND_SERVICES: Final = ("dynamodb", "events", "s3", "sqs")
+BACKEND_SERVICES: Final = ("dynamodb", "events", "lambda", "s3", "sqs")
 """The AWS services whose botocore models the backend's own functions need."""
 
 _FORMAT: Final = "2"

@@ -25,11 +25,12 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend, Ports
-from ojs_aws.topology import cron_queue_name
+from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Pressures,
         Schemas,
         SettingsBook,
+        Triggers,
         UniqueJobs,
         WorkerRegistry,
         Workflows,
@@ -96,6 +98,7 @@ class AwsClients:
     sqs: SQSClient
     s3: Callable[[], S3Client]
     events: Callable[[], EventBridgeClient]
+    functions: Callable[[], LambdaClient] | None = None
 
 
 CONNECT_TIMEOUT_S: Final = 1.0
@@ -131,6 +134,7 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
         sqs=cast("SQSClient", make("sqs")),
         s3=functools.cache(lambda: cast("S3Client", make("s3"))),
         events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
+        functions=functools.cache(lambda: cast("LambdaClient", make("lambda"))),
     )
 
 
@@ -249,6 +253,21 @@ def _settings_book(settings: Settings, clients: AwsClients) -> SettingsBook:
     return DynamoSettings(clients.dynamodb, settings.table, _token)
 
 
+def _triggers(settings: Settings, clients: AwsClients) -> Triggers:
+    from ojs_aws.adapters.sqs.arns import queue_arn  # noqa: PLC0415
+    from ojs_aws.adapters.sqs.triggers import LambdaTriggers  # noqa: PLC0415
+    from ojs_aws.services.backend import NoTriggers  # noqa: PLC0415
+
+    if clients.functions is None:
+        return NoTriggers()
+
+    def arn_of(queue: str) -> str:
+        name = sqs_queue_name(settings.queue_prefix, queue)
+        return queue_arn(clients.sqs, settings.queue_url_prefix, name)
+
+    return LambdaTriggers(clients.functions(), arn_of)
+
+
 def _depths(settings: Settings, clients: AwsClients) -> Depths:
     from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths  # noqa: PLC0415
 
@@ -355,6 +374,7 @@ def build_backend(
             limits=limits,
             batches=functools.partial(_batches, store),
             settings_book=functools.partial(_settings_book, settings, aws),
+            triggers=functools.cache(functools.partial(_triggers, settings, aws)),
             depths=functools.partial(_depths, settings, aws),
             pressures=functools.partial(_pressures, settings, aws),
             clock=clock or SystemClock(),

@@ -172,6 +172,8 @@ class JobBackend(Construct):
                 [self.event_bus.event_bus_arn],
             ),
         ]
+        if permissions.sees_triggers:  # Lambda knows no resources for this action
+            wanted.append((("lambda:ListEventSourceMappings",), ["*"]))
         for actions, resources in wanted:
             if actions:
                 principal.add_to_principal_policy(

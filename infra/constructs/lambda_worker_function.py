@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -14,6 +15,7 @@ from infra.bundling import BACKEND_SERVICES, Bundle
 from infra.constructs.job_backend import JobBackend
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import LAMBDA_WORKER
+from ojs_aws.transport.http.routes import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +87,31 @@ class LambdaWorkerFunction(Construct):
             ),
         )
         backend.grant(self.function, LAMBDA_WORKER, queues)
-        for queue in queues:
-            self.function.add_event_source(
-                sources.SqsEventSource(
-                    queue,
-                    batch_size=props.batch_size,
-                    max_concurrency=props.max_concurrency,
-                    report_batch_item_failures=True,
-                )
+        triggers = [
+            sources.SqsEventSource(
+                queue,
+                batch_size=props.batch_size,
+                max_concurrency=props.max_concurrency,
+                report_batch_item_failures=True,
             )
+            for queue in queues
+        ]
+        for trigger in triggers:
+            self.function.add_event_source(trigger)
+        self._let_pause(backend, [trigger.event_source_mapping_arn for trigger in triggers])
+
+    def _let_pause(self, backend: JobBackend, arns: Sequence[str]) -> None:
+        """Let a pause switch these very triggers off, and a resume or the sweep on again.
+
+        A policy of its own, made where the triggers are: the backend may be another stack's.
+        """
+        switching = iam.PolicyStatement(
+            actions=["lambda:UpdateEventSourceMapping"], resources=list(arns)
+        )
+        policy = iam.Policy(self, "Pausing", statements=[switching])
+        for function in (backend.functions[Group.OPERATOR], backend.tick):
+            if function.role is not None:
+                policy.attach_to_role(function.role)
 
 
 def _bundle(props: LambdaWorkerFunctionProps) -> Bundle:

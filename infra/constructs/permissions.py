@@ -28,6 +28,7 @@ class Permissions:
     :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
     :ivar documents: actions on the objects of the bucket.
     :ivar publishes: whether it puts events on the bus.
+    :ivar sees_triggers: whether it lists event source mappings; each worker lets it switch its own.
     """
 
     table: tuple[str, ...]
@@ -37,6 +38,7 @@ class Permissions:
     creates_queues: bool = False
     documents: tuple[str, ...] = ()
     publishes: bool = False
+    sees_triggers: bool = False
 
 
 PRODUCER: Final = Permissions(
@@ -71,6 +73,7 @@ OPERATOR: Final = Permissions(
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
+    sees_triggers=True,
 )
 """Queues, cron jobs, dead letters, schemas, events: cannot claim."""
 
@@ -83,6 +86,7 @@ TICK: Final = Permissions(
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
+    sees_triggers=True,
 )
 """The sweep, and what cron jobs enqueue: cannot receive a job's message. Its trigger receives the
 alarms of cron jobs."""

@@ -247,11 +247,25 @@ class LocalServer:
         for worker in self._workers:
             for queue in worker.queues:
                 url = settings.queue_url_prefix + sqs_queue_name(settings.queue_prefix, queue)
-                self._trigger(url, worker.lambda_handler, queue)
+                self._trigger(url, worker.lambda_handler, queue, self._is_paused(settings, queue))
 
-    def _trigger(self, queue_url: str, handler: Handler, name: str) -> None:
+    def _is_paused(self, settings: Settings, queue: str) -> Callable[[], bool]:
+        """Whether a queue is paused: what switches its trigger off when deployed."""
+        from ojs_aws.bootstrap import build_backend  # noqa: PLC0415
+
+        registry = build_backend(settings).ports.queues
+
+        def is_paused() -> bool:
+            info = registry.load(queue)
+            return info is not None and info.paused_at is not None
+
+        return is_paused
+
+    def _trigger(
+        self, queue_url: str, handler: Handler, name: str, is_off: Callable[[], bool] | None = None
+    ) -> None:
         """Let the messages of a queue invoke a function."""
-        trigger = SqsTrigger(self._sqs, queue_url, handler, name)
+        trigger = SqsTrigger(self._sqs, queue_url, handler, name, is_off)
         self._stack.callback(trigger.close)
         self._run(Loop(f"sqs-{name}", trigger.step, IDLE_S))
 

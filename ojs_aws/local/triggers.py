@@ -23,6 +23,7 @@ BATCH: Final = 10
 CONCURRENCY: Final = 8
 IDLE_S: Final = 0.05
 TICK_S: Final = 60.0
+LOOK_S: Final = 0.5
 VISIBILITY_S: Final = 120
 
 _log = logging.getLogger(__name__)
@@ -68,8 +69,21 @@ class Loop:
 class SqsTrigger:
     """Invokes a function for the messages of a queue, several invocations at once."""
 
-    def __init__(self, sqs: SQSClient, queue_url: str, handler: Handler, name: str) -> None:
-        """Watch ``queue_url``."""
+    def __init__(
+        self,
+        sqs: SQSClient,
+        queue_url: str,
+        handler: Handler,
+        name: str,
+        is_off: Callable[[], bool] | None = None,
+    ) -> None:
+        """Watch ``queue_url``.
+
+        :param is_off: whether the trigger is switched off; looked at twice a second.
+        """
+        self._is_off = is_off
+        self._looked_at = -LOOK_S
+        self._off = False
         self._sqs = sqs
         self._url = queue_url
         self._handler = handler
@@ -79,6 +93,10 @@ class SqsTrigger:
 
     def step(self) -> bool:
         """Receive one batch and hand it to an invocation of its own."""
+        if self._is_off is not None and time.monotonic() - self._looked_at >= LOOK_S:
+            self._off, self._looked_at = self._is_off(), time.monotonic()
+        if self._off:
+            return False
         if not self._free.acquire(timeout=IDLE_S):
             return True
         try:

@@ -71,6 +71,12 @@ class QueueRegistry(Protocol):
         :returns: the queue before it; None, and nothing is written, when it has no item.
         """
 
+    def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
+        """Remember more triggers that are about to be switched off, while the queue is paused.
+
+        :returns: False, and nothing is written, when it is not.
+        """
+
     def forget_triggers(self, queue: str) -> None:
         """Note that the Lambda triggers of a queue are on again; not while it is paused."""
 

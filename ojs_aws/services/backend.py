@@ -85,7 +85,7 @@ def _nobody(_: object) -> tuple[()]:
     return ()
 
 
-class _NoTriggers:
+class NoTriggers:
     """No Lambda workers: nothing is triggered."""
 
     def running(self, _queue: str) -> list[str]:
@@ -123,7 +123,7 @@ class Ports:
     each: Each | None = None
     spread: Spread | None = None
     announce: Callable[[], Announce] = lambda: _nobody
-    triggers: Callable[[], Triggers] = _NoTriggers
+    triggers: Callable[[], Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None
 
 
@@ -481,7 +481,7 @@ class Backend:
             ports.queues,
             ports.clock,
             ports.each or one_by_one,
-            self.queues.finish_resume,
+            self.queues.finish,
             self._roll_forward,
         )
 

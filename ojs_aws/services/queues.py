@@ -8,6 +8,7 @@ of it from what it reads anyway.
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -33,6 +34,12 @@ MAX_WOKEN: Final = 1000
 """Jobs for which a resume sends messages; the sweep goes on where there are more."""
 
 PAGE: Final = 100
+
+FRESH_MS: Final = 600_000
+"""Triggers of a queue that was paused so lately are looked at by each sweep."""
+
+LOOK_EVERY_MIN: Final = 10
+"""And later once in so many minutes."""
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +89,7 @@ class Queues:
         running = self._running(name)
         info = self.registry.pause(name, running, self.clock.now())
         if running:
-            self._switch(running, is_on=False)
+            self._switch_off(name, running)
         return info
 
     def check(self, name: str) -> None:
@@ -111,6 +118,47 @@ class Queues:
         elif before.paused_at is not None:
             self._wake(name, now)
         return now
+
+    def finish(self, info: QueueInfo) -> None:
+        """Make the triggers of a queue what its state says; for the sweep.
+
+        What a pause or a resume left in its middle is ended by it, and a trigger that is deployed
+        while its queue is paused is switched off.
+        """
+        if info.paused_at is not None:
+            self._finish_pause(info, info.paused_at)
+        elif info.triggers:
+            self.finish_resume(info)
+
+    def _finish_pause(self, info: QueueInfo, paused_at: Instant) -> None:
+        now = self.clock.now()
+        is_due = zlib.crc32(info.name.encode()) % LOOK_EVERY_MIN == now // 60_000 % LOOK_EVERY_MIN
+        if now - paused_at > FRESH_MS and not is_due:
+            return
+        running = self._running(info.name)
+        if not running:
+            return
+        try:
+            is_noted = self.registry.note_triggers(info.name, running)
+        except OjsError:  # nothing may be switched off that nobody will switch on
+            _log.warning("Could not note the triggers of queue %s", info.name, exc_info=True)
+            return
+        if is_noted:
+            self._switch_off(info.name, running)
+
+    def _switch_off(self, name: str, ids: Sequence[str]) -> None:
+        """Switch triggers off; on again where somebody resumed the queue meanwhile.
+
+        That resume may have switched them on before this switched them off.
+        """
+        self._switch(ids, is_on=False)
+        try:
+            info = self.registry.load(name)
+        except OjsError:
+            _log.warning("Could not look at queue %s again", name, exc_info=True)
+            return
+        if info is None or info.paused_at is None:
+            self._switch(ids, is_on=True)
 
     def finish_resume(self, info: QueueInfo) -> None:
         """Switch the triggers on that a pause switched off; the sweep does so too.

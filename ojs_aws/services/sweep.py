@@ -108,7 +108,7 @@ class Sweep:
     queues: QueueRegistry
     clock: Clock
     each: Each = one_by_one
-    finish_resume: Callable[[QueueInfo], None] = _nothing
+    finish: Callable[[QueueInfo], None] = _nothing
     roll_forward: Callable[[Callable[[], bool]], int] = _no_batches
     _looks: dict[str, _Look] = field(default_factory=dict)
 
@@ -129,8 +129,8 @@ class Sweep:
         report = SweepReport()
         infos = self.queues.all()
         for info in infos:
-            if info.triggers and info.paused_at is None:
-                self.finish_resume(info)
+            if info.triggers or info.paused_at is not None:
+                self.finish(info)
         for part in self.each(sweep, self._in_turn(infos)):
             report = report.plus(part)
         try:

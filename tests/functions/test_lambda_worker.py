@@ -227,3 +227,19 @@ async def test_river_022_the_trace_of_the_producer_reaches_the_handler(
     assert executed.parent is not None
     assert executed.parent.span_id == enqueued.context.span_id
     assert seen == [enqueued.context.trace_id]
+
+
+def test_a_local_trigger_that_is_switched_off_receives_nothing(deployed: Deployment) -> None:
+    """As while its queue is paused: nobody is invoked, and no message is in anybody's hands."""
+    deployed.backend.push(Job("demo.echo", []))
+    is_off = True
+    trigger = SqsTrigger(
+        deployed.sqs, deployed.url, deployed.worker.lambda_handler, "w", lambda: is_off
+    )
+    with deployed.calls.counted() as calls:
+        assert not trigger.step()
+    assert calls == {}
+    is_off = False
+    trigger._looked_at = 0.0
+    assert trigger.step()
+    trigger.close()

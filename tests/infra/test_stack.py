@@ -161,7 +161,7 @@ def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
         json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
     ]
     assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
-    assert {"Keys": {"pk": {"S": ["cron", "workers"]}}} in patterns
+    assert {"Keys": {"pk": {"S": ["cron", "workers", "settings", "pressure"]}}} in patterns
     queues = [each for each in patterns if each["Keys"] == {"pk": {"S": ["queues"]}}]
     assert [set(each) - {"Keys"} for each in queues] == [{"NewImage"}, {"OldImage"}]
     assert len(patterns) == 4  # of at most five
@@ -272,6 +272,9 @@ def test_a_setting_that_the_functions_would_refuse_is_refused_at_synthesis() -> 
 READ = {"dynamodb:GetItem", "dynamodb:Query"}
 WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 
+PAUSE = {"lambda:ListEventSourceMappings", "lambda:UpdateEventSourceMapping"}
+"""What a pause and a resume need, and the sweep that ends them; the second on workers' own."""
+
 EXPECTED_ACTIONS = {
     "producer": READ
     | WRITE
@@ -308,6 +311,7 @@ EXPECTED_ACTIONS = {
         "s3:GetObject",
         "s3:PutObject",
         "s3:DeleteObject",
+        *PAUSE,
     },
     "system": {"dynamodb:GetItem"},
     "tick": READ
@@ -326,6 +330,7 @@ EXPECTED_ACTIONS = {
         "sqs:ReceiveMessage",
         "sqs:ChangeMessageVisibility",
         "sqs:GetQueueUrl",
+        *PAUSE,
     },
     "stream": READ
     | WRITE
@@ -407,7 +412,38 @@ def test_no_role_has_wildcards(handler: str, stack: Synthesised) -> None:
         elif any(action.startswith("s3:") for action in actions):
             assert resource == f"<{bucket_id}.Arn>/*"
         elif "*" in resource:
+            if actions == {"lambda:ListEventSourceMappings"}:
+                continue  # Lambda knows no resource for it
             assert resource.endswith(":ojs-*")
+
+
+def test_a_pause_may_switch_the_triggers_of_workers_and_no_others(stack: Synthesised) -> None:
+    """Not the stream's, nor that of cron jobs, nor anybody else's in the account."""
+    (trigger,) = stack.triggers(DEMO)
+    own = stack.logical_id("AWS::Lambda::EventSourceMapping", trigger)
+    for function in ("operator", "tick"):
+        switched = [
+            resource
+            for actions, resource in stack.statements(handler_of(function))
+            if "lambda:UpdateEventSourceMapping" in actions
+        ]
+        assert len(switched) == 1
+        assert f"<{own}" in switched[0] or switched[0].endswith(f":event-source-mapping:{own}")
+
+
+def test_a_worker_may_stand_in_a_stack_of_its_own() -> None:
+    """Its triggers are its own, and so is the right to switch them: no circle of stacks."""
+    app = App(context=NO_BUNDLING)
+    backend = JobBackend(Stack(app, "Backend"), "Jobs", JobBackendProps(queues=["a"]))
+    props = LambdaWorkerFunctionProps(backend=backend, handler="jobs.handler", queues=["a"])
+    LambdaWorkerFunction(Stack(app, "Workers"), "Worker", props)
+    template = Synthesised(app.synth().get_stack_by_name("Workers").template)
+    statements = [
+        statement
+        for policy in template.of("AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
+    ]
+    assert "lambda:UpdateEventSourceMapping" in [each["Action"] for each in statements]
 
 
 def test_without_undeclared_queues_only_the_declared_ones_may_be_touched(

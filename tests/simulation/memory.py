@@ -543,6 +543,15 @@ class MemoryRegistry:
             self.store.paused.discard(queue)
         return before
 
+    def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
+        """Remember more of them, while it is paused."""
+        info = self.infos.get(queue)
+        if info is None or info.paused_at is None:
+            return False
+        known = tuple(sorted({*info.triggers, *triggers}))
+        self.infos[queue] = replace(info, triggers=known)
+        return True
+
     def forget_triggers(self, queue: str) -> None:
         """The triggers are on again."""
         info = self.infos.get(queue)

@@ -14,6 +14,7 @@ from ojs_aws.adapters.dynamodb.lists import PAUSED
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
 from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.sqs.arns import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, LastTick, QueueInfo
@@ -68,7 +69,9 @@ class DynamoQueueRegistry:
         if not self.allow_undeclared and queue not in self.declared:
             raise NotFoundError(f"There is no queue '{queue}'.", details={"queue": queue})
         self._register(queue, now)
-        dead_letters = self._arn_of(dead_letter_queue_name(self.queue_prefix))
+        dead_letters = queue_arn(
+            self.sqs, self.queue_url_prefix, dead_letter_queue_name(self.queue_prefix)
+        )
         redrive = {"deadLetterTargetArn": dead_letters, "maxReceiveCount": MAX_RECEIVE_COUNT}
         with translated("CreateQueue"):
             try:
@@ -100,16 +103,6 @@ class DynamoQueueRegistry:
             )
         if len(self.noted) < MAX_NOTED:
             self.noted.add(queue)
-
-    def _arn_of(self, sqs_name: str) -> str:
-        """The ARN of an SQS queue of this deployment, from its URL: no call is needed."""
-        host, account = self.queue_url_prefix.rstrip("/").split("/")[2:4]
-        labels = host.split(".")
-        region = labels[1] if labels[0] == "sqs" and len(labels) > 2 else self._region()  # noqa: PLR2004
-        return f"arn:{self.sqs.meta.partition}:sqs:{region}:{account}:{sqs_name}"
-
-    def _region(self) -> str:
-        return self.sqs.meta.region_name
 
     def all(self) -> list[QueueInfo]:
         """One query, more only beyond a megabyte of queues."""
@@ -173,6 +166,20 @@ class DynamoQueueRegistry:
         except ConditionFailedError:
             return None
         return read_queue(answer["Attributes"])
+
+    def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
+        """One conditional update."""
+        update = Update()
+        update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
+        update.when(f"attribute_exists({update.name(PAUSED_AT)})")
+        try:
+            with conditional("UpdateItem"):
+                self.dynamodb.update_item(
+                    TableName=self.table, Key=_key(queue), **update.arguments()
+                )
+        except ConditionFailedError:
+            return False
+        return True
 
     def forget_triggers(self, queue: str) -> None:
         """One update, unless the queue was paused again."""

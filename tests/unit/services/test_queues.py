@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
@@ -108,6 +109,70 @@ def test_whatever_fails_in_a_resume_the_workers_are_woken(
     world.backend.sweep.tick()
     assert world.triggers.off == set()
     assert len(world.backend.fetch(REQUEST)) == 1
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("spoiled", range(4))
+def test_whatever_fails_in_a_pause_the_triggers_are_off(
+    world: World, fault: Fault, spoiled: int
+) -> None:
+    """The sweep ends what a pause began; one that never took effect left them on."""
+    push(world)
+    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+    with suppress(OjsError, ProcessDiedError):
+        world.backend.queues.pause("default")
+    world.faults.spoiled = None
+    world.backend.sweep.tick()
+    is_paused = world.registry.infos["default"].paused_at is not None
+    assert world.triggers.off == ({"trigger-1"} if is_paused else set())
+    world.backend.queues.resume("default")
+    world.backend.sweep.tick()
+    assert world.triggers.off == set()
+
+
+def test_a_trigger_that_is_deployed_during_a_pause_is_switched_off(world: World) -> None:
+    """With the next sweep, and on again with the resume."""
+    world.backend.queues.pause("default")
+    world.triggers.by_queue["default"].append("new")
+    world.backend.sweep.tick()
+    assert world.triggers.off == {"trigger-1", "new"}
+    world.backend.queues.resume("default")
+    assert world.triggers.off == set()
+
+
+def test_a_resume_that_comes_into_a_pause_wins(world: World) -> None:
+    """However their calls interleave, no trigger stays off that should be on."""
+    original = world.triggers.switch
+
+    def switch(ids: Sequence[str], *, is_on: bool) -> None:
+        if not is_on:
+            world.triggers.switch = original  # type: ignore[method-assign]
+            world.backend.queues.resume("default")
+        original(ids, is_on=is_on)
+
+    world.triggers.switch = switch  # type: ignore[method-assign]
+    world.backend.queues.pause("default")
+    assert world.registry.infos["default"].paused_at is None
+    assert world.triggers.off == set()
+
+
+def test_a_long_pause_asks_for_its_triggers_every_ten_minutes(world: World) -> None:
+    """Not with every sweep: Lambda takes few such calls."""
+    world.backend.queues.pause("default")
+    world.clock.advance(s=601)
+    asked = 0
+    running = world.triggers.running
+
+    def count(queue: str) -> list[str]:
+        nonlocal asked
+        asked += 1
+        return running(queue)
+
+    world.triggers.running = count  # type: ignore[method-assign]
+    for _ in range(20):
+        world.backend.sweep.tick()
+        world.clock.advance(s=60)
+    assert asked == 2
 
 
 def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: World) -> None:
