@@ -20,6 +20,7 @@ from ojs_aws.client.transport import Transacting, Transport
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job_versions import MARK, split_type
 from ojs_aws.middleware.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing, StoreMany
@@ -459,6 +460,10 @@ class Client:
             prepared = _without_system_attributes(job)
         if not prepared.id:
             prepared.id = self._ids.job_id()
+        if MARK in prepared.type:
+            prepared.type, version = split_type(prepared.type)
+            if version and "version" not in prepared:
+                prepared["version"] = version
         if "-" in prepared.type:
             warnings.warn(
                 f"The job type {prepared.type!r} holds a hyphen, which other OJS backends refuse.",

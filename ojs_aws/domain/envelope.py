@@ -28,6 +28,9 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 SPEC_VERSION: Final = "1.0.0-rc.1"
 DEFAULT_QUEUE: Final = "default"
 
+VALIDATE: Final = "ojs_validate"
+"""The member of ``meta`` by which a producer insists that the arguments are validated."""
+
 SYSTEM_ATTRIBUTES: Final = frozenset(
     {
         "state",
@@ -204,6 +207,11 @@ class Job:
         if raw is None or name in self._values:
             return json_type(self._values[name])
         return _TYPES.get(raw.lstrip()[0], "number")
+
+    def mentions(self, name: str, text: str) -> bool:
+        """Whether an attribute's JSON text holds a text; True where it has no text of its own."""
+        raw = self._raw.get(name, RawJson(""))
+        return raw is None or text in raw
 
     def __copy__(self) -> Job:
         """An envelope of its own, as :meth:`copy` makes it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import (
     DuplicateError,
     EnqueueRejectedError,
@@ -321,7 +321,7 @@ class Push:
 
         Before the middleware, which may encrypt them, and after it, since it may change them.
         """
-        if job.get("schema") is not None:
+        if job.get("schema") is not None or job.mentions("meta", VALIDATE):
             self.schemas().check(job)
 
     def _record(self, job: Job, now: Instant) -> JobRecord:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from ojs_aws.domain.job_versions import ANY
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
@@ -46,7 +47,7 @@ class BaseWorker:
         self.middleware = chain_of(middleware)
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
 
-    def handler(self, job_type: str) -> Callable[[H], H]:
+    def handler(self, job_type: str, *, versions: str = ANY) -> Callable[[H], H]:
         """Register the decorated function for a job type; it stays as it is.
 
         It may be synchronous (it then runs in a thread) or asynchronous. It gets the context and
@@ -57,9 +58,11 @@ class BaseWorker:
             @worker.handler("email.send")
             async def send(ctx: JobContext, to: str, template: str) -> dict[str, str]: ...
 
+        :param versions: of jobs that it takes: ``"2.0"``, ``">=1.0 <3.0"``, or any; a type may
+            have a handler for each range of versions.
         :raises RegistrationError: the type is taken or invalid, or the worker has started.
         """
-        return self.registry.handler(job_type)
+        return self.registry.handler(job_type, versions=versions)
 
     def freeze(self) -> Executor:
         """Freeze handlers and middleware, and give what executes jobs with them."""

@@ -55,7 +55,7 @@ class Executor:
             reported.
         """
         try:
-            handler = self.registry.find(ctx.job.type)
+            handler = self.registry.find(ctx.job.type, ctx.job.get("version"))
             returned = await self._run_chain(handler, ctx)
             return Succeeded(self._result(returned, ctx))
         except asyncio.CancelledError as cancelled:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job_versions import ANY, Version, VersionRange, read_version
 from ojs_aws.domain.validation import check_type
 
 H = TypeVar("H", bound=Callable[..., object])
 
 _SHOWN: Final = 10
+_EVERY: Final = VersionRange(ANY)
 
 
 class RegistrationError(ValueError):
@@ -34,12 +37,14 @@ class Handler:
     """A registered function.
 
     :ivar is_async: whether calling it gives an awaitable; other functions run in a thread.
+    :ivar versions: of jobs that it takes (ojs-job-versioning, section 8.1).
     """
 
     type: str
     function: Callable[..., object]
     is_async: bool
     signature: inspect.Signature | None
+    versions: VersionRange = _EVERY
 
     def check(self, job: Job) -> None:
         """Refuse arguments that the function cannot take.
@@ -62,27 +67,28 @@ class HandlerRegistry:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._handlers: dict[str, Handler] = {}
+        self._handlers: dict[str, list[Handler]] = {}
         self._is_frozen = False
 
-    def handler(self, job_type: str) -> Callable[[H], H]:
+    def handler(self, job_type: str, *, versions: str = ANY) -> Callable[[H], H]:
         """Register the decorated function, which stays as it is.
 
         It is called with the :class:`~ojs_aws.JobContext` and then the job's arguments.
 
-        :raises RegistrationError: no valid type, no function, a second handler for the type, or
-            the worker has started.
+        :param versions: of jobs that it takes: ``"2.0"``, ``">=1.0 <3.0"``, or any.
+        :raises RegistrationError: no valid type, no function, no versions, a second handler for
+            the same versions of the type, or the worker has started.
         """
         if not isinstance(job_type, str):
             raise RegistrationError('name the job type: @worker.handler("email.send")')
 
         def register(function: H) -> H:
-            self.add(job_type, function)
+            self.add(job_type, function, versions=versions)
             return function
 
         return register
 
-    def add(self, job_type: str, function: Callable[..., object]) -> None:
+    def add(self, job_type: str, function: Callable[..., object], *, versions: str = ANY) -> None:
         """Register a function without a decorator.
 
         :raises RegistrationError: as for :meth:`handler`.
@@ -93,26 +99,31 @@ class HandlerRegistry:
             raise RegistrationError(f"the handler of {job_type!r} is not callable")
         try:
             check_type(job_type)
+            accepted = VersionRange.parse(versions)
         except Exception as problem:
             raise RegistrationError(str(problem)) from problem
-        taken = self._handlers.get(job_type)
-        if taken is not None:
-            raise RegistrationError(
-                f"{job_type!r} has a handler already: {_name(taken.function)} in "
-                f"{getattr(taken.function, '__module__', '?')}"
-            )
-        self._handlers[job_type] = Handler(
-            job_type, function, _is_async(function), _checked_signature(job_type, function)
-        )
+        registered = self._handlers.get(job_type, [])
+        for taken in registered:
+            if taken.versions.clauses == accepted.clauses:
+                raise RegistrationError(
+                    f"{job_type!r} has a handler already: {_name(taken.function)} in "
+                    f"{getattr(taken.function, '__module__', '?')}"
+                )
+        signature = _checked_signature(job_type, function)
+        made = Handler(job_type, function, _is_async(function), signature, accepted)
+        self._handlers[job_type] = [*registered, made]
 
-    def find(self, job_type: str) -> Handler:
-        """The handler of a type.
+    def find(self, job_type: str, version: JsonValue = None) -> Handler:
+        """The handler of a type, and of a version of it.
 
-        :raises NoHandlerError: naming the nearest type that has one.
+        A versioned job goes to the first handler whose versions include it, one for any version
+        coming last. A job without a version goes to the one for any, else to the first.
+
+        :raises NoHandlerError: naming the nearest type that has one, or the versions that have.
         """
-        found = self._handlers.get(job_type)
-        if found is not None:
-            return found
+        registered = self._handlers.get(job_type)
+        if registered is not None:
+            return _of_version(registered, job_type, read_version(version))
         near = difflib.get_close_matches(job_type, self._handlers, n=1)
         known = sorted(self._handlers)
         shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
@@ -137,6 +148,22 @@ class HandlerRegistry:
     def __len__(self) -> int:
         """How many types have a handler."""
         return len(self._handlers)
+
+
+def _of_version(handlers: Sequence[Handler], job_type: str, version: Version | None) -> Handler:
+    """The one of a type's handlers that takes a version (VER-004, VER-006)."""
+    any_version = next((each for each in handlers if each.versions.is_any), None)
+    if version is None:
+        return any_version or handlers[0]
+    named = [each for each in handlers if not each.versions.is_any]
+    found = next((each for each in named if each.versions.accepts(version)), any_version)
+    if found is not None:
+        return found
+    known = ", ".join(each.versions.text for each in named)
+    shown = ".".join(map(str, version[:2]))
+    raise NoHandlerError(
+        f"No handler of {job_type!r} takes version {shown}. Registered versions: {known}."
+    )
 
 
 def _is_async(function: Callable[..., object]) -> bool:

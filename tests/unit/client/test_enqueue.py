@@ -196,3 +196,11 @@ def _json(status: int, body: dict[str, Any]) -> Any:
     from tests.unit.client.doubles import answer
 
     return answer(status, body)
+
+
+async def test_ver_002_the_version_may_stand_behind_the_type() -> None:
+    """As over HTTP, so that the middleware sees the type and the version apart."""
+    server = FakeServer()
+    await server.client().enqueue("invoice.generate@2.0", [])
+    (body,) = server.bodies()
+    assert (body["type"], body["version"]) == ("invoice.generate", "2.0")

@@ -13,6 +13,7 @@ from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.transport.http.dialects.envelopes import items_of, read_job, read_jobs
+from tests.api import Api
 
 
 def read(body: str | dict[str, Any]) -> dict[str, str]:
@@ -216,3 +217,12 @@ def test_a_fault_in_a_batch_names_its_index() -> None:
         read_jobs(parse_object('{"jobs": [{"type": "a", "args": []}, 5]}'), 100)
     assert refused.value.details["index"] == 1
     assert "index 1" in refused.value.message
+
+
+def test_ver_002_the_version_behind_the_type_becomes_an_attribute(api: Api) -> None:
+    """ojs-job-versioning, section 5.3: an attribute of its own takes precedence."""
+    made = api.post("/jobs", {"type": "invoice.generate@2.0", "args": []}).json["job"]
+    assert (made["type"], made["version"]) == ("invoice.generate", "2.0")
+    body = {"type": "invoice.generate@2.0", "version": "1.5", "args": []}
+    assert api.post("/jobs", body).json["job"]["version"] == "1.5"
+    assert api.post("/jobs", {"type": "invoice.generate@x", "args": []}).status == 400

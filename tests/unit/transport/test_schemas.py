@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.transport.http.routes import BASE
-from tests.api import Api
+from tests.api import Api, Reply
 from tests.simulation.world import World
 
 EMAIL = {
@@ -246,3 +246,36 @@ def test_a_schema_cannot_stall_a_push(api: Api) -> None:
     reply = push(api, "a")
     assert reply.status == 422
     assert "too involved" in reply.text
+
+
+def insisting(api: Api, *args: Any, **members: Any) -> Reply:
+    """Push a job that insists on being validated."""
+    body = {"type": "email.send", "args": args, "meta": {"ojs_validate": True}, **members}
+    return api.post("/jobs", body)
+
+
+def test_a_job_that_insists_on_validation_is_refused_where_there_is_no_schema(api: Api) -> None:
+    """EXT-MW-002: nothing could say that its arguments are right."""
+    reply = insisting(api)
+    assert (reply.status, reply.error["code"]) == (422, "schema_validation")
+    assert "no schema" in reply.error["message"]
+    assert insisting(api, schema="urn:none").status == 422
+    assert (
+        api.post("/jobs", {"type": "a.b", "args": [], "meta": {"x": "ojs_validate"}}).status == 201
+    )
+
+
+def test_it_is_checked_by_its_version_else_by_the_latest_of_its_type(
+    api: Api, world: World
+) -> None:
+    """Job versioning, section 6.2; without naming a URI. A new version is seen within a minute."""
+    short, long = ({"type": "array", "maxItems": 1}, {"type": "array", "minItems": 2})
+    register(api, 1, schema=short)
+    assert insisting(api, 1).status == 201
+    assert insisting(api, 1, 2).status == 422
+    register(api, 2, schema=long)
+    world.clock.advance(s=61)
+    assert insisting(api, 1, 2).status == 201
+    assert insisting(api, 1, version=1).status == 201
+    assert insisting(api, 1, version=2).status == 422
+    assert insisting(api, 1, version=3).status == 422

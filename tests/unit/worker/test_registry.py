@@ -107,3 +107,36 @@ def test_arguments_that_do_not_fit_are_explained() -> None:
     with pytest.raises(ArgumentsError, match=r"send\(ctx: 'Any', to: 'str'\)"):
         registry.find("email.send").check(job(1, "email.send"))
     registry.find("email.send").check(job(1, "email.send", "x"))
+
+
+def test_a_type_may_have_a_handler_for_each_range_of_versions() -> None:
+    """Job versioning, section 8: the range picks it, one for any version comes last."""
+    registry = HandlerRegistry()
+
+    def current(ctx: Any) -> None: ...
+
+    def old(ctx: Any) -> None: ...
+
+    def other(ctx: Any) -> None: ...
+
+    registry.add("invoice.generate", other)
+    registry.handler("invoice.generate", versions=">=1.0 <2.0")(old)
+    registry.handler("invoice.generate", versions=">=2.0")(current)
+    found = {
+        version: registry.find("invoice.generate", version).function
+        for version in (None, "1.5", 2, "2.1", "0.9")
+    }
+    assert found == {None: other, "1.5": old, 2: current, "2.1": current, "0.9": other}
+    with pytest.raises(RegistrationError, match="current"):
+        registry.add("invoice.generate", lambda ctx: None, versions=">=2.0")
+    with pytest.raises(RegistrationError, match="versions"):
+        registry.add("invoice.generate", lambda ctx: None, versions="^3")
+
+
+def test_a_version_that_no_handler_takes_is_told_with_those_that_are() -> None:
+    """VER-006: a job without a version is everybody's."""
+    registry = HandlerRegistry()
+    registry.add("invoice.generate", lambda ctx: None, versions=">=1.0 <2.0")
+    assert registry.find("invoice.generate").versions.text == ">=1.0 <2.0"
+    with pytest.raises(NoHandlerError, match=r"version 2\.0.*>=1\.0 <2\.0"):
+        registry.find("invoice.generate", "2.0")

@@ -12,6 +12,7 @@ from typing import Final
 
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job_versions import MARK, split_type
 from ojs_aws.domain.json_text import (
     Member,
     RawJson,
@@ -79,7 +80,23 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
         flat["retry"] = _retry(flat["retry"], max_depth)
     if "unique" in flat:
         flat |= read_unique(flat, max_depth)
-    return Job.from_parsed(flat)
+    return Job.from_parsed(_without_mark(flat))
+
+
+def _without_mark(flat: Members) -> Members:
+    """The version that stands behind the type, as an attribute (ojs-job-versioning, section 5.3).
+
+    A ``version`` of its own takes precedence.
+    """
+    given = flat.get("type")
+    if given is None or not isinstance(given.value, str) or MARK not in given.value:
+        return flat
+    job_type, version = split_type(given.value)
+    if not version:
+        return flat  # which is refused for its type
+    named = {**flat, "type": Member(encode(job_type), job_type)}
+    named.setdefault("version", Member(encode(version), version))
+    return named
 
 
 def read_jobs(members: Mapping[str, Member], max_depth: int) -> list[Job]:
