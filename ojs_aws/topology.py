@@ -63,8 +63,10 @@ BATCHES_PARTITION: Final = "batches"
 """Partition of the committed batches whose jobs may not all be in their places."""
 
 QUEUE_PARTITION: Final = "queues"
+LIMIT_PARTITION: Final = "limits"
 PAUSED_ATTRIBUTE: Final = "pa"
-"""Of the queues only pausing is told: the sweep touches their items each minute."""
+"""Of the queues only pausing is told: the sweep touches their items each minute. Of the buckets of
+limits only that they are exhausted, which the same attribute says: each job touches one."""
 
 KEY_PARTITION: Final = "apikeys"
 """Partition of the records of API keys: only the authorizer's role may read it."""
@@ -120,9 +122,10 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
 def is_told(partition: str, sort_key: str) -> bool:
     """Whether the stream's consumer is told of changes of an item, by its key.
 
-    What the trigger's filters say when deployed (queues there only when they are paused).
+    What the trigger's filters say when deployed (queues there only when they are paused, buckets
+    of limits only while they are exhausted).
     """
-    told = (*STREAMED_PARTITIONS, QUEUE_PARTITION)
+    told = (*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION)
     return sort_key in STREAMED_SORT_KEYS or partition in told
 
 

@@ -13,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.topology import (
+    LIMIT_PARTITION,
     MESSAGE_RETENTION_S,
     METRICS,
     PAUSED_ATTRIBUTE,
@@ -128,12 +129,12 @@ def told_changes() -> list[dict[str, object]]:
     keys = {
         "job": {"sk": {"S": list(STREAMED_SORT_KEYS)}},
         "kinds": {"pk": {"S": list(STREAMED_PARTITIONS)}},
-        "queues": {"pk": {"S": [QUEUE_PARTITION]}},
+        "paused": {"pk": {"S": [QUEUE_PARTITION, LIMIT_PARTITION]}},
     }
     is_paused = {PAUSED_ATTRIBUTE: {"N": [{"exists": True}]}}
     return [
         {"dynamodb": {"Keys": keys["job"]}},
         {"dynamodb": {"Keys": keys["kinds"]}},
-        {"dynamodb": {"Keys": keys["queues"], "NewImage": is_paused}},
-        {"dynamodb": {"Keys": keys["queues"], "OldImage": is_paused}},
+        {"dynamodb": {"Keys": keys["paused"], "NewImage": is_paused}},
+        {"dynamodb": {"Keys": keys["paused"], "OldImage": is_paused}},
     ]

@@ -65,6 +65,10 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "cron.triggered": ("cron_name", "cron_expr", "job_type", "job_id", "scheduled_at"),
     "cron.skipped": ("cron_name", "cron_expr", "job_type", "reason"),
+    "rate_limit.exceeded": ("key", "strategy", "limit", "current"),
+    "rate_limit.released": ("key", "strategy", "job_id"),
+    "rate_limit.dropped": ("key", "job_id", "job_type"),
+    "rate_limit.dynamic_adjusted": ("key", "until", "reason"),
 }
 """Every event type, and the data it must carry (ojs-events, sections 3 and 4)."""
 

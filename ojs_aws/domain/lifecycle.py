@@ -34,6 +34,7 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
         (S.SCHEDULED, S.AVAILABLE),
         (S.PENDING, S.AVAILABLE),
         (S.AVAILABLE, S.ACTIVE),
+        (S.AVAILABLE, S.SCHEDULED),  # ojs-rate-limiting, section 6.2
         (S.ACTIVE, S.COMPLETED),
         (S.ACTIVE, S.RETRYABLE),
         (S.ACTIVE, S.DISCARDED),
@@ -95,6 +96,18 @@ def drop(job: JobRecord, now: Instant) -> JobRecord:
     """
     require(job, "drop", S.AVAILABLE)
     return _moved(job, S.DISCARDED, discarded_at=now, next_attempt_at=None)
+
+
+def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
+    """A limit that lets the job begin later, where its policy would rather have it scheduled.
+
+    ojs-rate-limiting, section 6.2: ``on_limit`` is ``reschedule``. What the core's table does not
+    know (available to scheduled) is what that extension adds.
+
+    :param at: when the limit is expected to let it begin.
+    """
+    require(job, "reschedule", S.AVAILABLE)
+    return _moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
 
 
 def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:

@@ -7,23 +7,18 @@ counts the jobs that are active.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
-from ojs_aws.domain.timestamps import Instant, format_duration, parse_duration
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import Instant, format_duration
 
-MAX_KEY: Final = 256
-LARGEST: Final = 1_000_000
-MAX_PERIOD_MS: Final = 31 * 86_400_000
 BUSY_FOR_MS: Final = 5_000
 """When it is asked again whether an active job made room, where nothing says when it will."""
 
-_KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
-_UNITS: Final = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+TOLD_EACH_MS: Final = 1_000
+"""A bucket says at most this often that it is exhausted (milliseconds)."""
 
 
 class OnLimit(StrEnum):
@@ -31,6 +26,7 @@ class OnLimit(StrEnum):
 
     WAIT = "wait"
     DROP = "drop"
+    RESCHEDULE = "reschedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +35,16 @@ class Window:
 
     limit: int
     period_ms: int
+
+    @property
+    def per_s(self) -> float:
+        """Starts a second, in the long run."""
+        return self.limit * 1000 / self.period_ms
+
+    @property
+    def spacing_ms(self) -> int:
+        """Milliseconds between two starts that are evenly spaced."""
+        return -(-self.period_ms // self.limit)
 
     def render(self) -> dict[str, JsonValue]:
         """As the specification writes it."""
@@ -58,6 +64,11 @@ class Limit:
     rate: Window | None = None
     throttle: Window | None = None
     on_limit: OnLimit = OnLimit.WAIT
+
+    @property
+    def limits_nothing(self) -> bool:
+        """Whether any number of jobs may begin."""
+        return self.concurrency is None and self.rate is None and self.throttle is None
 
     def render(self) -> dict[str, JsonValue]:
         """As the specification writes it."""
@@ -81,7 +92,15 @@ class Bucket:
     :ivar active: jobs that hold a place.
     :ivar opened_at: when the window opened, and ``started`` how many began in it.
     :ivar next_at: before which a throttle lets nobody begin.
-    :ivar policy: the policy that was seen last, as JSON text.
+    :ivar policy: the policy that a job brought last, as JSON text.
+    :ivar override: what an operator laid down for the key, as JSON text (see
+        :class:`~ojs_aws.domain.limit_policies.Override`).
+    :ivar blocked_until: before which nobody begins, because a handler said so.
+    :ivar exhausted: that a job had to wait since one began last, as JSON text; see
+        :meth:`Refusal.render`.
+    :ivar exhausted_at: when that was said last.
+    :ivar released: the job that began when it was exhausted no more.
+    :ivar queues: queues whose jobs brought the key.
     """
 
     key: str
@@ -91,6 +110,17 @@ class Bucket:
     started: int = 0
     next_at: Instant | None = None
     policy: str = ""
+    override: str = ""
+    blocked_until: Instant | None = None
+    exhausted: str = ""
+    exhausted_at: Instant | None = None
+    released: str = ""
+    queues: tuple[str, ...] = ()
+
+    def is_silent(self, now: Instant) -> bool:
+        """Whether that it is exhausted is to be told: it was not, and not just now."""
+        told = self.exhausted_at
+        return not self.exhausted and (told is None or told <= now - TOLD_EACH_MS)
 
     def current_count(self, window: Window, now: Instant) -> int:
         """Starts of the window that is open."""
@@ -104,12 +134,29 @@ class Bucket:
 class Refusal:
     """A job may not begin.
 
-    :ivar strategy: ``concurrency``, ``rate`` or ``throttle``.
+    :ivar strategy: ``concurrency``, ``rate``, ``throttle``, or ``dynamic`` where a handler
+        reported that it must wait.
     :ivar until: when it is worth asking again.
+    :ivar limit: the number that was reached, and ``current`` what was counted.
+    :ivar per_s: how many jobs may begin a second once it is over; None where nothing says so.
+    :ivar slot_ms: how far apart the instants are at which some may (milliseconds).
     """
 
     strategy: str
     until: Instant
+    limit: int = 0
+    current: int = 0
+    per_s: float | None = None
+    slot_ms: int = 1000
+
+    def render(self, now: Instant) -> dict[str, JsonValue]:
+        """What an event says of it."""
+        return {
+            "strategy": self.strategy,
+            "limit": self.limit,
+            "current": self.current,
+            "at": now,
+        }
 
 
 def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
@@ -117,24 +164,35 @@ def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
 
     A start counts in each way that the policy names. Other policies of the same key see it.
     """
+    if bucket.blocked_until is not None and now < bucket.blocked_until:
+        return Refusal("dynamic", bucket.blocked_until, current=bucket.active)
     if limit.concurrency is not None and bucket.active >= limit.concurrency:
-        return Refusal("concurrency", Instant(now + BUSY_FOR_MS))
-    after = replace(bucket, version=bucket.version + 1, active=bucket.active + 1)
+        until = Instant(now + BUSY_FOR_MS)
+        return Refusal("concurrency", until, limit.concurrency, bucket.active)
+    after = replace(bucket, version=bucket.version + 1, active=bucket.active + 1, exhausted="")
     if limit.rate is not None:
         count = bucket.current_count(limit.rate, now)
         if count >= limit.rate.limit:
-            opened = bucket.opened_at if bucket.opened_at is not None else now
-            return Refusal("rate", Instant(opened + limit.rate.period_ms))
+            return _closed(bucket, limit.rate, count, now)
         opened_at = bucket.opened_at if count else now
         after = replace(after, opened_at=opened_at, started=count + 1)
     if limit.throttle is not None:
         if limit.throttle.limit == 0:
             return Refusal("throttle", Instant(now + BUSY_FOR_MS))
+        spacing_ms = limit.throttle.spacing_ms
         if bucket.next_at is not None and now < bucket.next_at:
-            return Refusal("throttle", bucket.next_at)
-        spacing = -(-limit.throttle.period_ms // limit.throttle.limit)
-        after = replace(after, next_at=Instant(now + spacing))
+            most, per_s = limit.throttle.limit, limit.throttle.per_s
+            return Refusal("throttle", bucket.next_at, most, 1, per_s, spacing_ms)
+        after = replace(after, next_at=Instant(now + spacing_ms))
     return after
+
+
+def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> Refusal:
+    """A window in which as many began as may."""
+    if not count or bucket.opened_at is None:  # it lets none begin
+        return Refusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
+    until = Instant(bucket.opened_at + rate.period_ms)
+    return Refusal("rate", until, rate.limit, count, rate.per_s, rate.period_ms)
 
 
 def queue_key(queue: str) -> str:
@@ -142,98 +200,29 @@ def queue_key(queue: str) -> str:
     return f"queue:{queue}"
 
 
-def read_limit(value: JsonValue, queue: str) -> Limit | None:
-    """The ``rate_limit`` attribute of a job, in each form that documents and cases use.
+def type_key(type_: str, queue: str = "") -> str:
+    """The bucket of a job type: in all queues, or in one."""
+    return f"queue:{queue}:type:{type_}" if queue else f"type:{type_}"
 
-    Without a key the queue is meant.
 
-    :raises InvalidRequestError: something in it is malformed.
-    :raises InvalidPolicyError: it is well formed, but cannot be followed.
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What jobs a limit concerns that need not name its key; empty parts mean any."""
+
+    queue: str = ""
+    type: str = ""
+
+
+def scope_of(key: str) -> Scope | None:
+    """The scope of a key that stands for a queue, a type, or both; None for any other.
+
+    Names of queues and types hold no colon, so no two scopes have the same key.
     """
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise _malformed("rate_limit", "an object", value)
-    key = value.get("key")
-    if key is not None and not (
-        isinstance(key, str) and len(key) <= MAX_KEY and _KEY.fullmatch(key)
-    ):
-        expected = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
-        raise _malformed("rate_limit.key", expected, key)
-    concurrency = value.get("concurrency")
-    limit = Limit(
-        key=key if isinstance(key, str) else queue_key(queue),
-        concurrency=None if concurrency is None else _count("concurrency", concurrency),
-        rate=_rate(value),
-        throttle=_window("throttle", value.get("throttle")),
-        on_limit=_on_limit(value.get("on_limit")),
-    )
-    if (limit.concurrency, limit.rate, limit.throttle) == (None, None, None):
-        raise InvalidPolicyError(
-            "The 'rate_limit' attribute limits nothing.",
-            details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
-        )
-    return limit
-
-
-def _rate(value: Mapping[str, JsonValue]) -> Window | None:
-    """``rate`` as an object; as a number with ``period``; or ``limit``, or ``max_per_<unit>``."""
-    for unit, period_ms in _UNITS.items():
-        if (most := value.get(f"max_per_{unit}")) is not None:
-            return Window(_count(f"max_per_{unit}", most), period_ms)
-    rate, period = value.get("rate"), value.get("period")
-    if rate is None and value.get("limit") is not None:
-        rate = value.get("limit")
-    if isinstance(rate, dict) or rate is None:
-        return _window("rate", rate)
-    return Window(_count("rate", rate), _period("period", period))
-
-
-def _window(name: str, value: JsonValue) -> Window | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise _malformed(f"rate_limit.{name}", "an object with limit and period", value)
-    limit, period = value.get("limit"), value.get("period")
-    return Window(_count(f"{name}.limit", limit), _period(f"{name}.period", period))
-
-
-def _count(name: str, value: JsonValue) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _malformed(f"rate_limit.{name}", "a whole number", value)
-    if not 0 <= value <= LARGEST:
-        raise _impossible(f"rate_limit.{name}", f"from 0 to {LARGEST}", value)
-    return value
-
-
-def _period(name: str, value: JsonValue) -> int:
-    if isinstance(value, str) and value in _UNITS:
-        return _UNITS[value]
-    period_ms = parse_duration(value, f"rate_limit.{name}")
-    if not 0 < period_ms <= MAX_PERIOD_MS:
-        raise _impossible(f"rate_limit.{name}", "more than zero, at most 31 days", str(value))
-    return period_ms
-
-
-def _on_limit(value: JsonValue) -> OnLimit:
-    if value is None:
-        return OnLimit.WAIT
-    if not isinstance(value, str):
-        raise _malformed("rate_limit.on_limit", "wait or drop", value)
-    if value not in set(OnLimit):
-        raise _impossible("rate_limit.on_limit", "wait or drop", value)
-    return OnLimit(value)
-
-
-def _malformed(field: str, expected: str, value: JsonValue) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}.",
-        details={"field": field, "expected": expected, "received": str(value)[:80]},
-    )
-
-
-def _impossible(field: str, expected: str, value: JsonValue) -> InvalidPolicyError:
-    return InvalidPolicyError(
-        f"The '{field}' attribute must be {expected}.",
-        details={"field": field, "expected": expected, "received": str(value)[:80]},
-    )
+    match key.split(":"):
+        case ["queue", queue] if queue:
+            return Scope(queue=queue)
+        case ["type", type_] if type_:
+            return Scope(type=type_)
+        case ["queue", queue, "type", type_] if queue and type_:
+            return Scope(queue, type_)
+    return None

@@ -18,7 +18,8 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.domain.json_text import RawJson, encode, json_type
-from ojs_aws.domain.limits import Limit, read_limit
+from ojs_aws.domain.limit_policies import read_limit
+from ojs_aws.domain.limits import Limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.domain.timestamps import (
     Instant,
@@ -119,11 +120,18 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         visibility_timeout_ms=_check_visibility(job),
         scheduled_at=scheduled,
         expires_at=expires,
-        limit=read_limit(job.get("rate_limit"), queue),
+        limit=_limit(job, queue),
         result_ttl_s=_check_result_ttl(job.get("result_ttl")),
         result_limit_bytes=_check_result_limit(job.get("result_size_limit")),
         document=_document(job, members, scheduled, expires),
     )
+
+
+def _limit(job: Job, queue: str) -> Limit | None:
+    """The job's own limit; most jobs have none, and their args need not be looked at."""
+    if (value := job.get("rate_limit")) is None:
+        return None
+    return read_limit(value, queue, {"args": job.get("args"), "meta": job.get("meta")})
 
 
 def _document(

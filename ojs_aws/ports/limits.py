@@ -5,18 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.limits import Bucket, Scope
 from ojs_aws.domain.timestamps import Instant
 
 
 class Limits(Protocol):
     """The buckets of limits. Places are taken and given back by the writes of jobs."""
 
-    def note(self, key: str, policy: str, now: Instant) -> None:
+    def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
         """Remember the policy that a job brought; no call for one that this process has seen."""
 
-    def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
-        """Limit a whole queue, or no more. FETCH learns of it from the head of the ready list."""
+    def override(
+        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+    ) -> None:
+        """Lay down what counts for a key. Whoever is taking a place meanwhile takes notice.
+
+        FETCH learns of a queue's from the head of the ready list, of a type's by :meth:`scopes`.
+
+        :param scope: the jobs that the key concerns without naming it.
+        :param text: the override as it is stored.
+        :param until: when it ends by itself.
+        """
+
+    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+        """Undo :meth:`override`."""
+
+    def scopes(self, now: Instant) -> Sequence[Scope]:
+        """The types that something is laid down for, in one call."""
+
+    def block(self, key: str, until: Instant, exhausted: str) -> None:
+        """Let no job of a key begin before an instant; an earlier one changes nothing.
+
+        :param exhausted: what the bucket says of it.
+        """
+
+    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+        """Note that jobs have to wait for a bucket, unless it says so already."""
 
     def policy_of_queue(self, key: str) -> str:
         """What :meth:`set_for_queue` was last told under this key; empty for no limit."""

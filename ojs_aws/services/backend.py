@@ -273,6 +273,7 @@ class Backend:
     def fetch(self) -> Fetch:
         """FETCH."""
         from ojs_aws.services.fetch import Fetch
+        from ojs_aws.services.limiting import LimitedTypes
 
         return Fetch(
             store=self.ports.store,
@@ -285,6 +286,8 @@ class Backend:
             max_count=self.settings.max_fetch_count,
             wait_ms=self.settings.fetch_wait_ms,
             draining=self._draining,
+            limits=self._limits,
+            limited_types=LimitedTypes(self._limits, self.clock),
         )
 
     @cached_property
@@ -299,7 +302,7 @@ class Backend:
         """FAIL."""
         from ojs_aws.services.fail import Fail
 
-        return Fail(self.changing, self.waking, self.settings.redact_backtraces)
+        return Fail(self.changing, self.waking, self._limits, self.settings.redact_backtraces)
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
@@ -431,7 +434,7 @@ class Backend:
         """The limits on how jobs begin."""
         from ojs_aws.services.limits import LimitBook
 
-        return LimitBook(self._limits(), self.queues, self.clock)
+        return LimitBook(self._limits(), self.ports.store, self.queues, self.clock)
 
     @cached_property
     def purging(self) -> Purging:

@@ -8,19 +8,22 @@ hand, whatever job that message names; the number of messages and of runnable jo
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import LIMIT_MARK, JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limits import Bucket, OnLimit, Refusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     BucketTakenError,
     Head,
     JobList,
     JobStore,
+    Limits,
     ListedJob,
     Message,
     ReceivedMessage,
@@ -28,6 +31,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.changing import Changing, found
 from ojs_aws.services.limiting import Limiting
+from ojs_aws.services.setting_aside import spread
 from ojs_aws.services.waking import Waking, ready_since, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -68,12 +72,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that may be claimable, with its place in line."""
+    """A job that may be claimable, with its place in line.
+
+    :ivar type: its type where it is known; it always is where types have limits.
+    """
 
     id: str
     sort_key: str
     timeout_ms: int | None
     visibility_timeout_ms: int | None
+    type: str = ""
 
     @property
     def limit_key(self) -> str:
@@ -96,10 +104,11 @@ class Round:
     terms: Terms
     now: Instant
     hands: list[ReceivedMessage]
+    limiting: Limiting
+    limits: Callable[[], Limits]
     claimed: list[JobRecord] = field(default_factory=list)
     under: dict[str, JobRecord] = field(default_factory=dict)
     seen: dict[str, JobRecord | None] = field(default_factory=dict)
-    limiting: Limiting = field(default_factory=Limiting)
     tries_left: int = SPARE_TRIES
 
     def run(self, head: Head, need: int) -> list[JobRecord]:
@@ -109,7 +118,7 @@ class Round:
         were claimed must reach the worker.
         """
         self.tries_left += need
-        self.limiting.of_queue(head.limit, self.terms.queue)
+        self.limiting.is_whole = bool(head.limit)
         try:
             self._claim_all(self._in_line(head), need)
             if len(self.claimed) < need and self.limiting.has_passed_by:
@@ -133,7 +142,8 @@ class Round:
             message = received.message
             if message.job_id in line:
                 continue
-            if message.sort_key and received.receive_count == 1:
+            is_known = bool(message.sort_key) and not self.limiting.types
+            if is_known and received.receive_count == 1:
                 line[message.job_id] = _named_by(message)
             else:
                 waited.append(message.job_id)
@@ -166,7 +176,7 @@ class Round:
         self.seen[job.id] = job
         if job.state is not JobState.AVAILABLE or job.queue != self.terms.queue:
             return None
-        return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms)
+        return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms, job.type)
 
     def _beyond(self, head: Head) -> Iterator[Candidate]:
         """Jobs behind a head that limits keep waiting, as far as is looked (RL-004)."""
@@ -207,7 +217,7 @@ class Round:
         return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
 
     def _claim(self, candidate: Candidate) -> None:
-        if self.limiting.refuses(candidate.limit_key):
+        if self.limiting.refuses(candidate.limit_key, candidate.type):
             return
         self.tries_left -= 1
         # What happened to the job since the round began must not come after its start, and nor must
@@ -234,23 +244,23 @@ class Round:
 
         Without a limit one update; with one a read of job and buckets, and a transaction.
         """
-        if not self.limiting.applies_to(candidate.limit_key):
+        keys = self.limiting.keys_of(candidate.limit_key, candidate.type)
+        if not keys:
             return self.store.claim(self.terms.queue, candidate.id, reservation, self.now)
         for _ in range(BUCKET_TRIES):
-            keys = self.limiting.keys_of(candidate.limit_key)
             job, buckets = self.store.load_with_buckets(candidate.id, keys)
             if job is None or not self._is_claimable(job):
                 raise StaleJobError(job)
             takes = self.limiting.take(job, buckets, self.now)
-            if takes is None:
-                self.seen[job.id] = self._dropped(job) if self.limiting.drops(job) else job
+            if isinstance(takes, tuple):
+                self.seen[job.id] = self._put_off(job, *takes)
                 return None
             held = replace(reservation, places=tuple(before.key for before, _ in takes))
             try:
                 return self.store.claim_within(job, held, takes, self.now)
             except BucketTakenError:
                 continue
-        self.limiting.pass_by(candidate.limit_key, self.now)
+        self.limiting.pass_by(keys, self.now)
         return None
 
     def _is_claimable(self, job: JobRecord) -> bool:
@@ -258,9 +268,23 @@ class Round:
         is_ready = job.state is JobState.AVAILABLE and lifecycle.last_change(job) <= self.now
         return is_ready and job.queue == self.terms.queue and not is_over
 
-    def _dropped(self, job: JobRecord) -> JobRecord:
-        """A job that its policy gives up where it would have to wait."""
-        after = lifecycle.drop(job, self.now)
+    def _put_off(self, job: JobRecord, bucket: Bucket, refusal: Refusal) -> JobRecord:
+        """A job that may not begin: left where it is, given up, or scheduled, as its policy says.
+
+        The first one that a bucket refuses makes it say so, for the events.
+        """
+        if bucket.is_silent(self.now):
+            try:
+                self.limits().tell(bucket.key, encode(refusal.render(self.now)), self.now)
+            except OjsError:
+                _log.warning("Could not tell that limit %s is exceeded", bucket.key, exc_info=True)
+        wanted = self.limiting.instead_of_waiting(job)
+        if wanted is OnLimit.WAIT:
+            return job
+        if wanted is OnLimit.DROP:
+            after = lifecycle.drop(job, self.now)
+        else:
+            after = lifecycle.reschedule(job, refusal.until, self.now)
         self.store.save(job, after)
         return after
 
@@ -312,7 +336,11 @@ class Round:
         """
         stray: list[str] = []
         later: list[tuple[str, int]] = []
+        aside: list[ReceivedMessage] = []
         for received in self.hands:
+            if self._waits_for_a_limit(received):
+                aside.append(received)
+                continue
             seconds = self._comes_back_in(received)
             if seconds is None:
                 stray.append(received.handle)
@@ -321,19 +349,34 @@ class Round:
         self.hands = []
         self.waking.discard(self.terms.queue, stray)
         self.waking.hide(self.terms.queue, later)
-        return frozenset(handle for handle, _ in later)
+        kept = self._set_aside(aside) if aside else frozenset()
+        return kept | {handle for handle, _ in later}
+
+    def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
+        if not self.limiting.has_passed_by:
+            return False
+        job = self.seen.get(received.message.job_id)
+        return received.message.job_id not in self.seen or (
+            job is not None and job.state is JobState.AVAILABLE
+        )
+
+    def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
+        """Spread messages that would only be passed by again over the time to come."""
+        queue = self.terms.queue
+        spreading = spread(self.limiting.refused.values(), self.waking.waiting(queue), self.now)
+        wanted = [(each, spreading.seconds(each.handle)) for each in messages]
+        return self.waking.set_aside(queue, wanted, self.now)
 
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
         """After how many seconds a message is wanted again; None when it is not."""
         job_id = received.message.job_id
-        wait_ms = self.limiting.wait_ms(self.now)
         if job_id not in self.seen:
-            return seconds_of(wait_ms)
+            return 0
         job = self.seen[job_id]
         if job is None or job.state.is_terminal or job.state is JobState.PENDING:
             return None
         if job.state is JobState.AVAILABLE:
-            return seconds_of(wait_ms)
+            return 0
         due = job.reservation.due_at if job.reservation else job.next_attempt_at or job.scheduled_at
         seconds = seconds_until(due, self.now) if due is not None else 0
         if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
@@ -343,12 +386,7 @@ class Round:
 
 def _shown(row: ListedJob) -> Candidate:
     """The job of a row of the ready list."""
-    return Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
-
-
-def seconds_of(milliseconds: int) -> int:
-    """Whole seconds, rounded up."""
-    return -(-milliseconds // 1000)
+    return Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms, row.type)
 
 
 def _named_by(message: Message) -> Candidate:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import Member
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.json_text import Member, encode
+from ojs_aws.domain.limits import Refusal, type_key
+from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import Limits
 from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Change, Changing
 from ojs_aws.services.waking import Waking, seconds_until
@@ -21,12 +25,18 @@ HIDE_LIMIT_S: Final = 60
 send a delayed message: hidden messages count against SQS's limit of 120,000 in flight."""
 
 
+MAX_BLOCK_MS: Final = 86_400_000
+
+_log = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class Fail:
     """Reports failed attempts: one conditional write, then the next attempt's message."""
 
     changing: Changing
     waking: Waking
+    limits: Callable[[], Limits]
     redact_backtraces: bool
 
     def __call__(
@@ -59,7 +69,22 @@ class Fail:
         read_failure(error, 0, self.changing.clock.now())  # a malformed one changes nothing
         change = self.changing.apply(job_id, decide, start=start)
         self._pass_on(change, has_message=has_message)
+        until = blocked_until(error, self.changing.clock.now())
+        if until is not None:
+            self._block(change.before, until)
         return change.after
+
+    def _block(self, job: JobRecord, until: Instant) -> None:
+        """Let no job of the same limit begin for a while (ojs-rate-limiting, section 9.1)."""
+        key = blocked_key(job)
+        if not key:
+            return
+        told = Refusal("dynamic", until, current=1).render(self.changing.clock.now())
+        reason = {**told, "reason": f"The handler of job {job.id} reported it."}
+        try:
+            self.limits().block(key, until, encode(reason))
+        except OjsError:
+            _log.warning("Could not hold back limit %s", key, exc_info=True)
 
     def _pass_on(self, change: Change, *, has_message: bool) -> None:
         """Cover the next attempt by a message; the item is already written."""
@@ -72,3 +97,31 @@ class Fail:
             self.waking.cover([job], now)
         if handle:
             self.waking.discard(job.queue, [handle])
+
+
+def blocked_until(error: Mapping[str, Member], now: Instant) -> Instant | None:
+    """When the handler says that jobs of the same limit may begin again, a day from now at most.
+
+    ``rate_limit_until`` of the error object, or of its details. What is no timestamp is only data.
+    """
+    member, details = error.get("rate_limit_until"), error.get("details")
+    written = None if member is None else member.value
+    if written is None and details is not None and isinstance(details.value, dict):
+        written = details.value.get("rate_limit_until")
+    try:
+        until = None if written is None else parse_timestamp(written, "rate_limit_until")
+    except InvalidRequestError:
+        return None
+    return min(until, Instant(now + MAX_BLOCK_MS)) if until is not None and until > now else None
+
+
+def blocked_key(job: JobRecord) -> str:
+    """The limit that a handler's report concerns: the job's own, else the narrowest of its type's.
+
+    Never that of a whole queue; empty for none.
+    """
+    if job.limit is not None:
+        return job.limit.key
+    places = job.reservation.places if job.reservation else ()
+    own = [type_key(job.type, job.queue), type_key(job.type)]
+    return next((key for key in own if key in places), "")

@@ -11,10 +11,11 @@ from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
-from ojs_aws.ports import Head, JobStore, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.ports import Head, JobStore, Limits, MessageQueue, QueueMissingError, ReceivedMessage
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, Round, Terms
 from ojs_aws.services.draining import Draining
+from ojs_aws.services.limiting import LimitedTypes, Limiting
 from ojs_aws.services.liveness import (
     MISSED_HEARTBEATS,
     VisibilityTimeouts,
@@ -88,6 +89,8 @@ class Fetch:
     max_count: int
     wait_ms: int
     draining: Draining
+    limits: Callable[[], Limits]
+    limited_types: LimitedTypes
 
     def __call__(self, request: FetchRequest) -> list[JobRecord]:
         """Claim up to ``count`` jobs, queues strictly from left to right; none while it drains.
@@ -206,7 +209,10 @@ class Fetch:
             message_visibility_s=received_for_s,
         )
         now: Instant = self.changing.clock.now()
-        return Round(self.store, self.changing, self.waking, terms, now, hands)
+        limiting = Limiting(queue, self.limited_types.of(queue))
+        return Round(
+            self.store, self.changing, self.waking, terms, now, hands, limiting, self.limits
+        )
 
     def _visibility_s(self, queue: str, request: FetchRequest) -> int:
         """What most reservations of this request will last, so that no message needs aligning."""

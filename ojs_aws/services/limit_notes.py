@@ -16,11 +16,9 @@ _log = logging.getLogger(__name__)
 
 def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: Instant) -> None:
     """Remember the policies of jobs; what fails is logged, the first claim does it again."""
-    policies = {
-        (job.limit.key, encode(job.limit.render())) for job in jobs if job.limit is not None
-    }
-    for key, policy in sorted(policies):
+    limited = [(job.limit, job.queue) for job in jobs if job.limit is not None]
+    for key, policy, queue in sorted({(x.key, encode(x.render()), q) for x, q in limited}):
         try:
-            limits().note(key, policy, now)
+            limits().note(key, policy, queue, now)
         except OjsError:
             _log.warning("Could not note the limit %s", key, exc_info=True)

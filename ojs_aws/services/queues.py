@@ -186,6 +186,10 @@ class Queues:
             return False
         return True
 
+    def wake(self, name: str) -> None:
+        """Send messages for jobs that are ready, where theirs are not to be seen."""
+        self._wake(name, self.clock.now())
+
     def _wake(self, name: str, now: Instant) -> None:
         """Send messages in the place of those that workers set aside during the pause.
 

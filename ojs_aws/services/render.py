@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ojs_aws.domain.failures import render_failure
-from ojs_aws.domain.job import Document, JobRecord, Replay, size_of
-from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, parse_object
+from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, decode, encode, parse_object
 from ojs_aws.domain.results import ended_at, expires_at
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 
 
 def render_job(job: JobRecord) -> dict[str, RawJson]:
@@ -29,8 +29,23 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
         members["retry"] = job.retry_document
     if job.replay is not None:
         members["meta"] = _with_replay(members["meta"], job.replay)
+    if job.state is JobState.SCHEDULED:
+        _put_off(job, members)
     members |= _system(job)
     return members
+
+
+def _put_off(job: JobRecord, members: dict[str, RawJson]) -> None:
+    """A job that its limit scheduled says until when, in place of what its client had written."""
+    written = members.get("scheduled_at")
+    due = job.scheduled_at
+    if due is None or (written is not None and _names(written, due)):
+        return
+    members["scheduled_at"] = encode(format_instant(due))
+
+
+def _names(written: RawJson, due: Instant) -> bool:
+    return parse_timestamp(decode(written), "scheduled_at") == due
 
 
 def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
@@ -59,7 +74,7 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
     }
     instants: dict[str, Instant | None] = {
         "created_at": job.created_at,
-        "enqueued_at": job.enqueued_at,
+        "enqueued_at": None if job.state is JobState.SCHEDULED else job.enqueued_at,
         "activated_at": job.activated_at,
         "started_at": job.started_at,
         "completed_at": job.completed_at,

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import LIMIT_MARK, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Message, MessageQueue, QueueMissingError, QueueRegistry
-from ojs_aws.topology import MAX_DELAY_S
+from ojs_aws.ports import (
+    Message,
+    MessageQueue,
+    QueueMissingError,
+    QueueRegistry,
+    ReceivedMessage,
+)
+from ojs_aws.topology import MAX_DELAY_S, MAX_RECEIVE_COUNT
 
 MAX_HIDE_S: Final = 43_200
+
+MAX_ASIDE_S: Final = 60
+"""Longest wait for which a message is hidden rather than sent again (seconds)."""
+
+MAX_RECEIVED: Final = MAX_RECEIVE_COUNT // 2
 
 _log = logging.getLogger(__name__)
 
@@ -140,3 +151,52 @@ class Waking:
             _log.warning("Could not hide %d messages of queue %s", len(handles), queue)
             return False
         return True
+
+    def waiting(self, queue: str) -> int:
+        """About how many messages a queue has, in whatever hands; 0 where that cannot be told."""
+        try:
+            return self.messages.backlog(queue, with_hidden=True)
+        except (OjsError, QueueMissingError):
+            _log.warning("Could not count the messages of queue %s", queue)
+            return 0
+
+    def set_aside(
+        self, queue: str, messages: Sequence[tuple[ReceivedMessage, int]], now: Instant
+    ) -> frozenset[str]:
+        """Let messages come back after so many seconds that may be many, and so may they.
+
+        Short waits hide a message. For long ones, and for messages that were received often, a
+        new one is sent in its place: hidden messages count against SQS's limit of 120,000 in
+        flight, and what was received too often counts as unreadable.
+
+        :returns: handles of the messages that are still there.
+        """
+        short = [(each.handle, seconds) for each, seconds in messages if _is_short(each, seconds)]
+        long = [(each, seconds) for each, seconds in messages if not _is_short(each, seconds)]
+        self.hide(queue, short)
+        anew = [(each.message, min(seconds, MAX_DELAY_S)) for each, seconds in long]
+        if long and self.send(queue, anew, now):
+            self.discard(queue, [each.handle for each, _ in long])
+            return frozenset(handle for handle, _ in short)
+        self.hide(queue, [(each.handle, seconds) for each, seconds in long])
+        return frozenset(each.handle for each, _ in messages)
+
+    def pass_on(self, job: JobRecord, now: Instant) -> None:
+        """Wake a worker for who waits for the places of a job that has ended.
+
+        The message names the job that is over, so it is deleted where nobody waits.
+        """
+        if job.reservation is not None and any(
+            _may_wait(job, key) for key in job.reservation.places
+        ):
+            self.send(job.queue, [(replace(message_of(job), sort_key=""), 0)], now)
+
+
+def _is_short(received: ReceivedMessage, seconds: int) -> bool:
+    return seconds <= MAX_ASIDE_S and received.receive_count < MAX_RECEIVED
+
+
+def _may_wait(job: JobRecord, key: str) -> bool:
+    """Whether a place may be what others wait for: one of a window is not given back."""
+    own = job.limit
+    return own is None or own.key != key or own.concurrency is not None

@@ -169,7 +169,12 @@ class Invocation:
             await self._hide(record, claimed.record)
             return True
         reported = await Reporter(self.timer).report(held, active.job, outcome)
-        return reported is not Reported.ACCEPTED
+        if reported is not Reported.ACCEPTED:
+            return True
+        if claimed.record.reservation is not None and claimed.record.reservation.places:
+            now = self.backend.clock.now()
+            await asyncio.to_thread(self.backend.waking.pass_on, claimed.record, now)
+        return False
 
     def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
         """Begin to claim jobs: for the messages of a queue together, some at a time.

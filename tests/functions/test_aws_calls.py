@@ -16,6 +16,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.limiting import LOOK_EACH_MS
 from ojs_aws.services.schemas import SchemaRegistration
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
@@ -33,10 +34,11 @@ def aws() -> Iterator[EmbeddedAws]:
 
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it, in a process that knows the settings of its usual queues."""
+    """A backend over it, in a process that has fetched before from its usual queues."""
     made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
     for queue in ("default", "later"):
         made.queue_terms.of(queue)
+    made.fetch.limited_types.of("default")
     return made
 
 
@@ -505,9 +507,43 @@ def test_jobs_that_wait_for_a_limit_cost_one_look_however_many_they_are(
     assert len(backend.fetch(REQUEST)) == 1
     with aws.calls.counted() as calls:
         assert backend.fetch(REQUEST) == []
-    calls.pop("ChangeMessageVisibility")
-    # The head, one page behind it (which is the last), and what is overdue.
-    assert calls == {"ReceiveMessage": 1, "Query": 3, "BatchGetItem": 1}
+    # The head, one page behind it (which is the last), and what is overdue. The first look says
+    # that the limit is exceeded, and all of them how many messages there are to be spread.
+    aside = {"ChangeMessageVisibility": 1, "GetQueueAttributes": 1}
+    look = {"ReceiveMessage": 1, "Query": 3, "BatchGetItem": 1} | aside
+    assert calls == look | {"UpdateItem": 1}
+    with aws.calls.counted() as calls:
+        assert backend.fetch(REQUEST) == []
+    assert calls == look
+
+
+def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """However many jobs are fetched, and whether there is one or not."""
+    moved: Any = backend.clock
+    for _ in range(2):
+        push(backend)
+        moved.advance(ms=LOOK_EACH_MS)
+        with aws.calls.counted() as calls:
+            assert len(backend.fetch(REQUEST)) == 1
+            assert backend.fetch(REQUEST) == []
+        assert calls.pop("GetItem") == 1
+    with aws.calls.counted() as calls:
+        backend.limits.override("type:demo.echo", {"concurrency": 9})
+    # The types that have one; to lay it down; what it counts; who waits, and waking them.
+    assert calls["TransactWriteItems"] == 1
+    push(backend)
+    moved.advance(ms=LOOK_EACH_MS)
+    with aws.calls.counted() as calls:
+        assert len(backend.fetch(REQUEST)) == 1
+    assert calls == {
+        "GetItem": 1,
+        "ReceiveMessage": 1,
+        "Query": 1,
+        "BatchGetItem": 1,
+        "TransactWriteItems": 1,
+    }
 
 
 def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(

@@ -162,7 +162,8 @@ def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
     ]
     assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
     assert {"Keys": {"pk": {"S": ["cron", "workers", "settings", "pressure"]}}} in patterns
-    queues = [each for each in patterns if each["Keys"] == {"pk": {"S": ["queues"]}}]
+    paused = {"pk": {"S": ["queues", "limits"]}}
+    queues = [each for each in patterns if each["Keys"] == paused]
     assert [set(each) - {"Keys"} for each in queues] == [{"NewImage"}, {"OldImage"}]
     assert len(patterns) == 4  # of at most five
 

@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, size_of
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.limits import Bucket, Scope, scope_of
 from ojs_aws.domain.results import keeps_result
 from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import Instant
@@ -156,7 +156,14 @@ class MemoryStore:
         if any(known[before.key].version != before.version for before, _ in takes):
             raise BucketTakenError
         for before, after in takes:
-            self.buckets[before.key] = replace(after, active=known[before.key].active + 1)
+            found = known[before.key]
+            self.buckets[before.key] = replace(
+                after,
+                active=found.active + 1,
+                exhausted="" if before.exhausted else found.exhausted,
+                exhausted_at=found.exhausted_at,
+                released=job.id if before.exhausted else found.released,
+            )
         self.jobs[job.id] = lifecycle.claim(current, reservation, now)
         return self.jobs[job.id]
 
@@ -578,20 +585,55 @@ class MemoryLimits:
     """The buckets of a store."""
 
     store: MemoryStore
+    types: dict[str, Instant] = field(default_factory=dict)
 
-    def note(self, key: str, policy: str, now: Instant) -> None:
+    def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
         """Remember a policy."""
         assert now
-        bucket = self.store.buckets.get(key, Bucket(key=key))
-        self.store.buckets[key] = replace(bucket, policy=policy)
+        bucket = self._of(key)
+        queues = tuple(sorted({*bucket.queues, queue}))
+        self.store.buckets[key] = replace(bucket, policy=policy, queues=queues)
 
-    def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
-        """Limit a queue, or no more."""
-        if policy is None:
-            self.store.queue_limits.pop(queue, None)
-        else:
-            self.note(key, policy, Instant(1))
-            self.store.queue_limits[queue] = policy
+    def override(
+        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+    ) -> None:
+        """Lay down a policy."""
+        assert until is None or until > now
+        bucket = self._of(key)
+        self.store.buckets[key] = replace(bucket, override=text, version=bucket.version + 1)
+        if scope is not None and scope.type:
+            self.types[key] = until or Instant(0)
+        elif scope is not None:
+            self.store.queue_limits[scope.queue] = text
+
+    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+        """Lay down none."""
+        assert now
+        bucket = self._of(key)
+        self.store.buckets[key] = replace(bucket, override="", version=bucket.version + 1)
+        self.types.pop(key, None)
+        if scope is not None and not scope.type:
+            self.store.queue_limits.pop(scope.queue, None)
+
+    def scopes(self, now: Instant) -> list[Scope]:
+        """Types with a limit."""
+        keys = sorted(key for key, until in self.types.items() if not 0 < until <= now)
+        return [scope for key in keys if (scope := scope_of(key))]
+
+    def block(self, key: str, until: Instant, exhausted: str) -> None:
+        """Hold a bucket back."""
+        bucket = self._of(key)
+        if bucket.blocked_until is None or bucket.blocked_until < until:
+            self.store.buckets[key] = replace(bucket, blocked_until=until, exhausted=exhausted)
+
+    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+        """Note that a bucket is exhausted."""
+        bucket = self._of(key)
+        if bucket.is_silent(now):
+            self.store.buckets[key] = replace(bucket, exhausted=exhausted, exhausted_at=now)
+
+    def _of(self, key: str) -> Bucket:
+        return self.store.buckets.get(key, Bucket(key=key))
 
     def policy_of_queue(self, key: str) -> str:
         """The limit of a queue."""

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ojs_aws.domain.limits import Window, read_limit
+from ojs_aws.domain.limit_policies import read_limit
+from ojs_aws.domain.limits import Window
 from ojs_aws.services.claiming import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]

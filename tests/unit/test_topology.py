@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ojs_aws.adapters.dynamodb.images import READERS
-from ojs_aws.topology import QUEUE_PARTITION, STREAMED_PARTITIONS, is_told
+from ojs_aws.topology import LIMIT_PARTITION, QUEUE_PARTITION, STREAMED_PARTITIONS, is_told
 
 
 def test_every_kind_of_item_that_can_be_read_from_the_stream_invokes_its_function() -> None:
     """A reader without a filter would never be called when deployed."""
-    assert set(READERS) <= {*STREAMED_PARTITIONS, QUEUE_PARTITION}
+    assert set(READERS) <= {*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION}
 
 
 def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+<<<<<<< HEAD
 from ojs_aws.adapters.dynamodb import (
     cron_entries,
     queue_depths,
@@ -13,6 +14,9 @@ from ojs_aws.adapters.dynamodb import (
     queue_settings,
     worker_registry,
 )
+=======
+from ojs_aws.adapters.dynamodb import cron_entries, limits, queue_registry, worker_registry
+>>>>>>> f7e4ff0 (Limit job types and values of jobs, override limits, tell when they are exceeded)
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
@@ -25,6 +29,7 @@ READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     queue_settings.PARTITION: queue_settings.read_settings,
     PRESSURE_PARTITION: queue_depths.read_pressure,
     cron_entries.PARTITION: cron_entries.read_cron,
+    limits.PARTITION: limits.read_bucket,
 }
 """What an item stands for whose changes are events, by its partition key; jobs and workflows are
 told by their sort key. See ``services/events`` for how to add a kind."""

@@ -304,7 +304,7 @@ class DynamoJobStore:
         """One transaction: the job, and a place in each bucket."""
         update = _claiming(job.queue, job.id, reservation, now)
         update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
-        self._write_with(job.id, update, [taking(self.table, *take, now) for take in takes])
+        self._write_with(job.id, update, [taking(self.table, *take, job.id, now) for take in takes])
         return lifecycle.claim(job, reservation, now)
 
     def acknowledge(

@@ -7,27 +7,45 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.lists import LIMITED
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.limits import TOLD_EACH_MS, Bucket, Scope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
+from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-PARTITION: Final = "limits"
+PARTITION: Final = LIMIT_PARTITION
 ACTIVE: Final = "ac"
 OPENED: Final = "op"
 STARTED: Final = "sd"
 NEXT: Final = "na"
 POLICY: Final = "d"
+OVERRIDE: Final = "ov"
+BLOCKED: Final = "bl"
+EXHAUSTED: Final = "ex"
+EXHAUSTED_AT: Final = "xa"
+RELEASED: Final = "rj"
+QUEUES: Final = "qs"
+SCOPES: Final = "limit-scopes"
+"""Partition of the one item that names the types with a limit: an attribute for each."""
+
+SCOPE_MARK: Final = "k:"
+MAX_QUEUES: Final = 10
+"""Queues that a bucket remembers to have jobs in."""
+
 KEPT_S: Final = 40 * 86_400
 """How long a bucket outlives its last start: longer than any job may be active or window may be."""
 
 MAX_NOTED: Final = 10_000
+
+
+_SCOPES_KEY: Final[Item] = {n.PK: string(SCOPES), n.SK: string("types")}
 
 
 def bucket_key(key: str) -> Item:
@@ -50,19 +68,29 @@ def read_bucket(item: Item) -> Bucket:
         started=read_number(item, STARTED) or 0,
         next_at=instant(NEXT),
         policy=read_string(item, POLICY),
+        override=read_string(item, OVERRIDE),
+        blocked_until=instant(BLOCKED),
+        exhausted=read_string(item, EXHAUSTED),
+        exhausted_at=instant(EXHAUSTED_AT),
+        released=read_string(item, RELEASED),
+        queues=tuple(sorted(item.get(QUEUES, {}).get("SS", ()))),
     )
 
 
-def taking(table: str, before: Bucket, after: Bucket, now: Instant) -> dict[str, Any]:
+def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> dict[str, Any]:
     """The part of a transaction that takes a place, if nobody took one since."""
     update = Update()
     for name, value in ((OPENED, after.opened_at), (NEXT, after.next_at)):
         if value is not None:
             update.set(name, number(value))
     update.set(STARTED, number(after.started))
-    update.set(n.TTL, number(now // 1000 + KEPT_S))
+    if not before.override:  # what is laid down stays, used or not
+        update.set(n.TTL, number(_kept_until(now)))
     if after.policy != before.policy:
         update.set(POLICY, string(after.policy))
+    if before.exhausted:
+        update.remove(EXHAUSTED, PAUSED_ATTRIBUTE)
+        update.set(RELEASED, string(job_id))
     update.add(ACTIVE, 1)
     update.add(n.VERSION, 1)
     version = update.name(n.VERSION)
@@ -70,15 +98,22 @@ def taking(table: str, before: Bucket, after: Bucket, now: Instant) -> dict[str,
         update.when(f"{version} = {update.value(number(before.version))}")
     else:
         update.when(f"attribute_not_exists({version})")
-    key = bucket_key(before.key)
-    return {"Update": {"TableName": table, "Key": key, **update.arguments()}}
+    return _part(table, bucket_key(before.key), update.arguments())
 
 
 def releasing(table: str, key: str, count: int = 1) -> dict[str, Any]:
     """The part of a transaction that gives places back."""
     update = Update()
     update.add(ACTIVE, -count)
-    return {"Update": {"TableName": table, "Key": bucket_key(key), **update.arguments()}}
+    return _part(table, bucket_key(key), update.arguments())
+
+
+def _part(table: str, key: Item, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"Update": {"TableName": table, "Key": key, **arguments}}
+
+
+def _kept_until(now: Instant) -> int:
+    return now // 1000 + KEPT_S
 
 
 def _limiting(queue: str, policy: str | None) -> Update:
@@ -105,19 +140,28 @@ class DynamoLimits:
 
     client: DynamoDBClient
     table: str
-    noted: set[tuple[str, str]] = field(default_factory=set)
+    noted: set[tuple[str, str, str]] = field(default_factory=set)
 
-    def note(self, key: str, policy: str, now: Instant) -> None:
-        """One update for a policy that this process has not seen."""
-        if (key, policy) in self.noted:
+    def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
+        """One update for a policy that this process has not seen; sometimes a second one."""
+        if (key, policy, queue) in self.noted:
             return
         update = Update()
         update.set(POLICY, string(policy))
-        update.set(n.TTL, number(now // 1000 + KEPT_S))
-        self._update(key, update)
+        update.set(n.TTL, number(_kept_until(now)))
+        update.add_to_set(QUEUES, {"SS": [queue]})
+        update.when(f"attribute_not_exists({update.name(OVERRIDE)})")
+        known = update.name(QUEUES)
+        room = f"size({known}) < {update.value(number(MAX_QUEUES))}"
+        update.when(f"(attribute_not_exists({known}) OR {room})")
+        if not self._update(key, update):
+            bare = Update()
+            bare.set(POLICY, string(policy))
+            self._update(key, bare)
         if len(self.noted) < MAX_NOTED:
-            self.noted.add((key, policy))
+            self.noted.add((key, policy, queue))
 
+<<<<<<< HEAD
     def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
         """One update; the bucket becomes, or ceases to be, a row of the queue's ready list."""
         self._update(key, _limiting(queue, policy))
@@ -129,10 +173,102 @@ class DynamoLimits:
                 TableName=self.table, Key=bucket_key(key), ConsistentRead=True
             )
         return read_string(answer.get("Item", {}), n.TYPE)
+=======
+    def override(
+        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+    ) -> None:
+        """One update; a transaction with the item of the scopes for a type.
 
-    def _update(self, key: str, update: Update) -> None:
-        with translated("UpdateItem"):
-            self.client.update_item(TableName=self.table, Key=bucket_key(key), **update.arguments())
+        A queue's bucket becomes a row of its ready list. It is given a time to live only when the
+        override ends by itself.
+        """
+        update = Update()
+        update.set(OVERRIDE, string(text))
+        if until is None:
+            update.remove(n.TTL)
+        else:
+            update.set(n.TTL, number(_kept_until(max(until, now))))
+        if scope is not None and not scope.type:
+            update.set(n.GPK, string(n.list_key(scope.queue, JobList.READY)))
+            update.set(n.GSK, string(LIMITED))
+            update.set(n.TYPE, string(text))
+        update.add(n.VERSION, 1)
+        self._lay_down(key, scope, update, until or Instant(0))
+
+    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+        """As many calls as to lay it down."""
+        update = Update()
+        update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
+        update.set(n.TTL, number(_kept_until(now)))
+        update.add(n.VERSION, 1)
+        self._lay_down(key, scope, update, None)
+
+    def _lay_down(
+        self, key: str, scope: Scope | None, update: Update, until: Instant | None
+    ) -> None:
+        if scope is None or not scope.type:
+            self._update(key, update)
+            return
+        naming: dict[str, Any] = {
+            "UpdateExpression": "REMOVE #k" if until is None else "SET #k = :u",
+            "ExpressionAttributeNames": {"#k": SCOPE_MARK + key},
+        }
+        if until is not None:
+            naming["ExpressionAttributeValues"] = {":u": number(until)}
+        parts = [
+            _part(self.table, bucket_key(key), update.arguments()),
+            _part(self.table, _SCOPES_KEY, naming),
+        ]
+        with translated("TransactWriteItems"):
+            self.client.transact_write_items(TransactItems=parts)  # type: ignore[arg-type]
+
+    def scopes(self, now: Instant) -> list[Scope]:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=_SCOPES_KEY, ConsistentRead=True
+            )
+        item = answer.get("Item", {})
+        keys = (
+            name.removeprefix(SCOPE_MARK)
+            for name in sorted(item)
+            if name.startswith(SCOPE_MARK) and not 0 < (read_number(item, name) or 0) <= now
+        )
+        return [scope for key in keys if (scope := scope_of(key)) is not None]
+
+    def block(self, key: str, until: Instant, exhausted: str) -> None:
+        """One update."""
+        update = Update()
+        moment = update.value(number(until))
+        update.set(BLOCKED, number(until))
+        update.set(EXHAUSTED, string(exhausted))
+        update.set(PAUSED_ATTRIBUTE, number(until))
+        blocked = update.name(BLOCKED)
+        update.when(f"(attribute_not_exists({blocked}) OR {blocked} < {moment})")
+        self._update(key, update)
+>>>>>>> f7e4ff0 (Limit job types and values of jobs, override limits, tell when they are exceeded)
+
+    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+        """One update."""
+        update = Update()
+        update.set(EXHAUSTED, string(exhausted))
+        update.set(PAUSED_ATTRIBUTE, number(now))
+        update.set(EXHAUSTED_AT, number(now))
+        update.when(f"attribute_not_exists({update.name(EXHAUSTED)})")
+        told, past = update.name(EXHAUSTED_AT), update.value(number(now - TOLD_EACH_MS))
+        update.when(f"(attribute_not_exists({told}) OR {told} <= {past})")
+        self._update(key, update)
+
+    def _update(self, key: str, update: Update) -> bool:
+        """Send an update; False when its condition does not hold."""
+        try:
+            with conditional("UpdateItem"):
+                self.client.update_item(
+                    TableName=self.table, Key=bucket_key(key), **update.arguments()
+                )
+        except ConditionFailedError:
+            return False
+        return True
 
     def load(self, key: str) -> Bucket | None:
         """One consistent read."""

@@ -23,10 +23,12 @@ from typing import Any, Final
 from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.workflow import Workflow
 from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, WorkerInfo
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
+from ojs_aws.services.events.limits import limit_events
 from ojs_aws.services.events.made import Commit, Made
 from ojs_aws.services.events.queue_settings import pressure_events, settings_events
 from ojs_aws.services.events.queues import queue_events
@@ -43,6 +45,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
     Pressure: pressure_events,
     CronEntry: cron_events,
     Workflow: workflow_events,
+    Bucket: limit_events,
 }
 """What tells the events of an item, by the class that it is read into."""
 

@@ -165,6 +165,12 @@ def _retrying(before: JobRecord | None, after: JobRecord) -> Told:
 
 def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
     ended = after.discarded_at or after.created_at
+    if _was_given_up(before, after, ended):
+        limit: Data = {"key": encode(after.limit.key if after.limit else "")}
+        return [
+            ("rate_limit.dropped", ended, limit),
+            ("job.discarded", ended, {"total_attempts": encode(after.attempt)} | _NO_ERROR),
+        ]
     if not _was_active(before):
         data: Data = {
             "created_at": _instant(after.created_at),
@@ -179,6 +185,16 @@ def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
         "dead_letter": encode(after.is_dead_letter),
     }
     return [*told, ("job.discarded", ended, data)]
+
+
+def _was_given_up(before: JobRecord | None, after: JobRecord, ended: Instant) -> bool:
+    """Whether its own limit's policy discarded it: nothing else does before a job's time is over.
+
+    ojs-rate-limiting, section 6.2.
+    """
+    if before is None or before.state is not JobState.AVAILABLE or after.limit is None:
+        return False
+    return after.expires_at is None or ended < after.expires_at
 
 
 def _cancelled(before: JobRecord | None, after: JobRecord) -> Told:
@@ -199,6 +215,8 @@ def _instant(instant: Instant) -> RawJson:
 _UNKNOWN: Final = assemble(
     {"code": encode(DEFAULT_TYPE), "message": encode("unknown"), "retryable": encode(True)}
 )
+
+_NO_ERROR: Final[Data] = {"last_error": RawJson("null"), "dead_letter": encode(False)}
 
 _TELLERS: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], Told]]] = {
     JobState.AVAILABLE: _enqueued,

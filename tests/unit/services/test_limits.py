@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.json_text import decode, parse_object
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.render import render_job
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -164,6 +168,145 @@ def test_a_limit_is_seen_before_any_job_began(world: World) -> None:
     assert world.backend.limits.get("api").limit.concurrency == 1
     with pytest.raises(NotFoundError):
         world.backend.limits.get("other")
+
+
+def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
+    """on_limit reschedule: for when its limit lets it begin; it says so, and comes back."""
+    limit = {"key": "k", "rate": {"limit": 1, "period": "PT1H"}, "on_limit": "reschedule"}
+    first, second = push(world, limit), push(world, limit)
+    assert fetch(world, 2) == [first]
+    record = world.store.jobs[second]
+    assert record.state is JobState.SCHEDULED
+    assert record.scheduled_at == world.store.buckets["k"].opened_at + 3_600_000  # type: ignore[operator]
+    assert "enqueued_at" not in render_job(record)
+    assert decode(render_job(record)["scheduled_at"]) == format_instant(record.scheduled_at)  # type: ignore[arg-type]
+    world.backend.ack(first, "w", None)
+    world.clock.advance(s=3599)
+    assert fetch(world) == []
+    world.clock.advance(s=1)
+    assert fetch(world) == [second]
+
+
+def test_a_job_type_is_limited_wherever_its_jobs_are(world: World) -> None:
+    """And in one queue; whether they name a limit or not, and by all workers together."""
+    world.backend.limits.override("type:demo.echo", {"concurrency": 2})
+    jobs = [push(world) for _ in range(3)] + [push(world, {"key": "k", "concurrency": 9})]
+    elsewhere = push(world, queue="other")
+    assert fetch(world, 5) == jobs[:2]
+    assert world.backend.fetch(FetchRequest(("other",), 1, "w")) == []
+    world.backend.ack(jobs[0], "w", None)
+    other = world.backend.fetch(FetchRequest(("other",), 1, "w"))
+    assert [job.id for job in other] == [elsewhere]
+    assert active(world, "type:demo.echo") == 2
+    world.backend.limits.lift("type:demo.echo")
+    world.backend.limits.override("queue:default:type:demo.echo", {"concurrency": 0})
+    world.clock.advance(s=5)
+    assert fetch(world, 5) == []
+    world.backend.limits.lift("queue:default:type:demo.echo")
+    world.clock.advance(s=5)
+    assert fetch(world, 5) == jobs[2:]
+
+
+def test_other_types_pass_by_one_that_waits(world: World) -> None:
+    """RL-004, for messages too, which do not say what type they are for."""
+    world.backend.limits.override("type:demo.echo", {"concurrency": 0})
+    for _ in range(30):
+        push(world)
+    record = world.backend.push(Job("demo.other", [])).record
+    assert record is not None
+    received = [each for _ in range(4) for each in world.messages.receive("default", 10, 120)]
+    mine = [each for each in received if each.message.job_id == record.id]
+    others = [each for each in received if each.message.job_id != record.id][:5]
+    outcomes = world.backend.fetch.claim_messages("default", [*others, *mine], "lambda")
+    claimed = [each.record.id for each in outcomes if each.record is not None]
+    assert claimed == [record.id]
+
+
+def test_each_tenant_has_a_partition_of_its_own(world: World) -> None:
+    """RL-002: a key that ends with a value of the job."""
+    limit = {"key": "reports", "by": "meta.tenant", "concurrency": 1}
+    jobs = [push(world, limit, meta={"tenant": tenant}) for tenant in ("a", "a", "b")]
+    assert fetch(world, 3) == [jobs[0], jobs[2]]
+    assert active(world, "reports:a") == 1
+
+
+def test_rl_r004_an_override_stops_a_key_and_ends_by_itself(world: World) -> None:
+    """Section 10.2; and DELETE ends it before."""
+    ends = format_instant(Instant(world.clock.at + 60_000))
+    job = push(world, {"key": "api", "concurrency": 5})
+    counted = world.backend.limits.override("api", {"concurrency": 0, "expires_at": ends})
+    assert (counted.limit.concurrency, counted.waiting) == (0, 1)
+    assert fetch(world) == []
+    world.clock.advance(s=60)
+    assert fetch(world) == [job]
+    world.backend.limits.override("api", {"concurrency": 0})
+    again = push(world, {"key": "api", "concurrency": 5})
+    assert fetch(world) == []
+    world.backend.limits.lift("api")
+    assert fetch(world) == [again]
+    with pytest.raises(NotFoundError):
+        world.backend.limits.lift("api")
+
+
+def test_rl_r003_a_handler_that_was_refused_holds_its_key_back(world: World) -> None:
+    """Section 9.1: until the instant that the error names."""
+    job, other = push(world, {"key": "api", "concurrency": 5}), push(world)
+    waiting = push(world, {"key": "api", "concurrency": 5})
+    assert fetch(world) == [job]
+    until = format_instant(Instant(world.clock.at + 30_000))
+    error = parse_object(f'{{"type": "Limited", "message": "429", "rate_limit_until": "{until}"}}')
+    world.backend.fail(job, "w", error)
+    assert fetch(world, 2) == [other]
+    world.clock.advance(s=30)
+    assert waiting in fetch(world, 2)
+
+
+@pytest.mark.parametrize("until", ["soon", 5, None, "2020-01-01T00:00:00Z"])
+def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: object) -> None:
+    """It is the application's own data; the failure counts all the same."""
+    job = push(world, {"key": "api", "concurrency": 1})
+    fetch(world)
+    text = json.dumps({"message": "429", "details": {"rate_limit_until": until}})
+    world.backend.fail(job, "w", parse_object(text))
+    assert world.store.jobs[job].state is JobState.RETRYABLE
+    assert world.store.buckets["api"].blocked_until is None
+
+
+def test_rl_006_a_bucket_says_once_that_it_is_exhausted_and_once_that_it_is_not(
+    world: World,
+) -> None:
+    """However often it is asked; the events are made of that."""
+    jobs = [push(world, ONE) for _ in range(3)]
+    fetch(world)
+    commit = Commit(Instant(world.clock.at))
+    told = []
+    for look in range(4):
+        before = world.store.buckets["api"]
+        if look == 3:
+            world.backend.ack(jobs[0], "w", None)
+        fetch(world)
+        told += events_of(before, world.store.buckets["api"], commit)
+    assert [event.type for event in told] == ["rate_limit.exceeded", "rate_limit.released"]
+    exceeded, released = (decode(event.data) for event in told)
+    assert exceeded == {"key": "api", "strategy": "concurrency", "limit": 1, "current": 1}
+    assert released == {"key": "api", "strategy": "concurrency", "job_id": jobs[1]}
+
+
+def test_how_many_wait_is_told(world: World) -> None:
+    """Section 10.1; for a queue and a type as for a key."""
+    world.backend.limits.override("queue:default", {"concurrency": 9})
+    world.backend.limits.override("type:demo.echo", {"concurrency": 9})
+    world.registry.note("default", Instant(world.clock.at))
+    for _ in range(3):
+        push(world, ONE)
+    push(world)
+    fetch(world)
+    page, _ = world.backend.limits.page("", 10)
+    assert {each.bucket.key: each.waiting for each in page} == {
+        "api": 2,
+        "queue:default": 3,
+        "type:demo.echo": 3,
+    }
 
 
 @pytest.mark.parametrize("fault", list(Fault))

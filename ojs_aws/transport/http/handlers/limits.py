@@ -31,6 +31,20 @@ def get_rate_limit(call: Call) -> Answer:
     return Answer(encode(_described(call.backend.limits.get(unquote(call.path["key"])))))
 
 
+def override_rate_limit(call: Call) -> Answer:
+    """Lay down what counts for a key."""
+    policy: JsonValue = {name: member.value for name, member in call.members().items()}
+    counted = call.backend.limits.override(unquote(call.path["key"]), policy)
+    return Answer(encode(_described(counted)))
+
+
+def lift_rate_limit(call: Call) -> Answer:
+    """What jobs bring counts again."""
+    key = unquote(call.path["key"])
+    call.backend.limits.lift(key)
+    return Answer(encode({"key": key, "deleted": True}))
+
+
 def limit_queue(call: Call) -> Answer:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = {name: member.value for name, member in call.members().items()}
@@ -67,4 +81,11 @@ def _described(counted: Counted) -> dict[str, JsonValue]:
             **limit.throttle.render(),
             "next_allowed_at": format_instant(max(now, bucket.next_at or now)),
         }
+    if bucket.blocked_until is not None and bucket.blocked_until > now:
+        members["blocked_until"] = format_instant(bucket.blocked_until)
+    if counted.override is not None:
+        members["override"] = counted.override.render()
+    members["waiting_count"] = counted.waiting
+    if not counted.is_exact:
+        members["estimated"] = ["waiting_count"]
     return members

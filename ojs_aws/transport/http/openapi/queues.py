@@ -37,6 +37,10 @@ _RATE_LIMIT: Final = members(
     concurrency=members((), limit=INTEGER, active=INTEGER, available=INTEGER),
     rate=members((), limit=INTEGER, period=STRING, current_count=INTEGER),
     throttle=members((), limit=INTEGER, period=STRING, next_allowed_at=INSTANT),
+    blocked_until=INSTANT,
+    override={"type": "object"},
+    waiting_count=INTEGER,
+    estimated=array(STRING),
 )
 
 ANSWERS: Final[Mapping[str, Schema]] = {
