@@ -57,13 +57,14 @@ WORKER_API: Final = Permissions(
     queues=(
         "sqs:ChangeMessageVisibility",
         "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
     ),
     creates_queues=True,
     documents=DOCUMENTS,
 )
-"""FETCH, ACK, FAIL, BEAT: cannot delete a job."""
+"""FETCH, ACK, FAIL, BEAT: cannot delete a job. Counts messages where a limit sets some aside."""
 
 OPERATOR: Final = Permissions(
     table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
@@ -108,6 +109,7 @@ LAMBDA_WORKER: Final = Permissions(
     queues=(
         "sqs:ChangeMessageVisibility",
         "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
     ),

@@ -292,6 +292,7 @@ EXPECTED_ACTIONS = {
     | WRITE
     | {
         "dynamodb:BatchGetItem",
+        "sqs:GetQueueAttributes",
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
         "sqs:DeleteMessage",

@@ -105,6 +105,8 @@ ACCESS: Final[Mapping[str, Access]] = {
     "unlimit_queue": _ADMIN,
     "list_rate_limits": _INSPECT,
     "get_rate_limit": _INSPECT,
+    "override_rate_limit": _ADMIN,
+    "lift_rate_limit": _ADMIN,
     # dead letters
     "list_dead_letters": Access(Permission.INSPECT, Bounds.QUERY),
     "dead_letter_stats": _INSPECT,
