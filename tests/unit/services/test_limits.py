@@ -177,9 +177,12 @@ def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
     assert fetch(world, 2) == [first]
     record = world.store.jobs[second]
     assert record.state is JobState.SCHEDULED
-    assert record.scheduled_at == world.store.buckets["k"].opened_at + 3_600_000  # type: ignore[operator]
+    opened = world.store.buckets["k"].opened_at
+    assert record.scheduled_at is not None
+    assert opened is not None
+    assert record.scheduled_at == opened + 3_600_000
     assert "enqueued_at" not in render_job(record)
-    assert decode(render_job(record)["scheduled_at"]) == format_instant(record.scheduled_at)  # type: ignore[arg-type]
+    assert decode(render_job(record)["scheduled_at"]) == format_instant(record.scheduled_at)
     world.backend.ack(first, "w", None)
     world.clock.advance(s=3599)
     assert fetch(world) == []
