@@ -93,8 +93,8 @@ class Override:
 def read_override(value: JsonValue, now: Instant) -> Override:
     """An override as an operator writes it.
 
-    :raises InvalidRequestError: something in it is malformed, or it names nothing.
-    :raises InvalidPolicyError: it is well formed, but cannot be followed, or is over already.
+    :raises InvalidRequestError: something in it is malformed.
+    :raises InvalidPolicyError: it names nothing, cannot be followed, or is over already.
     """
     if not isinstance(value, dict):
         raise _malformed("rate_limit", "an object", value)
@@ -113,8 +113,10 @@ def read_override(value: JsonValue, now: Instant) -> Override:
     if "on_limit" in members:
         members["on_limit"] = str(limit.on_limit)
     if not members:
-        expected = "at least one of concurrency, rate, throttle and on_limit"
-        raise _malformed("rate_limit", expected, value)
+        raise InvalidPolicyError(
+            "The policy limits nothing.",
+            details={"field": "rate_limit", "expected": "concurrency, rate, throttle or on_limit"},
+        )
     return Override(members, until)
 
 

@@ -198,12 +198,22 @@ def test_a_job_cannot_get_around_the_limit_of_its_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["", {}, {"expires_at": "2030-01-01T00:00:00Z"}, {"concurrency": "1"}, {"rate": {"limit": 1}}],
+    ("value", "error"),
+    [
+        ("", InvalidRequestError),
+        ({"concurrency": "1"}, InvalidRequestError),
+        ({"rate": {"limit": 1}}, InvalidRequestError),
+        ({"concurrency": 1, "expires_at": "soon"}, InvalidRequestError),
+        ({}, InvalidPolicyError),
+        ({"expires_at": "2030-01-01T00:00:00Z"}, InvalidPolicyError),
+        ({"concurrency": -1}, InvalidPolicyError),
+    ],
 )
-def test_what_names_nothing_lays_nothing_down(value: JsonValue) -> None:
-    """Or is malformed."""
-    with pytest.raises(InvalidRequestError):
+def test_what_names_nothing_lays_nothing_down(
+    value: JsonValue, error: type[InvalidRequestError]
+) -> None:
+    """Malformed 400, impossible 422."""
+    with pytest.raises(error):
         read_override(value, NOW)
 
 

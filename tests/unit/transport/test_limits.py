@@ -54,3 +54,58 @@ def test_a_queue_is_limited_and_no_more(api: Api, base: str) -> None:
     assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
     assert api.delete(f"{base}/email/rate-limit").json["deleted"] is True
     assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
+
+
+def test_rl_r004_a_key_is_overridden_for_a_while_over_http(api: Api) -> None:
+    """Section 10.2: seen with its end; undone by DELETE; a mistake leaves nothing."""
+    push(api, {"key": "stripe-api", "concurrency": 5})
+    for bad, status in (({}, 422), ({"concurrency": "x"}, 400), ({"expires_at": "x"}, 400)):
+        assert api.send("PUT", "/ojs/v1/rate-limits/stripe-api", bad).status == status
+    past = {"concurrency": 0, "expires_at": "2020-01-01T00:00:00Z"}
+    assert api.send("PUT", "/ojs/v1/rate-limits/stripe-api", past).status == 422
+    assert "override" not in api.get("/rate-limits/stripe-api").json
+    written = {"concurrency": 0, "expires_at": "2099-01-01T00:00:00.000Z"}
+    shown = api.send("PUT", "/ojs/v1/rate-limits/stripe-api", written)
+    assert (shown.status, shown.json["override"]) == (200, written)
+    assert shown.json["concurrency"] == {"limit": 0, "active": 0, "available": 0}
+    assert shown.json["waiting_count"] == 1
+    fetch = {"queues": ["email"]}
+    assert api.post("/workers/fetch", fetch).json["jobs"] == []
+    assert api.delete("/rate-limits/stripe-api").json == {"key": "stripe-api", "deleted": True}
+    assert api.delete("/rate-limits/stripe-api").status == 404
+    assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
+
+
+def test_a_type_is_limited_before_any_job_of_it_came(api: Api) -> None:
+    """Its key says what it concerns; a name that cannot be one is refused."""
+    for key, status in (("type:demo.echo", 200), ("type:Bad", 400), ("queue:e!:type:a", 400)):
+        assert api.send("PUT", f"/ojs/v1/rate-limits/{key}", {"concurrency": 0}).status == status
+    api.post("/jobs", {"type": "demo.echo", "args": []})
+    assert api.post("/workers/fetch", {"queues": ["default"]}).json["jobs"] == []
+
+
+def test_a_job_is_rescheduled_and_says_until_when(api: Api) -> None:
+    """Section 6.2, as INFO and the limit itself show it."""
+    limit = {"key": "r", "rate": {"limit": 1, "period": "PT1H"}, "on_limit": "reschedule"}
+    push(api, limit)
+    options = {"queue": "email", "rate_limit": limit}
+    second = api.post("/jobs", {"type": "demo.echo", "args": [], "options": options}).json["job"]
+    assert len(api.post("/workers/fetch", {"queues": ["email"], "count": 2}).json["jobs"]) == 1
+    shown = api.get(f"/jobs/{second['id']}").json["job"]
+    assert shown["state"] == "scheduled"
+    resets = api.get("/rate-limits/r").json["rate"]["window_resets_at"]
+    assert shown["scheduled_at"] == resets
+    assert "enqueued_at" not in shown
+
+
+def test_rl_r003_a_handler_reports_that_it_was_limited(api: Api) -> None:
+    """Section 9.1."""
+    push(api, {"key": "stripe-api", "concurrency": 5})
+    push(api, {"key": "stripe-api", "concurrency": 5})
+    (job,) = api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"]
+    error = {"type": "RateLimitExceeded", "message": "429"}
+    until = "2099-01-01T00:00:00Z"
+    body = {"job_id": job["id"], "error": {**error, "rate_limit_until": until}}
+    assert api.post("/workers/nack", body).status == 200
+    assert api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"] == []
+    assert api.get("/rate-limits/stripe-api").json["blocked_until"]
