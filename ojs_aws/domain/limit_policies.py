@@ -127,6 +127,7 @@ def override_of(bucket: Bucket, now: Instant) -> Override | None:
     stored = decode(bucket.override)
     if not isinstance(stored, dict):
         return None
+    stored.pop("key", None)  # settings of queues are kept with it
     ends = stored.pop("expires_at", None)
     until = None if ends is None else parse_timestamp(ends, "expires_at")
     return None if until is not None and until <= now else Override(stored, until)

@@ -14,7 +14,8 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.limits import Limit, queue_key, read_limit
+from ojs_aws.domain.limit_policies import read_limit
+from ojs_aws.domain.limits import Limit, queue_key
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import format_duration, parse_duration
 from ojs_aws.domain.validation import invalid

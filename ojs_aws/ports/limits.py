@@ -43,7 +43,7 @@ class Limits(Protocol):
         """Note that jobs have to wait for a bucket, unless it says so already."""
 
     def policy_of_queue(self, key: str) -> str:
-        """What :meth:`set_for_queue` was last told under this key; empty for no limit."""
+        """What was last laid down for a queue's key, as text; empty for no limit."""
 
     def load(self, key: str) -> Bucket | None:
         """One bucket, strongly consistent."""

@@ -17,8 +17,9 @@ from ojs_aws.domain.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits import Limit, queue_key, read_limit
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limit_policies import effective
+from ojs_aws.domain.limits import Bucket, Limit, queue_key
 from ojs_aws.domain.queue_config import (
     DEFAULT_POLICY,
     DEFAULT_WARNING,
@@ -237,8 +238,9 @@ class Configuring:
         return {**before.members, **limit_members(self._limit(name))}
 
     def _limit(self, name: str) -> Limit | None:
-        policy = self.limits().policy_of_queue(queue_key(name))
-        return read_limit(decode(policy), name) if policy else None
+        key = queue_key(name)
+        bucket = Bucket(key=key, override=self.limits().policy_of_queue(key))
+        return effective(None, bucket, self.clock.now(), is_scope=True)
 
     def _limit_after(self, name: str, members: Members) -> LimitChange | None:
         """The queue's limit as these settings have it; None where nothing is kept for it."""

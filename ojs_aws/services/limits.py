@@ -98,6 +98,12 @@ class LimitBook:
         """
         now, scope = self.clock.now(), self._scope(check_key(key))
         override = read_override(value, now)
+        if scope is not None and override.over(None, key).limits_nothing:
+            raise InvalidPolicyError(
+                "The policy limits nothing.",
+                details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
+                hint="DELETE ends what was laid down before.",
+            )
         if scope is not None and scope.type and len(self.limits.scopes(now)) >= MAX_TYPES:
             raise InvalidPolicyError(
                 f"There are limits of {MAX_TYPES} job types already, the most that are allowed.",

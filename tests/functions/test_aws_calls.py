@@ -74,6 +74,7 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
     assert calls == {"BatchGetItem": 1, "PutItem": 1, "SendMessage": 1}
     backend.configuring.change("default", {"visibility_timeout": 60})
     push(backend)
+    backend.fetch.limited_types.of("default")
     for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
         with aws.calls.counted() as calls:
             (job,) = backend.fetch(REQUEST)
@@ -90,6 +91,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     backend.configuring.change("default", {"max_size": 2, "warning_threshold": 1})
     fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
     fresh.queue_terms.of("default")
+    fresh.fetch.limited_types.of("default")
     for crossing in (0, 1):
         with aws.calls.counted() as calls:
             push(fresh)

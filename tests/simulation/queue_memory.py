@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain.limits import queue_key
+from ojs_aws.domain.limits import Scope, queue_key
 from ojs_aws.domain.queue_config import read_config
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,
     LimitChange,
@@ -49,7 +50,11 @@ class MemorySettings:
             self.store.queue_visibility[after.queue] = visibility_ms
         if limit is not None:
             limits = MemoryLimits(self.store)
-            limits.set_for_queue(after.queue, queue_key(after.queue), limit.policy)
+            key, scope = queue_key(after.queue), Scope(queue=after.queue)
+            if limit.policy is None:
+                limits.lift(key, scope, Instant(1))
+            else:
+                limits.override(key, scope, limit.policy, None, Instant(1))
 
 
 @dataclass

@@ -30,14 +30,10 @@ from ojs_aws.domain.job import (
     Reservation,
 )
 from ojs_aws.domain.json_text import RawJson, decode, encode
-<<<<<<< HEAD
-from ojs_aws.domain.limits import Limit, read_limit
-from ojs_aws.domain.queue_config import NO_RETENTION
-from ojs_aws.domain.queue_config import Retention as Kept
-=======
 from ojs_aws.domain.limit_policies import read_limit
 from ojs_aws.domain.limits import Limit
->>>>>>> f7e4ff0 (Limit job types and values of jobs, override limits, tell when they are exceeded)
+from ojs_aws.domain.queue_config import NO_RETENTION
+from ojs_aws.domain.queue_config import Retention as Kept
 from ojs_aws.domain.results import kept_s
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant

@@ -6,17 +6,14 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-<<<<<<< HEAD
 from ojs_aws.adapters.dynamodb import (
     cron_entries,
+    limits,
     queue_depths,
     queue_registry,
     queue_settings,
     worker_registry,
 )
-=======
-from ojs_aws.adapters.dynamodb import cron_entries, limits, queue_registry, worker_registry
->>>>>>> f7e4ff0 (Limit job types and values of jobs, override limits, tell when they are exceeded)
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string

@@ -117,14 +117,17 @@ def _kept_until(now: Instant) -> int:
 
 
 def _limiting(queue: str, policy: str | None) -> Update:
+    """What is laid down for a whole queue, or no more: a row of its ready list says so."""
     update = Update()
     if policy is None:
-        update.remove(n.GPK, n.GSK, n.TYPE)
+        update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
     else:
+        update.set(OVERRIDE, string(policy))
         update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
         update.set(n.GSK, string(LIMITED))
         update.set(n.TYPE, string(policy))
-        update.set(POLICY, string(policy))
+        update.remove(n.TTL)
+    update.add(n.VERSION, 1)
     return update
 
 
@@ -161,38 +164,23 @@ class DynamoLimits:
         if len(self.noted) < MAX_NOTED:
             self.noted.add((key, policy, queue))
 
-<<<<<<< HEAD
-    def set_for_queue(self, queue: str, key: str, policy: str | None) -> None:
-        """One update; the bucket becomes, or ceases to be, a row of the queue's ready list."""
-        self._update(key, _limiting(queue, policy))
-
-    def policy_of_queue(self, key: str) -> str:
-        """One consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=bucket_key(key), ConsistentRead=True
-            )
-        return read_string(answer.get("Item", {}), n.TYPE)
-=======
     def override(
         self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
         """One update; a transaction with the item of the scopes for a type.
 
-        A queue's bucket becomes a row of its ready list. It is given a time to live only when the
-        override ends by itself.
+        A queue's bucket becomes a row of its ready list.
         """
-        update = Update()
-        update.set(OVERRIDE, string(text))
-        if until is None:
-            update.remove(n.TTL)
-        else:
-            update.set(n.TTL, number(_kept_until(max(until, now))))
         if scope is not None and not scope.type:
-            update.set(n.GPK, string(n.list_key(scope.queue, JobList.READY)))
-            update.set(n.GSK, string(LIMITED))
-            update.set(n.TYPE, string(text))
-        update.add(n.VERSION, 1)
+            update = _limiting(scope.queue, text)
+        else:
+            update = Update()
+            update.set(OVERRIDE, string(text))
+            update.add(n.VERSION, 1)
+            if until is None:
+                update.remove(n.TTL)
+            else:
+                update.set(n.TTL, number(_kept_until(max(until, now))))
         self._lay_down(key, scope, update, until or Instant(0))
 
     def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
@@ -222,6 +210,11 @@ class DynamoLimits:
         with translated("TransactWriteItems"):
             self.client.transact_write_items(TransactItems=parts)  # type: ignore[arg-type]
 
+    def policy_of_queue(self, key: str) -> str:
+        """One consistent read."""
+        bucket = self.load(key)
+        return bucket.override if bucket else ""
+
     def scopes(self, now: Instant) -> list[Scope]:
         """One consistent read."""
         with translated("GetItem"):
@@ -246,7 +239,6 @@ class DynamoLimits:
         blocked = update.name(BLOCKED)
         update.when(f"(attribute_not_exists({blocked}) OR {blocked} < {moment})")
         self._update(key, update)
->>>>>>> f7e4ff0 (Limit job types and values of jobs, override limits, tell when they are exceeded)
 
     def tell(self, key: str, exhausted: str, now: Instant) -> None:
         """One update."""
