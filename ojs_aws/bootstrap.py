@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ojs_aws.ports import (
         Announce,
         Batches,
+        BulkRequests,
         Clock,
         CronAlarms,
         CronEntries,
@@ -241,6 +242,12 @@ def build_authentication(
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
 
 
+def _bulk(store: DynamoJobStore) -> BulkRequests:
+    from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests  # noqa: PLC0415
+
+    return DynamoBulkRequests(store.client, store.table)
+
+
 def _batches(store: DynamoJobStore) -> Batches:
     from ojs_aws.adapters.dynamodb.batches import DynamoBatches  # noqa: PLC0415
 
@@ -373,6 +380,7 @@ def build_backend(
             workflows=workflows,
             limits=limits,
             batches=functools.partial(_batches, store),
+            bulk=functools.partial(_bulk, store),
             settings_book=functools.partial(_settings_book, settings, aws),
             triggers=functools.cache(functools.partial(_triggers, settings, aws)),
             depths=functools.partial(_depths, settings, aws),

@@ -233,6 +233,12 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     )
 
 
+def retry_now(job: JobRecord, now: Instant, order: int) -> JobRecord:
+    """An operator ends the backoff: retryable -> available, as time would have later."""
+    require(job, "retry", S.RETRYABLE)
+    return _moved(job, S.AVAILABLE, enqueued_at=now, order=order, next_attempt_at=None)
+
+
 def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
     """A rule's retry of a dead letter, which is counted (ojs-dead-letter, section 7)."""
     earlier = job.replay.count if job.replay else 0

@@ -12,6 +12,7 @@ from ojs_aws.ports.batches import (
     OpenBatch,
     StagedJob,
 )
+from ojs_aws.ports.bulk import BulkRequest, BulkRequests
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -64,6 +65,8 @@ __all__ = [
     "Batches",
     "Between",
     "BucketTakenError",
+    "BulkRequest",
+    "BulkRequests",
     "Clock",
     "Count",
     "CronAlarms",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ojs_aws.ports import (
         Announce,
         Batches,
+        BulkRequests,
         Clock,
         CronAlarms,
         CronEntries,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.batching import Batching, Spread
+    from ojs_aws.services.bulk_changes import BulkChanges
+    from ojs_aws.services.bulk_enqueue import BulkEnqueue
+    from ojs_aws.services.bulk_requests import Once
     from ojs_aws.services.cancel import Cancel
     from ojs_aws.services.checkpoints import Checkpoints
     from ojs_aws.services.configuring import Configuring
@@ -113,6 +117,7 @@ class Ports:
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
     batches: Callable[[], Batches]
+    bulk: Callable[[], BulkRequests]
     settings_book: Callable[[], SettingsBook]
     depths: Callable[[], Depths]
     pressures: Callable[[], Pressures]
@@ -249,6 +254,29 @@ class Backend:
 
         ports = self.ports
         return Uniqueness(ports.store, ports.unique(), self.changing, self.clock, decide)
+
+    @cached_property
+    def bulk_enqueue(self) -> BulkEnqueue:
+        """Many jobs, and what becomes of each."""
+        from ojs_aws.services.bulk_enqueue import BulkEnqueue
+
+        return BulkEnqueue(self.push, self.clock)
+
+    @cached_property
+    def bulk_changes(self) -> BulkChanges:
+        """Many jobs cancelled, retried or deleted."""
+        from ojs_aws.services.bulk_changes import BulkChanges
+
+        return BulkChanges(
+            self.ports.store, self.job_search, self.changing, self.waking, self.ports.unique
+        )
+
+    @cached_property
+    def once(self) -> Once:
+        """What does a bulk operation once for its idempotency key."""
+        from ojs_aws.services.bulk_requests import Once
+
+        return Once(self.ports.bulk(), self.clock)
 
     @cached_property
     def batching(self) -> Batching:

@@ -268,11 +268,13 @@ class Push:
         try:
             self.store.insert_all(records)
         except AlreadyStoredError as taken:
-            found = {i: self.same(records[i], job) for i, job in sorted(taken.existing.items())}
-            missing = [i for i in range(len(records)) if i not in found]
-            if missing:
-                existing = found[min(found)]
-                raise self._duplicate(existing.id) from None
+            found: dict[int, JobRecord] = {}
+            for index, job in sorted(taken.existing.items()):
+                with at_index(index):
+                    found[index] = self.same(records[index], job)
+            if len(found) < len(records):
+                with at_index(min(found)):
+                    raise self._duplicate(found[min(found)].id) from None
             return [found[i] for i in range(len(records))]
         return []
 

@@ -338,18 +338,20 @@ def _check_size(admissions: Sequence[Admission]) -> None:
 def check_whole(entries: Sequence[Entry]) -> None:
     """Refuse a batch of which some jobs are stored and others are still to be."""
     stored = [
-        entry.let.record.id
-        for entry in entries
+        at
+        for at, entry in enumerate(entries)
         if entry.admission is None
         and entry.let.record.id == entry.wanted.record.id
         and entry.follows is None
     ]
     if stored and any(entry.admission is not None for entry in entries):
-        raise DuplicateError(
-            f"A job with the id '{stored[0]}' already exists.",
-            details={"existing_job_id": stored[0]},
-            hint="Give each job an id of its own, or leave the id out.",
-        )
+        job_id = entries[stored[0]].let.record.id
+        with _at(entries, stored[0]):
+            raise DuplicateError(
+                f"A job with the id '{job_id}' already exists.",
+                details={"existing_job_id": job_id},
+                hint="Give each job an id of its own, or leave the id out.",
+            )
 
 
 def outcomes(entries: Sequence[Entry]) -> list[Let]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Decision, OpenBatch, StagedJob
+from ojs_aws.ports import BulkRequest, Decision, OpenBatch, StagedJob
 
 
 @dataclass
@@ -64,3 +64,21 @@ class MemoryBatches:
     def close(self, batch: OpenBatch) -> None:
         """Forget the row."""
         self.rows.pop(batch.id, None)
+
+
+@dataclass
+class MemoryBulkRequests:
+    """Bulk operations by their keys, in a dict."""
+
+    requests: dict[str, BulkRequest] = field(default_factory=dict)
+
+    def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
+        """Store a request whose key is free."""
+        found = self.requests.get(request.key)
+        if found is None or found.begun_at < forgotten_before:
+            self.requests[request.key] = request
+        return self.requests[request.key]
+
+    def answer(self, request: BulkRequest) -> None:
+        """Keep an answer."""
+        self.requests[request.key] = request

@@ -10,6 +10,7 @@ from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import (
     Batches,
+    BulkRequests,
     CronAlarms,
     CronEntries,
     JobStore,
@@ -25,7 +26,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
-from tests.simulation.batches import MemoryBatches
+from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
     CountingIds,
@@ -61,6 +62,7 @@ class World:
     triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     events: MemoryEvents = field(default_factory=MemoryEvents)
     batches: MemoryBatches = field(default_factory=MemoryBatches)
+    bulk: MemoryBulkRequests = field(default_factory=MemoryBulkRequests)
     workflows: MemoryWorkflows = field(default_factory=lambda: MemoryWorkflows(MemoryStore()))
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
@@ -93,6 +95,7 @@ class World:
                 workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
                 limits=lambda: cast("Limits", Observed(self.limits, self.faults)),
                 batches=lambda: cast("Batches", Observed(self.batches, self.faults)),
+                bulk=lambda: cast("BulkRequests", Observed(self.bulk, self.faults)),
                 settings_book=lambda: self.book,
                 depths=lambda: self.depths,
                 pressures=lambda: self.pressures,

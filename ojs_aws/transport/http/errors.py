@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _SERVER_ERROR: Final = 500
+_TOO_LARGE: Final = 413
 _LATER: Final = frozenset({408, 429, 503})
 
 
@@ -41,6 +42,8 @@ def _headers(error: OjsError) -> dict[str, str]:
         return {"Allow": ", ".join(map(str, allowed))} if isinstance(allowed, list) else {}
     if isinstance(error, UnauthenticatedError):
         return {"WWW-Authenticate": error.challenge}
+    if error.status == _TOO_LARGE and "max_batch_size" in error.details:
+        return {"X-OJS-Max-Batch-Size": str(error.details["max_batch_size"])}
     seconds = error.details.get("retry_after_seconds", 1)
     headers = {"Retry-After": str(seconds)} if error.status in _LATER else {}
     if isinstance(error, QueueFullError):

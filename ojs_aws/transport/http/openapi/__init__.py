@@ -37,6 +37,7 @@ _PATH_PARAMETER: Final = re.compile(r"<(\w+)>")
 _DESCRIPTIONS: Final[Mapping[int, str]] = {
     200: "Done.",
     201: "Created.",
+    207: "Some succeeded and some did not; each has its result.",
     204: "Done; the answer has no body.",
     400: "The request is malformed, or an attribute is missing or invalid.",
     404: "There is no such job, queue or route.",

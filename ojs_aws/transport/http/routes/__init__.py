@@ -12,6 +12,7 @@ from typing import Final
 
 from ojs_aws.transport.http.routes import (
     admin,
+    bulk,
     cron,
     dead_letters,
     events,
@@ -46,6 +47,7 @@ _PARAMETER: Final = re.compile(r"<(\w+)>")
 
 ROUTES: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
+    *bulk.ROUTES,
     *outcomes.ROUTES,
     *queues.ROUTES,
     *limits.ROUTES,

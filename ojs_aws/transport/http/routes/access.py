@@ -60,6 +60,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     # enqueueing
     "push": _ENQUEUES,
     "push_batch": _ENQUEUES,
+    "bulk_enqueue": _ENQUEUES,
     "activate": Access(Permission.ENQUEUE, Bounds.JOB),
     "create_workflow": _ENQUEUES,
     # working
@@ -87,6 +88,9 @@ ACCESS: Final[Mapping[str, Access]] = {
     "cancel_job": _CANCELS_JOB,
     "retry_job": Access(Permission.OPERATE, Bounds.JOB),
     "list_jobs": _INSPECT,
+    "bulk_cancel": Access(Permission.CANCEL),
+    "bulk_retry": _OPERATE,
+    "bulk_delete": _ADMIN,
     "bulk_retry_jobs": _OPERATE,
     "bulk_cancel_jobs": _ADMIN,
     "bulk_delete_jobs": _ADMIN,

@@ -1,0 +1,82 @@
+"""Bulk operations and their answers in the table, an item each; they go by their TTL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import BulkRequest
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+REQUEST: Final = "request"
+DIGEST: Final = "dg"
+STATUS: Final = "hs"
+KEPT_S: Final = 3 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoBulkRequests:
+    """The port BulkRequests over the table."""
+
+    client: DynamoDBClient
+    table: str
+
+    def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
+        """One conditional put."""
+        try:
+            with conditional("PutItem"):
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=_item(request),
+                    ConditionExpression="attribute_not_exists(#pk) OR #cr < :old",
+                    ExpressionAttributeNames={"#pk": n.PK, "#cr": n.CREATED},
+                    ExpressionAttributeValues={":old": number(forgotten_before)},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            return _read(failed.item)
+        return request
+
+    def answer(self, request: BulkRequest) -> None:
+        """One put."""
+        with translated("PutItem"):
+            self.client.put_item(TableName=self.table, Item=_item(request))
+
+
+def _item(request: BulkRequest) -> Item:
+    item = {
+        n.PK: string(f"bulk#{request.key}"),
+        n.SK: string(REQUEST),
+        n.CREATED: number(request.begun_at),
+        DIGEST: string(request.digest),
+        STATUS: number(request.status),
+        n.TTL: number(request.begun_at // 1000 + KEPT_S),
+    }
+    if request.answer:
+        item[n.DOCUMENT] = packed(request.answer)
+    return item
+
+
+def _read(item: Item) -> BulkRequest:
+    return BulkRequest(
+        key=read_string(item, n.PK).partition("#")[2],
+        digest=read_string(item, DIGEST),
+        begun_at=Instant(read_number(item, n.CREATED) or 0),
+        status=read_number(item, STATUS) or 0,
+        answer=unpacked(item[n.DOCUMENT]) if n.DOCUMENT in item else "",
+    )

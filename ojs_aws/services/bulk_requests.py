@@ -1,0 +1,75 @@
+"""Doing a bulk operation once for each idempotency key (ojs-bulk-operations, section 10)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.events import event_id
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import invalid
+from ojs_aws.ports import BulkRequest, BulkRequests
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import Clock
+
+KEPT_MS: Final = 48 * 3_600_000
+"""How long an answer is given again."""
+
+MAX_KEY: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The status and the JSON text of an answer."""
+
+    status: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Answers a request that is sent again as it was answered first."""
+
+    requests: BulkRequests
+    clock: Clock
+
+    def __call__(
+        self, scope: str, key: str, body: bytes, work: Callable[[Callable[[int], str]], Answered]
+    ) -> Answered:
+        """Do the work, unless it was done under this key.
+
+        A request whose process died is done again; its jobs have the ids that they had, so that
+        what it stored is found. Two at the same time may both do it, with the same effect.
+
+        :param scope: the operation, and whose key it is.
+        :param work: is given what makes the id of the job at an index.
+        :raises ConflictError: the key was used for another body.
+        """
+        if not 0 < len(key) <= MAX_KEY:
+            raise invalid("idempotency_key", f"a text of 1 to {MAX_KEY} characters", key)
+        now = self.clock.now()
+        wanted = BulkRequest(
+            key=hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest(),
+            digest=hashlib.sha256(body).hexdigest(),
+            begun_at=now,
+        )
+        begun = self.requests.begin(wanted, Instant(now - KEPT_MS))
+        if begun.digest != wanted.digest:
+            raise ConflictError(
+                "This idempotency key was used for another request.",
+                details={"field": "idempotency_key"},
+                hint="Use a key of its own for each request.",
+            )
+        if begun.status:
+            return Answered(begun.status, begun.answer)
+
+        def id_of(index: int) -> str:
+            return event_id(begun.begun_at, begun.key, index).removeprefix("evt_")
+
+        answered = work(id_of)
+        self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
+        return answered

@@ -1,0 +1,42 @@
+"""What every store of bulk requests must do; the model, moto and the emulator pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import BulkRequest, BulkRequests
+from tests.aws import embedded
+from tests.contract.test_job_store import KINDS, NOW
+from tests.simulation.batches import MemoryBulkRequests
+
+FIRST = BulkRequest(key="ab" * 32, digest="one", begun_at=Instant(NOW))
+
+
+@pytest.fixture(params=KINDS)
+def requests(request: pytest.FixtureRequest) -> Iterator[BulkRequests]:
+    """A fresh store of each kind."""
+    if request.param == "memory":
+        yield MemoryBulkRequests()
+        return
+    if request.param == "emulator":
+        aws = request.getfixturevalue("emulated_aws")
+        yield DynamoBulkRequests(aws.clients.dynamodb, aws.settings.table)
+        return
+    with embedded() as aws:
+        yield DynamoBulkRequests(aws.clients.dynamodb, aws.settings.table)
+
+
+def test_the_first_request_of_a_key_stands_with_its_answer(requests: BulkRequests) -> None:
+    """Until it is forgotten."""
+    later = replace(FIRST, digest="two", begun_at=Instant(NOW + 1000))
+    assert requests.begin(FIRST, Instant(NOW - 10)) == FIRST
+    assert requests.begin(later, Instant(NOW - 10)) == FIRST
+    answered = replace(FIRST, status=207, answer='{"items":["' + "x" * 500 + '"]}')
+    requests.answer(answered)
+    assert requests.begin(later, Instant(NOW - 10)) == answered
+    assert requests.begin(later, Instant(NOW + 10)) == later
