@@ -82,7 +82,17 @@ MAX_RECEIVE_COUNT: Final = 1000
 the retry policy lives in the job."""
 
 METRICS: Final = "OJS"
-"""CloudWatch namespace of the metrics; their one dimension, ``service``, is a function's name."""
+"""CloudWatch namespace of the metrics. Their dimension ``service`` is a function's name."""
+
+QUEUE_DIMENSION: Final = "queue"
+"""The second dimension of metrics about one queue: its OJS name."""
+
+AGE_METRIC: Final = "OldestAvailable"
+"""For how long the longest waiting of a queue's next hundred jobs has been available, in
+milliseconds; nothing for a queue that is empty or paused."""
+
+DEAD_LETTERED_METRIC: Final = "ojs.job.dead_lettered"
+"""Jobs of a queue that became dead letters."""
 
 LAG_METRIC: Final = "SweepLag"
 """How long the most overdue job without a message had been due, in milliseconds."""

@@ -13,8 +13,10 @@
 """
 
 from infra.bundling import Target
+from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
+from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_backend import JobBackend, JobBackendProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
@@ -27,6 +29,10 @@ from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 
 __all__ = [
+    "BackendAlarms",
+    "BackendAlarmsProps",
+    "BackendDashboard",
+    "BackendDashboardProps",
     "BackendExtensions",
     "ChangeStream",
     "ChangeStreamProps",

@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.alarms import described
 from ojs_aws.topology import (
     LIMIT_PARTITION,
     MESSAGE_RETENTION_S,
@@ -85,7 +86,7 @@ class ChangeStream(Construct):
         )
         self.alarm = self._alarm(
             "Alarm",
-            "Changes were given up: their events are missing.",
+            described("Changes were given up: their events are missing.", "events-were-given-up"),
             self.failures.metric_approximate_number_of_messages_visible(
                 period=Duration.minutes(1), statistic="Maximum"
             ),
@@ -93,7 +94,9 @@ class ChangeStream(Construct):
         )
         self.set_aside = self._alarm(
             "SetAside",
-            "Changes were set aside: their events are not told.",
+            described(
+                "Changes were set aside: their events are not told.", "events-were-set-aside"
+            ),
             cloudwatch.Metric(
                 namespace=METRICS,
                 metric_name=SET_ASIDE_METRIC,
@@ -105,7 +108,10 @@ class ChangeStream(Construct):
         )
         self.late = self._alarm(
             "Late",
-            "Events come late: the stream function fails, or cannot keep up.",
+            described(
+                "Events come late: the stream function fails, or cannot keep up.",
+                "events-come-late",
+            ),
             props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(1)),
             props.late_minutes * 60_000,
         )

@@ -92,12 +92,18 @@ class OjsHttpApi(Construct):
 def gateway_routes() -> Iterator[tuple[Group, str, str]]:
     """Group, method and path, in API Gateway's notation, of each route but the system's.
 
-    Those are left to the default route, which is the system function's.
+    Those are left to the default route, which is the system function's. The operators' paths are
+    one route for all: API Gateway has 300 at most. Paths below it that another function serves are
+    routes of their own, which come first.
     """
+    for base in SPELLINGS:
+        yield Group.OPERATOR, "ANY", f"{base}/admin/{{proxy+}}"
     for route in ROUTES:
         if route.group is Group.SYSTEM:
             continue
         for path in route.paths:
+            if route.group is Group.OPERATOR and path.startswith(f"{BASE}/admin/"):
+                continue
             template = re.sub(r"<(\w+)>", r"{\1}", path)
             for base in SPELLINGS:
                 yield route.group, route.method, base + template.removeprefix(BASE)

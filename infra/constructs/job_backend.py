@@ -12,13 +12,16 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import Target, backend_bundle
+from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
+from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps
@@ -60,6 +63,10 @@ class JobBackendProps:
     :ivar log_retention: how long logs are kept.
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
+    :ivar alarm_topic: is told when an alarm rings, and when it is over; None tells nobody.
+    :ivar old_job_minutes: how long a job may be available before its queue's alarm rings.
+    :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
+    :ivar has_dashboard: make a CloudWatch dashboard.
     """
 
     queue_prefix: str = "ojs"
@@ -75,6 +82,10 @@ class JobBackendProps:
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    alarm_topic: sns.ITopic | None = None
+    old_job_minutes: int = 15
+    concurrency_alarm: int = 800
+    has_dashboard: bool = True
 
 
 class JobBackend(Construct):
@@ -89,6 +100,7 @@ class JobBackend(Construct):
     :ivar cron_alarms: what wakes it when a cron job is due.
     :ivar stream: the function that reads the table's changes.
     :ivar api: the HTTP API.
+    :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
     """
 
@@ -143,6 +155,41 @@ class JobBackend(Construct):
                 rate_limit_per_s=props.rate_limit_per_s,
             ),
         )
+        self._watch()
+
+    def _watch(self) -> None:
+        """Alarms over everything, a dashboard, and who is told."""
+        props, table = self.props, self.table.table
+        self.alarms = BackendAlarms(
+            self,
+            "Alarms",
+            BackendAlarmsProps(
+                queues=list(self.queues.queues),
+                tick=self.tick,
+                stream=self.stream,
+                table=table,
+                unreadable=self.queues.dead_letters,
+                api=self.api.api,
+                old_minutes=props.old_job_minutes,
+                concurrency=props.concurrency_alarm,
+            ),
+        )
+        if props.has_dashboard:
+            functions = {str(group): each for group, each in self.functions.items()}
+            BackendDashboard(
+                self,
+                "Overview",
+                BackendDashboardProps(
+                    alarms=alarms_in(self),
+                    queues=self.queues.queues,
+                    functions={**functions, "tick": self.tick, "stream": self.stream},
+                    tick=self.tick,
+                    stream=self.stream,
+                    table=table,
+                ),
+            )
+        if props.alarm_topic is not None:
+            notify(self, props.alarm_topic)
 
     def grant(
         self,

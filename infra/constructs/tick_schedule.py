@@ -12,6 +12,7 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.alarms import described
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
 
 LATE_TICKS: Final = 3
@@ -70,7 +71,9 @@ class TickSchedule(Construct):
         self.late = cloudwatch.Alarm(
             self,
             "Late",
-            alarm_description="Due jobs had no message in time, or the sweep does not run.",
+            alarm_description=described(
+                "Due jobs had no message in time, or the sweep does not run.", "the-sweep-is-late"
+            ),
             metric=metric(LAG_METRIC),
             threshold=props.late_minutes * 60_000,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
@@ -80,7 +83,10 @@ class TickSchedule(Construct):
         self.left = cloudwatch.Alarm(
             self,
             "Left",
-            alarm_description="Sweeps leave queues undone: for errors, or for want of time.",
+            alarm_description=described(
+                "Sweeps leave queues undone: for errors, or for want of time.",
+                "the-sweep-leaves-queues-undone",
+            ),
             metric=metric(LEFT_METRIC),
             threshold=1,
             evaluation_periods=LEFT_TICKS,

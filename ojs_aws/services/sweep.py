@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -56,6 +56,7 @@ class SweepReport:
     :ivar failed: queues whose sweep met an error; the next tick repeats it.
     :ivar skipped: queues for which no time was left; the next tick begins with them.
     :ivar lag_ms: how long the most overdue job without a message had been due.
+    :ivar oldest_ms: for how long jobs have been ready, by queue (see :class:`QueueReport`).
     """
 
     queues: int = 0
@@ -65,6 +66,7 @@ class SweepReport:
     failed: int = 0
     skipped: int = 0
     lag_ms: int = 0
+    oldest_ms: Mapping[str, int] = field(default_factory=dict)
 
     def plus(self, other: SweepReport) -> SweepReport:
         """The two reports together."""
@@ -76,6 +78,7 @@ class SweepReport:
             failed=self.failed + other.failed,
             skipped=self.skipped + other.skipped,
             lag_ms=max(self.lag_ms, other.lag_ms),
+            oldest_ms={**self.oldest_ms, **other.oldest_ms},
         )
 
 
@@ -179,6 +182,7 @@ class Sweep:
             settled=done.settled,
             covered=done.covered,
             lag_ms=done.lag_ms,
+            oldest_ms={info.name: done.oldest_ms} if done.oldest_ms else {},
         )
 
 

@@ -62,6 +62,8 @@ class QueueReport:
     :ivar covered: messages sent again for ready jobs.
     :ivar lag_ms: how long the most overdue job without a message had been due.
     :ivar is_idle: nothing is ready, and nothing is due soon.
+    :ivar oldest_ms: for how long the longest waiting of the next hundred jobs has been ready; 0
+        while the queue is paused.
     """
 
     armed: int = 0
@@ -69,6 +71,7 @@ class QueueReport:
     covered: int = 0
     lag_ms: int = 0
     is_idle: bool = False
+    oldest_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class QueueSweep:
             report,
             covered=self._cover(info.name, head, now),
             is_idle=not first and not head.jobs,
+            oldest_ms=_oldest_ms(head, now),
         )
 
     # ------------------------------------------------------------------ what comes within reach
@@ -178,6 +182,13 @@ class QueueSweep:
             self.queues.ensure(queue, now)
         sent = self.waking.send(queue, [(_message(row, row.sort_key), 0) for row in late], now)
         return len(late) if sent else 0
+
+
+def _oldest_ms(head: Head, now: Instant) -> int:
+    """For how long the longest waiting of the next jobs has been ready; a pause is on purpose."""
+    if head.is_paused:
+        return 0
+    return max((now - ready_since(row.sort_key) for row in head.jobs), default=0)
 
 
 def _reach(now: Instant) -> Instant:

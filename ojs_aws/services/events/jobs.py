@@ -115,6 +115,8 @@ def _pending(_: JobRecord | None, __: JobRecord) -> Told:
 def _started(_: JobRecord | None, after: JobRecord) -> Told:
     worker = after.reservation.worker_id if after.reservation else ""
     data: Data = {"attempt": encode(after.attempt), "worker_id": encode(worker)}
+    if after.attempt == 1 and after.started_at is not None and after.enqueued_at is not None:
+        data["queue_time_ms"] = encode(max(0, after.started_at - after.enqueued_at))
     return [("job.started", after.started_at or after.created_at, data)]
 
 

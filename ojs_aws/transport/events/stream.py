@@ -24,6 +24,7 @@ from ojs_aws.services.cron_runs import ended_run
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.workflow_following import Following, follow, following
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
+from ojs_aws.transport.events.job_metrics import Measure, measure_in_log, measured
 from ojs_aws.transport.events.memory import Memory
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def build_stream(
     *,
     hooks: Hooks | None = None,
     count: Count | None = None,
+    measure: Measure = measure_in_log,
 ) -> Handler:
     """The handler of stream records.
 
@@ -79,12 +81,15 @@ def build_stream(
         logged, and the event comes again, up to MAX_TRIES times; later events of the same subject
         wait for it, those of others do not.
     :param count: told of what was set aside; by default a metric in the function's log.
+    :param measure: told what happened to jobs; by default metrics in the function's log.
     """
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
 
         logger = function_logger()
-    return StreamConsumer(backend, read, logger, hooks, count or count_in_log).handle
+    consumer = StreamConsumer(backend, read, logger, hooks, count or count_in_log)
+    consumer.measure = measure
+    return consumer.handle
 
 
 def count_in_log(value: int, function_name: str) -> None:
@@ -154,6 +159,7 @@ class StreamConsumer:
         self._memory = Memory()
         self._announce = backend.ports.announce()
         self._aside = 0
+        self.measure: Measure = measure_in_log
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
         """Tell the events of a batch; answers from where it must be repeated, if at all.
@@ -175,8 +181,12 @@ class StreamConsumer:
         self._count_jobs(changes)
         self._follow(changes, failed)
         self._give_up(changes, failed)
+        name = getattr(context, "function_name", "")
         if self._aside:
-            self._count(self._aside, getattr(context, "function_name", ""))
+            self._count(self._aside, name)
+        if name:
+            told = [each for each in changes if each.number not in failed]
+            self.measure(measured(event for each in told for event in each.events), name)
         first = next((each for each in map(number_of, records) if each in failed), None)
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
+from ojs_aws.topology import AGE_METRIC, LAG_METRIC, LEFT_METRIC, METRICS, QUEUE_DIMENSION
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MARGIN_MS: Final = 5_000
 """Kept back from the invocation's time for the calls that have begun."""
+
+MAX_AGES: Final = 50
+"""Queues whose ages one tick publishes."""
 
 Handler = Callable[[Mapping[str, Any], object], dict[str, int]]
 
@@ -47,7 +50,9 @@ def build_tick(
             return _alarms(backend, event, logger)
         report = _cron(backend, logger, unstarted)
         ends_at = _ends_at(backend, context)
-        report |= asdict(backend.sweep.tick(ends_at))
+        swept = asdict(backend.sweep.tick(ends_at))
+        oldest_ms = swept.pop("oldest_ms")
+        report |= swept
         logger.info("Swept", extra=report)
         try:
             upkeep = asdict(backend.dead_letter_upkeep.tick(ends_at))
@@ -59,6 +64,7 @@ def build_tick(
         _recount(backend, logger)
         if name := getattr(context, "function_name", ""):
             measure(report, name)
+            measure_ages(oldest_ms, name)
         return report
 
     return handle
@@ -94,6 +100,17 @@ def _recount(backend: Backend, logger: Logger) -> None:
         return
     if corrected:
         logger.warning("Corrected the depths of queues", extra={"corrected": corrected})
+
+
+def measure_ages(oldest_ms: Mapping[str, int], function_name: str) -> None:
+    """Publish for how long jobs have been waiting, those of the longest waiting queues."""
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+
+    for queue in sorted(oldest_ms, key=lambda each: -oldest_ms[each])[:MAX_AGES]:
+        metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
+        metrics.add_dimension(QUEUE_DIMENSION, queue)
+        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, oldest_ms[queue])
+        metrics.flush_metrics()
 
 
 def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:

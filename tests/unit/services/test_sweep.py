@@ -278,3 +278,14 @@ def test_the_end_of_a_tick_is_written_down(world: World) -> None:
     last = world.registry.last_tick()
     assert last is not None
     assert (last.at, last.lag_ms) == (world.clock.now(), 5000)
+
+
+def test_the_sweep_tells_for_how_long_jobs_have_been_waiting(world: World) -> None:
+    """Of each queue that has some; a queue that is paused waits on purpose."""
+    for queue in ("default", "email"):
+        world.registry.ensure(queue, world.clock.now())
+        world.backend.push(Job("a.b", [1], queue=queue))
+        world.clock.advance(s=10)
+    assert dict(world.backend.sweep.tick().oldest_ms) == {"default": 20_000, "email": 10_000}
+    world.backend.queues.pause("default")
+    assert dict(world.backend.sweep.tick().oldest_ms) == {"email": 10_000}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.topology import AGE_METRIC
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
 from tests.simulation.world import World
@@ -48,7 +49,8 @@ def test_the_lag_is_a_metric_with_the_function_as_its_one_dimension(
     report = build_tick(world.backend)({}, Context())
     assert (report["armed"], report["lag_ms"]) == (1, 30_000)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
-    (metric,) = lines
+    metric, age = lines
+    assert (age["queue"], age[AGE_METRIC]) == ("default", [30_000.0])  # its own dimension
     (definition,) = metric["_aws"]["CloudWatchMetrics"]
     assert definition["Namespace"] == "OJS"
     assert definition["Dimensions"] == [["service"]]

@@ -1,0 +1,105 @@
+"""The standard metrics of jobs, from the events of the table's stream (ojs-observability, 8).
+
+Counted where every transition passes, whoever made it: workers of any language, time, an operator.
+Embedded in lines of the function's log: no call is made. By queue; the job type would make a metric
+of every type, each of which costs. A batch that is repeated is counted again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.json_text import JsonValue, decode
+from ojs_aws.topology import DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION
+
+COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "job.enqueued": ("ojs.job.enqueued",),
+    "job.completed": ("ojs.job.completed",),
+    "job.discarded": ("ojs.job.failed",),
+    "job.retrying": ("ojs.job.retried",),
+    "job.cancelled": ("ojs.job.cancelled",),
+    "job.expired": ("ojs.job.expired", "ojs.job.failed"),
+}
+"""Counters by the event that counts (section 8.1); a job that expires ends discarded, too."""
+
+DURATION: Final = "ojs.job.duration"
+QUEUE_TIME: Final = "ojs.job.queue_time"
+"""Histograms, in seconds (section 8.2)."""
+
+_SPANS: Final = {"duration_ms": DURATION, "queue_time_ms": QUEUE_TIME}
+_DEPTH: Final = 1000
+
+
+@dataclass(slots=True)
+class JobMetrics:
+    """What happened to the jobs of one queue in a batch.
+
+    :ivar counts: by the names of the counters.
+    :ivar seconds: by the names of the histograms.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+
+Measure = Callable[[Mapping[str, JobMetrics], str], None]
+"""Told what happened, by queue, and by which function."""
+
+
+def measured(events: Iterable[Event]) -> dict[str, JobMetrics]:
+    """What events say happened, by queue."""
+    found: dict[str, JobMetrics] = {}
+    for event in events:
+        if not event.queue or not event.type.startswith("job."):
+            continue
+        metrics = found.setdefault(event.queue, JobMetrics())
+        metrics.counts.update(COUNTERS.get(event.type, ()))
+        if event.type in _WITH_DATA:
+            _read(event, metrics)
+    return {queue: each for queue, each in found.items() if each.counts or each.seconds}
+
+
+_WITH_DATA: Final = frozenset({"job.started", "job.completed", "job.failed", "job.discarded"})
+
+
+def _read(event: Event, metrics: JobMetrics) -> None:
+    data = decode(event.data, max_depth=_DEPTH)
+    about: Mapping[str, JsonValue] = data if isinstance(data, dict) else {}
+    if event.type == "job.discarded":
+        metrics.counts[DEAD_LETTERED_METRIC] += about.get("dead_letter") is True
+        return
+    for member, name in _SPANS.items():
+        span = about.get(member)
+        if isinstance(span, int) and not isinstance(span, bool):
+            metrics.seconds.setdefault(name, []).append(span / 1000)
+
+
+def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None:
+    """Publish them as lines of the log, one for each queue."""
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+
+    for queue, found in queues.items():
+        metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
+        metrics.add_dimension(QUEUE_DIMENSION, queue)
+        for name, count in found.counts.items():
+            if count:
+                metrics.add_metric(name, MetricUnit.Count, count)
+        for name, values in found.seconds.items():
+            for value in _sampled(values):
+                metrics.add_metric(name, MetricUnit.Seconds, value)
+        if metrics.metric_set:
+            metrics.flush_metrics()
+
+
+MAX_VALUES: Final = 99
+"""Values of one line; CloudWatch takes a hundred."""
+
+
+def _sampled(values: Sequence[float]) -> Sequence[float]:
+    """Values spread over a long list; a batch of the stream is hardly ever longer."""
+    step = -(-len(values) // MAX_VALUES)
+    return values[:: max(1, step)]

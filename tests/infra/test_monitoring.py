@@ -1,0 +1,90 @@
+"""Alarms and the dashboard: each alarm says what to read, and the page has it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App, Stack
+from aws_cdk import aws_sns as sns
+
+from infra.constructs import JobBackend, JobBackendProps
+from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
+from tests.infra.conftest import NO_BUNDLING, Synthesised
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+
+
+def synthesised(*, with_topic: bool = False, **props: Any) -> Synthesised:
+    """A stack with a backend."""
+    scope = Stack(App(context=NO_BUNDLING), "Mine")
+    topic = sns.Topic(scope, "Topic") if with_topic else None
+    JobBackend(scope, "Jobs", JobBackendProps(alarm_topic=topic, **props))
+    app = scope.node.root
+    assert isinstance(app, App)
+    return Synthesised(app.synth().get_stack_by_name("Mine").template)
+
+
+def sections() -> set[str]:
+    """The anchors of the page's headings."""
+    headings = re.findall(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_every_alarm_has_a_runbook() -> None:
+    """Its description names a section of docs/operations.md that is there; none is left over."""
+    named = set()
+    for alarm in synthesised(queues=["default", "email"]).of("AWS::CloudWatch::Alarm"):
+        found = re.search(r"Runbook: docs/operations\.md#([a-z-]+)$", alarm["AlarmDescription"])
+        assert found, alarm["AlarmDescription"]
+        named.add(found[1])
+    assert named <= sections()
+    text = PAGE.read_text(encoding="utf-8")
+    runbooks = text.partition("## When an alarm rings")[2]
+    headings = re.findall(r"^### (.+)$", runbooks, re.MULTILINE)
+    assert {each.lower().replace(" ", "-") for each in headings} == named
+
+
+def test_what_the_issue_names_is_watched() -> None:
+    """Old jobs and dead letters of each queue, sweep, stream, throttles, errors, concurrency."""
+    alarms = synthesised(queues=["default", "email"]).of("AWS::CloudWatch::Alarm")
+    for metric in (AGE_METRIC, DEAD_LETTERED_METRIC):
+        watched = [each for each in alarms if each["MetricName"] == metric]
+        queues = {
+            d["Value"] for each in watched for d in each["Dimensions"] if d["Name"] == "queue"
+        }
+        assert queues == {"default", "email"}
+        assert {each["Namespace"] for each in watched} == {METRICS}
+    names = {each["MetricName"] for each in alarms}
+    assert names >= {
+        "SweepLag",
+        "SweepLeft",
+        "EventsSetAside",
+        "IteratorAge",
+        "ApproximateNumberOfMessagesVisible",
+        "Errors",
+        "5xx",
+        "WriteThrottleEvents",
+        "ConcurrentExecutions",
+        "Throttles",
+    }
+    assert not any("Metrics" in each for each in alarms)  # emulators know no metric math in alarms
+
+
+def test_a_topic_is_told_of_every_alarm() -> None:
+    """When it rings, and when it is over; without a topic nobody is."""
+    for alarm in synthesised(with_topic=True).of("AWS::CloudWatch::Alarm"):
+        (action,) = alarm["AlarmActions"]
+        assert alarm["OKActions"] == [action]
+    assert not any("AlarmActions" in each for each in synthesised().of("AWS::CloudWatch::Alarm"))
+
+
+def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:
+    """By searches; and it can be left out."""
+    (dashboard,) = synthesised().of("AWS::CloudWatch::Dashboard")
+    body = json.dumps(dashboard["DashboardBody"])
+    for shown in ("ojs.job.enqueued", "ojs.job.duration", AGE_METRIC, "SEARCH(", "IteratorAge"):
+        assert shown in body
+    assert not synthesised(has_dashboard=False).of("AWS::CloudWatch::Dashboard")

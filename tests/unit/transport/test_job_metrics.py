@@ -1,0 +1,139 @@
+"""The standard metrics of jobs, counted where every transition passes (ojs-observability, 8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.transport.events.job_metrics import JobMetrics, measure_in_log, measured
+from ojs_aws.transport.events.stream import build_stream
+from ojs_aws.transport.events.tick import measure_ages
+from tests.api import Api
+from tests.simulation.world import World
+from tests.unit.transport.test_stream import batch
+
+
+def told(kind: str, queue: str = "email", **data: Any) -> Event:
+    """An event of a job."""
+    return Event(
+        id=f"evt_{kind}",
+        type=kind,
+        time=Instant(0),
+        queue=queue,
+        subject="j",
+        data=encode(data),
+        job_type="a.b",
+    )
+
+
+def test_obs_004_and_005_jobs_are_counted_and_timed_by_queue() -> None:
+    """Counters of what became of them; seconds of execution and of waiting."""
+    found = measured(
+        [
+            told("job.enqueued"),
+            told("job.started", attempt=1, queue_time_ms=1500),
+            told("job.failed", duration_ms=250),
+            told("job.retrying"),
+            told("job.started", attempt=2),
+            told("job.completed", duration_ms=2000),
+            told("job.discarded", dead_letter=True),
+            told("job.cancelled", queue="other"),
+            told("job.expired", queue="other"),
+            told("job.heartbeat", queue="third"),
+            told("worker.started", queue=""),
+        ]
+    )
+    assert set(found) == {"email", "other"}
+    assert +found["email"].counts == {
+        "ojs.job.enqueued": 1,
+        "ojs.job.retried": 1,
+        "ojs.job.completed": 1,
+        "ojs.job.failed": 1,
+        "ojs.job.dead_lettered": 1,
+    }
+    assert found["email"].seconds == {
+        "ojs.job.queue_time": [1.5],
+        "ojs.job.duration": [0.25, 2.0],
+    }
+    assert +found["other"].counts == {
+        "ojs.job.cancelled": 1,
+        "ojs.job.expired": 1,
+        "ojs.job.failed": 1,
+    }
+
+
+@dataclass
+class Context:
+    """An invocation."""
+
+    function_name: str = "stream"
+
+
+def test_the_stream_measures_what_it_told_and_nothing_that_comes_again() -> None:
+    """A record that must be repeated is counted when it is told."""
+    world = World()
+    reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
+    waiting = world.store.jobs[reply.json["id"]]
+    world.clock.advance(s=2)
+    world.backend.fetch(FetchRequest(("default",)))
+    records = batch([waiting, world.store.jobs[waiting.id]])
+    found: list[Mapping[str, JobMetrics]] = []
+    fails = [True]
+
+    def hooks(event: Event) -> None:
+        if event.type == "job.started" and fails:
+            fails.clear()
+            raise RuntimeError("a hook fails once")
+
+    handler = build_stream(
+        world.backend, read_image, hooks=hooks, measure=lambda each, _: found.append(each)
+    )
+    assert handler({"Records": records}, Context())["batchItemFailures"]
+    assert +found[0]["default"].counts == {"ojs.job.enqueued": 1}
+    assert found[0]["default"].seconds == {}
+    handler({"Records": records[1:]}, Context())
+    assert found[1]["default"].seconds == {"ojs.job.queue_time": [2.0]}
+
+
+def test_the_metrics_are_a_line_of_the_log_for_each_queue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In CloudWatch's embedded format, with the function and the queue as dimensions."""
+    events = [told("job.enqueued"), told("job.enqueued", queue="other")]
+    measure_in_log(measured([*events, told("job.started", attempt=1, queue_time_ms=500)]), "stream")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["queue"] for line in lines] == ["email", "other"]
+    (described,) = lines[0]["_aws"]["CloudWatchMetrics"]
+    assert (described["Namespace"], sorted(described["Dimensions"][0])) == (
+        "OJS",
+        ["queue", "service"],
+    )
+    assert lines[0]["service"] == "stream"
+    assert lines[0]["ojs.job.enqueued"] == [1.0]
+    assert lines[0]["ojs.job.queue_time"] == [0.5]
+
+
+def test_many_times_stay_within_what_a_line_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spread over all of them."""
+    measure_in_log(measured([told("job.completed", duration_ms=n) for n in range(1000)]), "stream")
+    (line,) = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    assert line["ojs.job.completed"] == [1000.0]
+    assert len(line["ojs.job.duration"]) < 100
+    assert max(line["ojs.job.duration"]) > 0.98
+
+
+def test_the_longest_waiting_queues_are_published(capsys: pytest.CaptureFixture[str]) -> None:
+    """So many of them; the longest first."""
+    measure_ages({f"q{n}": n for n in range(1, 80)}, "tick")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 50
+    assert (lines[0]["queue"], lines[0]["OldestAvailable"]) == ("q79", [79.0])
