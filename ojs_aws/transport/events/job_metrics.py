@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.json_text import JsonValue, decode
+from ojs_aws.domain.json_text import decode
 from ojs_aws.topology import DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION
 
 COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
