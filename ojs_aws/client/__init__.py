@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.handles import JobHandle
     from ojs_aws.client.jobs import JobBulkResult, JobEntry, JobPage, Jobs
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress
-    from ojs_aws.client.queues import Purged, QueueEntry, QueueNumbers, Queues
+    from ojs_aws.client.queues import Purged, QueueEntry, QueueNumbers, Queues, QueueSettings
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
     from ojs_aws.client.schemas import JobSchema, Schemas
     from ojs_aws.client.sync import (
@@ -84,6 +84,7 @@ __all__ = [
     "Purged",
     "QueueEntry",
     "QueueNumbers",
+    "QueueSettings",
     "Queues",
     "Resends",
     "Schemas",
@@ -168,6 +169,7 @@ _HOMES: Final = {
     "Workers": "workers",
     "QueueEntry": "queues",
     "QueueNumbers": "queues",
+    "QueueSettings": "queues",
     "Queues": "queues",
     "SyncQueues": "sync",
     "WorkflowParts": "workflow_parts",

@@ -33,6 +33,12 @@ class DirectQueues:
         """Pause a queue."""
         return changed_queue(await asyncio.to_thread(self._backend.queues.pause, name))
 
+    async def ask(
+        self, method: str, path: str, body: Mapping[str, JsonValue] | None = None
+    ) -> Mapping[str, JsonValue]:
+        """Any other operation, as the HTTP API does it."""
+        return await DirectOperators(self._backend).ask(method, path, body or {})
+
     async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Purge a part of a queue, as the HTTP API does it."""
         path = f"/queues/{segment(name)}/jobs"
@@ -41,4 +47,5 @@ class DirectQueues:
     async def resume(self, name: str) -> Mapping[str, JsonValue]:
         """Resume a queue."""
         at = await asyncio.to_thread(self._backend.queues.resume, name)
+        await asyncio.to_thread(self._backend.configuring.undrain, name)
         return changed_queue(QueueInfo(name=name), resumed_at=at)

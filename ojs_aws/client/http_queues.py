@@ -47,6 +47,16 @@ class HttpQueues:
         """POST /queues/:name/resume; twice is the same as once."""
         return await self._values("POST", f"/queues/{segment(name)}/resume")
 
+    async def ask(
+        self, method: str, path: str, body: Mapping[str, JsonValue] | None = None
+    ) -> Mapping[str, JsonValue]:
+        """What has no method of its own; all but a creation may be repeated."""
+        text = None if body is None else encode({**body})
+        # A creation that is repeated would meet its own queue.
+        is_creation = (method, path) == ("POST", "/queues")
+        answer = await self._connection.request(method, path, text, repeatable=not is_creation)
+        return {name: member.value for name, member in answer.members.items()}
+
     async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """DELETE /queues/:name/jobs; a part that is purged twice is purged."""
         path = f"/queues/{segment(name)}/jobs"

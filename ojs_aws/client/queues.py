@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from ojs_aws.client.connection import segment
 from ojs_aws.client.operators import number_in, text_in
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
@@ -62,6 +63,23 @@ class Purged:
     cursor: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """A queue with its settings (ojs-queue-config, section 6).
+
+    :ivar state: ``active``, ``paused`` or ``draining``.
+    :ivar config: what holds: its own settings over the default policy's and the deployment's.
+    :ivar own: what was set for this very queue.
+    :ivar described: everything that the backend says of it.
+    """
+
+    name: str
+    state: str
+    config: Mapping[str, JsonValue]
+    own: Mapping[str, JsonValue]
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
 class QueuesTransport(Protocol):
     """How a client reaches the operations on queues; answers are as the binding has them."""
 
@@ -76,6 +94,11 @@ class QueuesTransport(Protocol):
 
     async def resume(self, name: str) -> Mapping[str, JsonValue]:
         """Resume one."""
+
+    async def ask(
+        self, method: str, path: str, body: Mapping[str, JsonValue] | None = None
+    ) -> Mapping[str, JsonValue]:
+        """Any other operation on a queue, by its method and its path below the base."""
 
     async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Purge a part of one."""
@@ -129,6 +152,64 @@ class Queues:
         """
         return _entry(await self._transport.resume(name))
 
+    async def create(
+        self, name: str, config: Mapping[str, JsonValue] | None = None
+    ) -> QueueSettings:
+        """Create a queue with settings of its own; a queue needs none to be used.
+
+        :param config: such as ``{"max_size": 1000, "visibility_timeout": 60}``.
+        :raises ConflictError: there is such a queue, maybe made by a call whose answer was lost.
+        :raises InvalidRequestError: a setting that cannot be; nothing is created.
+        """
+        body: dict[str, JsonValue] = {"name": name, "config": {**(config or {})}}
+        return _settings(await self._transport.ask("POST", "/queues", body))
+
+    async def settings(self, name: str) -> QueueSettings:
+        """The settings of a queue; ``_default`` is the policy for queues that say nothing.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        return _settings(await self._transport.ask("GET", f"/queues/{segment(name)}/config"))
+
+    async def configure(self, name: str, changes: Mapping[str, JsonValue]) -> QueueSettings:
+        """Change settings: those that are named are set, ``None`` takes one away.
+
+        :raises InvalidRequestError: one that cannot be; nothing is changed.
+        """
+        path = f"/queues/{segment(name)}/config"
+        return _settings(await self._transport.ask("PUT", path, changes))
+
+    async def drain(self, name: str) -> QueueSettings:
+        """Take no new jobs; workers go on with those that are there. A resume ends it.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        return _settings(await self._transport.ask("POST", f"/queues/{segment(name)}/drain", {}))
+
+    async def delete(self, name: str) -> None:
+        """Delete a queue that has no jobs left to run, with its settings.
+
+        :raises ConflictError: there are jobs left, or the deployment declares the queue.
+        :raises NotFoundError: there is no such queue.
+        """
+        body: dict[str, JsonValue] = {"strategy": "reject"}
+        await self._transport.ask("DELETE", f"/queues/{segment(name)}", body)
+
+    async def limit(
+        self, name: str, policy: Mapping[str, JsonValue] | None
+    ) -> Mapping[str, JsonValue]:
+        """Limit how the jobs of a queue begin, or no more.
+
+        :param policy: such as ``{"concurrency": 5, "rate": {"limit": 100, "period": "PT1M"}}``;
+            None ends the limit.
+        :returns: the limit and what it counts, as the backend describes it.
+        :raises InvalidRequestError: a policy that cannot be followed.
+        """
+        path = f"/queues/{segment(name)}/rate-limit"
+        if policy is None:
+            return await self._transport.ask("DELETE", path)
+        return await self._transport.ask("PUT", path, policy)
+
     async def purge(
         self,
         name: str,
@@ -154,6 +235,17 @@ class Queues:
             number_in(answer, "cancelled"),
             text_in(answer, "next_cursor"),
         )
+
+
+def _settings(described: Mapping[str, JsonValue]) -> QueueSettings:
+    config, own = described.get("config"), described.get("set")
+    return QueueSettings(
+        name=text_in(described, "name"),
+        state=text_in(described, "state") or "active",
+        config=config if isinstance(config, dict) else {},
+        own=own if isinstance(own, dict) else {},
+        described=described,
+    )
 
 
 def _entry(described: Mapping[str, JsonValue]) -> QueueEntry:

@@ -136,6 +136,12 @@ class SyncQueues(_Face[Queues]):
     pause = _face(Queues.pause)
     resume = _face(Queues.resume)
     purge = _face(Queues.purge)
+    create = _face(Queues.create)
+    settings = _face(Queues.settings)
+    configure = _face(Queues.configure)
+    drain = _face(Queues.drain)
+    delete = _face(Queues.delete)
+    limit = _face(Queues.limit)
 
 
 class SyncJobs(_Face[Jobs]):

@@ -247,7 +247,7 @@ class QueuePausedError(OjsError):
 class QueueDrainingError(ConflictError):
     """The queue takes no new jobs: it is to be emptied (ojs-queue-config, section 5.1)."""
 
-    code = "queue_draining"
+    code = "x_queue_draining"
     type = "queue_draining"
 
 
@@ -256,6 +256,15 @@ class JobTypeNotAllowedError(InvalidRequestError):
 
     code = "JOB_TYPE_NOT_ALLOWED"
     status = 422
+
+
+class RateLimitedError(OjsError):
+    """Too many requests."""
+
+    code = "rate_limited"
+    status = 429
+    retryable = True
+    type = "rate_limited"
 
 
 class QueueFullError(OjsError):
@@ -277,15 +286,6 @@ class QueueFullError(OjsError):
 
 
 _FULL: Final = frozenset({"queue", "depth", "bound", "strategy"})
-
-
-class RateLimitedError(OjsError):
-    """Too many requests."""
-
-    code = "rate_limited"
-    status = 429
-    retryable = True
-    type = "rate_limited"
 
 
 class BackendError(OjsError):

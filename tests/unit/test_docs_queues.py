@@ -25,6 +25,8 @@ def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
         names["maintain"](client)
         names["show"](client)
         assert capsys.readouterr().out == "default active 0\nemail active 0\n"
+        names["settle"](client)
+        assert capsys.readouterr().out == "600 4\n"
 
 
 def test_what_it_links_to_exists() -> None:

@@ -7,7 +7,13 @@ import pytest
 from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.direct import DirectTransport
 from ojs_aws.client.http import HttpTransport
-from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    QueueDrainingError,
+    QueueFullError,
+)
 from tests.simulation.world import World
 from tests.unit.client.doubles import FakeTimer
 from tests.unit.client.test_cron import ApiServer
@@ -58,3 +64,47 @@ def test_the_synchronous_client_has_the_same(world: World) -> None:
         assert client.queues.stats("default").paused
         assert not client.queues.resume("default").paused
         assert [entry.paused for entry in client.queues.list()] == [False]
+
+
+async def test_a_queue_is_created_configured_limited_and_deleted(client: Client) -> None:
+    """Each operation over either way, with the same answers."""
+    made = await client.queues.create("media", {"max_size": 2, "visibility_timeout": 60})
+    assert (made.name, made.state) == ("media", "active")
+    assert made.own == {"max_size": 2, "visibility_timeout": 60}
+    with pytest.raises(ConflictError):
+        await client.queues.create("media")
+    changed = await client.queues.configure("media", {"visibility_timeout": None, "concurrency": 3})
+    assert changed.own == {"max_size": 2, "concurrency": 3}
+    assert changed.config["visibility_timeout"] == 1800
+    limited = await client.queues.limit("media", {"concurrency": 5})
+    assert limited["key"] == "queue:media"
+    assert (await client.queues.settings("media")).own["concurrency"] == 5
+    await client.queues.limit("media", None)
+    assert "concurrency" not in (await client.queues.settings("media")).own
+    with pytest.raises(InvalidRequestError) as refused:
+        await client.queues.configure("media", {"max_size": -1})
+    assert refused.value.details["field"] == "max_size"
+    await client.queues.delete("media")
+    with pytest.raises(NotFoundError):
+        await client.queues.settings("media")
+    with pytest.raises(NotFoundError):
+        await client.queues.delete("never")
+
+
+async def test_a_full_or_draining_queue_is_an_error_of_its_own(
+    client: Client, world: World
+) -> None:
+    """With what to do about it; over HTTP a full one is tried again before."""
+    await client.queues.configure("small", {"max_size": 1})
+    await client.enqueue("demo.echo", queue="small")
+    with pytest.raises(QueueFullError) as full:
+        await client.enqueue("demo.echo", queue="small")
+    assert (full.value.details["depth"], full.value.details["bound"]) == (1, 1)
+    with pytest.raises(ConflictError):
+        await client.queues.delete("small")
+    assert (await client.queues.drain("small")).state == "draining"
+    world.clock.advance(s=5)
+    with pytest.raises(QueueDrainingError):
+        await client.enqueue("demo.echo", queue="small")
+    await client.queues.resume("small")
+    assert (await client.queues.settings("small")).state == "active"

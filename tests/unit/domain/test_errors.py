@@ -40,6 +40,9 @@ CATALOGUE = {
     errors.PermissionDeniedError: ("permission_denied", 403, False),
     errors.EnqueueRejectedError: ("x_enqueue_rejected", 422, False),
     errors.QueuePausedError: ("queue_paused", 422, True),
+    errors.QueueDrainingError: ("x_queue_draining", 409, False),
+    errors.JobTypeNotAllowedError: ("JOB_TYPE_NOT_ALLOWED", 422, False),
+    errors.QueueFullError: ("QUEUE_FULL", 429, True),
     errors.RateLimitedError: ("rate_limited", 429, True),
     errors.BackendError: ("backend_error", 500, True),
     errors.BackendUnavailableError: ("backend_error", 503, True),
@@ -58,7 +61,12 @@ def test_the_catalogue_is_complete_and_a_mistake_of_the_caller_is_never_retryabl
     """A client that repeats what cannot succeed only adds load."""
     own = {kind for kind in family(OjsError) if kind.__module__ == errors.__name__}
     assert own - {OjsError} == set(CATALOGUE)
-    later = {errors.QueuePausedError, errors.RateLimitedError, errors.ResultPendingError}
+    later = {
+        errors.QueueFullError,
+        errors.QueuePausedError,
+        errors.RateLimitedError,
+        errors.ResultPendingError,
+    }
     for kind in own - later:
         assert kind.retryable is (kind.status >= 500)
 

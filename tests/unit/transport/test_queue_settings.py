@@ -105,7 +105,7 @@ def test_a_draining_queue_says_so(api: Api, world: World) -> None:
     listed = [each for each in api.get("/queues").json["queues"] if each["name"] == "q"]
     assert listed[0]["status"] == "draining"
     refused = push(api, "q")
-    assert (refused.status, refused.error["code"]) == (409, "queue_draining")
+    assert (refused.status, refused.error["code"]) == (409, "x_queue_draining")
     api.post("/queues/q/resume")
     world.clock.advance(s=5)
     assert push(api, "q").status == 201
