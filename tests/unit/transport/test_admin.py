@@ -208,6 +208,20 @@ def test_adm_005_the_statistics_are_of_all_queues_together(api: Api) -> None:
     assert stats["is_exact"] is True
 
 
+def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api) -> None:
+    """In the Prometheus text format, with workers and what they execute."""
+    push(api, queue="email")
+    push(api, queue="billing")
+    api.post("/workers/fetch", {"queues": ["billing"], "worker_id": "w"})
+    api.post("/workers/heartbeat", {"worker_id": "w1"})
+    reply = api.get("/admin/metrics")
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = reply.text.splitlines()
+    assert 'ojs_queue_depth{queue="email",state="available"} 1' in lines
+    assert 'ojs_workers_busy{queue="billing"} 1' in lines
+    assert "ojs_workers_active 1" in lines
+
+
 def test_adm_r002_what_ended_is_counted_by_period(api: Api, world: World) -> None:
     """Points begin at the multiples of their period; too many are refused, not left out."""
     for _ in range(2):

@@ -10,7 +10,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
-from ojs_aws.services.statistics import RECENT_MS, Point
+from ojs_aws.services.statistics import MAX_QUEUES, RECENT_MS, Point
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.queries import text_of
 
@@ -69,6 +69,37 @@ def show_stats(call: Call) -> Answer:
         "computed_at": format_instant(totals.computed_at),
     }
     return Answer(encode(body))
+
+
+def show_gauges(call: Call) -> Answer:
+    """How many jobs and workers there are now, for Prometheus (ojs-observability, section 8.3).
+
+    Counted when asked, ten queries for each of the first fifty queues by name.
+    """
+    backend = call.backend
+    names = [info.name for info in backend.queues.list()][:MAX_QUEUES]
+    counts = {name: backend.queue_statistics.counts(name).counts for name in names}
+    workers = backend.workers.list(1).summary
+    lines = [
+        "# HELP ojs_queue_depth Jobs of a queue in a state.",
+        "# TYPE ojs_queue_depth gauge",
+        *(
+            f'ojs_queue_depth{{queue="{name}",state="{state}"}} {number}'
+            for name, states in counts.items()
+            for state, number in states.items()
+        ),
+        "# HELP ojs_workers_active Workers that run and beat.",
+        "# TYPE ojs_workers_active gauge",
+        f"ojs_workers_active {workers.get('running', 0)}",
+        "# HELP ojs_workers_busy Jobs that are being executed.",
+        "# TYPE ojs_workers_busy gauge",
+        *(
+            f'ojs_workers_busy{{queue="{name}"}} {states.get("active", 0)}'
+            for name, states in counts.items()
+        ),
+        "",
+    ]
+    return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def show_stats_history(call: Call) -> Answer:

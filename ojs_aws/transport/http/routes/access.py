@@ -141,6 +141,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "deregister_worker": _OPERATE,
     # the rest
     "list_events": _INSPECT,
+    "show_gauges": _INSPECT,
     "show_stats": _INSPECT,
     "show_stats_history": _INSPECT,
     "show_config": _INSPECT,

@@ -90,6 +90,15 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         method="GET",
+        path=f"{BASE}/admin/metrics",
+        operation="show_gauges",
+        group=Group.OPERATOR,
+        home="admin_system",
+        summary="Count jobs and workers, in the Prometheus text format",
+        media_type="text/plain",
+    ),
+    Route(
+        method="GET",
         path=f"{BASE}/admin/stats/history",
         operation="show_stats_history",
         group=Group.OPERATOR,
