@@ -85,6 +85,7 @@ bench: setup ## Measure cold starts, and count what a job costs
 .PHONY: simulate
 simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: minutes; SEED=7 STEPS=1000000)
 	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --steps $(or $(STEPS),$(if $(QUICK),300000,3000000))
+	$(BIN)/python -m tests.simulation.mutations
 
 # ------------------------------------------------------------------------------------- deploying
 

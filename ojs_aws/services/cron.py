@@ -149,8 +149,8 @@ class Cron:
         """
         entry = self.get(name)
         for _ in range(MAX_CONFLICTS):
-            self.firing.let_go(entry)
             try:
+                entry = self.firing.let_go(entry)
                 self.entries.delete(entry)
             except StaleCronError as stale:
                 entry = _found(stale.current, name)

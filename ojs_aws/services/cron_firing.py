@@ -160,10 +160,18 @@ class CronFiring:
         except OjsError:
             _log.warning("Could not set the alarm of cron job %s; the tick has to do", name)
 
-    def let_go(self, entry: CronEntry) -> None:
-        """Release every held run at once: nobody will be left to do it."""
+    def let_go(self, entry: CronEntry) -> CronEntry:
+        """Release every held run at once: nobody will be left to do it.
+
+        A claim is settled before that. Its job may be on its way, and if that is one to be held it
+        would wait for ever; whoever pushes it later finds it there.
+
+        :raises StaleCronError: somebody else changed the entry meanwhile.
+        """
+        entry = self._finished(entry)
         for job_id in entry.held:
             self._activate(job_id)
+        return entry
 
     # ------------------------------------------------------------------ one claim
     def _finished(self, entry: CronEntry) -> CronEntry:

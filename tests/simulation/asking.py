@@ -11,7 +11,6 @@ from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import FAR, Action, Simulation
 
-QUEUES: Final = ("default", "mail")
 ERRORS: Final = (
     parse_object('{"type": "Broken", "message": "it broke"}'),
     parse_object('{"type": "Fatal", "message": "for ever"}'),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.ports import Message, ReceivedMessage
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
 from ojs_aws.topology import MAX_RECEIVE_COUNT
-from tests.simulation.memory import MemoryQueue
+from tests.simulation.memory import MemoryQueue, MemoryRegistry
 from tests.simulation.weather import Weather
 
 MAX_DELAY_MS = 5_000
@@ -18,14 +19,18 @@ MAX_DELAY_MS = 5_000
 class SimulatedQueue(MemoryQueue):
     """Queues in the weather of a run.
 
+    :ivar made: queues that there are.
     :ivar lost: messages that the dead-letter queue took, being received too often.
     """
 
     chance: Callable[[], random.Random] = random.Random
     weather: Callable[[], Weather] = Weather
     lost: list[Message] = field(default_factory=list)
+    made: set[str] = field(default_factory=lambda: {"default"})
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        if queue not in self.made:
+            raise QueueMissingError(queue)
         super().send(queue, message, delay_s)
         if self.chance().random() < self.weather().delays:
             newest = next(reversed(self._of(queue)))
@@ -35,6 +40,8 @@ class SimulatedQueue(MemoryQueue):
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
     ) -> list[ReceivedMessage]:
         assert limit <= 10
+        if queue not in self.made:
+            return []
         chance, weather = self.chance(), self.weather()
         visible = [key for key, held in self._of(queue).items() if held.visible_at <= self.clock.at]
         chance.shuffle(visible)
@@ -64,3 +71,24 @@ class SimulatedQueue(MemoryQueue):
     def count(self) -> int:
         """Messages that there are, whatever they wait for."""
         return sum(map(len, self.queues.values()))
+
+
+@dataclass
+class SimulatedRegistry(MemoryRegistry):
+    """The registry, which makes the SQS queue of an undeclared queue on its first use."""
+
+    messages: SimulatedQueue | None = None
+
+    def declare(self, queues: Sequence[str]) -> None:
+        """Queues that the deployment has."""
+        assert self.messages is not None
+        self.infos = {name: QueueInfo(name=name) for name in queues}
+        self.messages.made = set(queues)
+
+    def ensure(self, queue: str, now: Instant) -> None:
+        assert self.messages is not None
+        self.note(queue, now)
+        self.messages.made.add(queue)
+
+    def note(self, queue: str, now: Instant) -> None:
+        self.infos.setdefault(queue, QueueInfo(name=queue, created_at=now))

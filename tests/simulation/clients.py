@@ -13,8 +13,9 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflow_definition import read_definition
 from ojs_aws.services.cron import Registration
 from ojs_aws.transport.http.dialects.envelopes import read_job
-from tests.simulation.asking import CRON_NAMES, KEYS, MAX_JOBS, QUEUES, Asking
+from tests.simulation.asking import CRON_NAMES, KEYS, MAX_JOBS, Asking
 from tests.simulation.processes import Process
+from tests.simulation.simulation import QUEUES
 
 
 class Clients(Asking):
@@ -84,6 +85,8 @@ class Clients(Asking):
         if self._is_full():
             return
         jobs = [self._job() for _ in range(self.sim.chance.randint(1, 4))]
+        ids = frozenset(job.id for job in jobs)
+        self.sim.promises.batches |= dict.fromkeys(ids, ids)
 
         def work(process: Process) -> None:
             for pushed in process.backend.push.all([self._fresh(job) for job in jobs]):

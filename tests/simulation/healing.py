@@ -9,10 +9,10 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflow import WorkflowState
 from ojs_aws.services.fetch import FetchRequest
-from tests.simulation.asking import MAX_JOBS, QUEUES, Worker
+from tests.simulation.asking import MAX_JOBS, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
-from tests.simulation.simulation import FAR
+from tests.simulation.simulation import FAR, QUEUES
 from tests.simulation.users import Users, tick
 
 HEALING_ROUNDS: Final = 90
@@ -89,6 +89,18 @@ class Healing:
         self._drain_stream()
 
     def _work_off(self) -> None:
+        """Execute what there is: fetched by a worker that polls, or brought by messages."""
+        if self.sim.weather.heals_by_messages:
+            self._deliver()
+        else:
+            self._poll()
+
+    def _deliver(self) -> None:
+        for _ in range(MAX_JOBS):
+            if not any(self.users.deliver(queue, 10, ("ack",)) for queue in QUEUES):
+                return
+
+    def _poll(self) -> None:
         worker = self.users.workers[0]
         for _ in range(MAX_JOBS):
             worker.held = []

@@ -78,6 +78,7 @@ class Promises:
     kinds: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     occurrences: dict[tuple[str, str], str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    batches: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def breach(self, what: str) -> None:
         """Something is not as it was promised."""
@@ -230,6 +231,9 @@ class Promises:
     def after_call(self) -> None:
         """What must be true between any two calls, of the jobs that the call wrote."""
         for job_id in self.touched:
+            batch = self.batches.get(job_id, frozenset())
+            if not all(each in self.jobs for each in batch):
+                self.breach(f"a batch of {len(batch)} jobs is stored in part")
             job = self.jobs.get(job_id)
             if job is not None and job.unique_key and job.state in LIVE:
                 others = [

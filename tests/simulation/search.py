@@ -20,7 +20,7 @@ WEIGHTS: Final = {
     "batch": 2,
     "pending": 1,
     "unique": 4,
-    "workflow": 1,
+    "workflow": 3,
     "cancel_workflow": 0.3,
     "cron": 0.5,
     "stop_cron": 0.3,

@@ -18,7 +18,7 @@ from unittest import mock
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
-from tests.simulation.channels import SimulatedQueue
+from tests.simulation.channels import SimulatedQueue, SimulatedRegistry
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.memory import (
     CountingIds,
@@ -28,7 +28,6 @@ from tests.simulation.memory import (
     MemoryEvents,
     MemoryLimits,
     MemoryMarks,
-    MemoryRegistry,
     MemorySchemas,
     MemoryTriggers,
     MemoryUniqueJobs,
@@ -42,6 +41,7 @@ from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
 
+QUEUES: Final = ("default", "mail")
 START: Final = 1_760_000_000_000
 PROCESSES: Final = 6
 FAR: Final = 1_000_000
@@ -131,7 +131,9 @@ class Simulation:
         self.bus = Bus(lambda: self.chance.random() < self.weather.mishaps)
         self.cron = MemoryCron(entries=Watched(self._cron_written))
         self.workflows = MemoryWorkflows(self.store, kept=Watched(self.stream.write))
-        self.registry = MemoryRegistry(store=self.store)
+        self.registry = SimulatedRegistry(store=self.store, messages=self.messages)
+        # Lambda workers have declared queues; a poller's queue may be made on its first use.
+        self.registry.declare(QUEUES if weather.heals_by_messages else QUEUES[:1])
         self.unique = MemoryUniqueJobs(self.store)
         self.ids = CountingIds()
         self.parts: dict[str, object] = {

@@ -27,6 +27,7 @@ class Weather:
     :ivar misses: of visible messages that a receive does not find.
     :ivar delays: of messages that come later than asked for.
     :ivar rewinds: of stream reads that begin a few records back.
+    :ivar heals_by_messages: nobody polls after healing: only messages wake workers.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -38,11 +39,12 @@ class Weather:
     misses: float = 0.0
     delays: float = 0.0
     rewinds: float = 0.0
+    heals_by_messages: bool = False
     skew_ms: int = 0
 
     def healed(self) -> Weather:
         """Nothing goes wrong any more; clocks stay as they are."""
-        return Weather(skew_ms=self.skew_ms)
+        return Weather(skew_ms=self.skew_ms, heals_by_messages=self.heals_by_messages)
 
 
 def draw(chance: random.Random) -> Weather:
@@ -62,5 +64,6 @@ def draw(chance: random.Random) -> Weather:
         misses=rate(0.0, 0.2, 0.5),
         delays=rate(0.0, 0.1, 0.4),
         rewinds=rate(0.0, 0.1, 0.4),
+        heals_by_messages=chance.random() < 0.5,
         skew_ms=chance.choice((0, 200, 3_000)),
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.fetch import FetchRequest
-from tests.simulation.asking import ERRORS, MAX_WORKERS, QUEUES, Asking, Worker
+from tests.simulation.asking import ERRORS, MAX_WORKERS, Asking, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
+from tests.simulation.simulation import QUEUES
 
 
 class Workers(Asking):
@@ -122,17 +125,21 @@ class Workers(Asking):
     def do_lambda(self) -> None:
         """SQS invokes a Lambda worker."""
         chance = self.sim.chance
-        queue = chance.choice(QUEUES)
-        received = self.sim.messages.receive(queue, chance.randint(1, 4), 30)
+        count = chance.randint(1, 4)
+        self.deliver(chance.choice(QUEUES), count, ("ack", "ack", "fail", "gives up"))
+
+    def deliver(self, queue: str, count: int, endings: Sequence[str]) -> bool:
+        """Invoke a Lambda worker with what is visible; whether there was anything."""
+        received = self.sim.messages.receive(queue, count, 30)
         if not received:
-            return
+            return False
         name = f"lambda-{self._next()}"
-        endings = [chance.choice(("ack", "ack", "fail", "gives up")) for _ in received]
+        chosen = [self.sim.chance.choice(endings) for _ in received]
 
         def work(process: Process) -> None:
             outcomes = process.backend.fetch.claim_messages(queue, received, name, 30_000)
             done = []
-            for each, claimed, ending in zip(received, outcomes, endings, strict=True):
+            for each, claimed, ending in zip(received, outcomes, chosen, strict=True):
                 is_kept = claimed.keep_message
                 if claimed.record is not None:
                     self.sim.promises.fetched(claimed.record, name)
@@ -142,6 +149,7 @@ class Workers(Asking):
             self.sim.messages.delete(queue, done)
 
         self._begin("lambda", work, worker=name)
+        return True
 
     def _execute(self, process: Process, job_id: str, name: str, ending: str) -> bool:
         """Execute a job in a Lambda worker; whether its report was accepted."""

@@ -28,6 +28,7 @@ from ojs_aws.middleware import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron import Registration
+from ojs_aws.services.cron_runs import job_of
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.render import render_job
 from tests.simulation.faults import Fault, ProcessDiedError
@@ -350,6 +351,26 @@ def test_deleting_lets_held_runs_go(world: World) -> None:
     assert len(jobs(world, JobState.AVAILABLE)) == 3
     with pytest.raises(NotFoundError):
         world.backend.cron.get(NAME)
+
+
+def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None:
+    """A tick has claimed an occurrence, and pushes its held job after the cron job is gone."""
+    register(world, overlap="enqueue")
+    pass_minutes(world)
+    before = len(world.faults.calls)
+    pass_minutes(world)
+    at = world.faults.calls.index("insert", before) - before
+    world.clock.advance(s=60)
+    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
+    with pytest.raises(ProcessDiedError):
+        world.backend.cron_firing.tick()
+    claimed = world.cron.entries[NAME]
+    assert claimed.is_claimed
+    assert len(claimed.held) == 2
+    world.backend.cron.delete(NAME)
+    world.backend.push(job_of(claimed))  # as if the tick had not died, but was late
+    assert len(jobs(world, JobState.AVAILABLE)) == 3
+    assert jobs(world, JobState.PENDING) == []
 
 
 def test_runs_that_wait_are_bounded(world: World) -> None:

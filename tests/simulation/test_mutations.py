@@ -1,0 +1,35 @@
+"""The simulation notices what is broken on purpose; ``make simulate`` tries the whole list."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.mutations import MUTATIONS, Mutation, hunt, patched
+
+QUICK = (
+    "claim-anything",
+    "ack-for-others",
+    "ack-too-late",
+    "place-kept",
+    "two-under-one-key",
+    "too-early",
+    "uncounted",
+    "beat-shortens",
+    "given-all-the-same",
+    "occurrence-twice",
+    "batch-in-part",
+)
+"""Noticed within some hundred calls."""
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_what_is_broken_on_purpose_is_still_there(mutation: Mutation) -> None:
+    """And is Python."""
+    compile(patched(mutation), mutation.name, "exec")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_broken_promise_is_noticed(name: str) -> None:
+    """Within few runs."""
+    (mutation,) = (each for each in MUTATIONS if each.name == name)
+    assert hunt(mutation, seed=1, most_steps=20_000).problem
