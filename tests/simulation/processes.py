@@ -18,7 +18,7 @@ from ojs_aws.transport.events.tick import Handler as TickHandler
 from ojs_aws.transport.events.tick import build_tick
 from tests.simulation.memory import FakeClock
 
-WITHOUT_CALL = frozenset({"fits_inline", "keep_result", "place_of", "fill", "actions"})
+WITHOUT_CALL = frozenset({"fits_inline", "keep_result", "place_of", "fill", "actions", "token"})
 """What the adapters answer without asking AWS, for documents of the size that is simulated."""
 
 SILENT = cast("Any", logging.getLogger("simulated"))

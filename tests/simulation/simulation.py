@@ -18,6 +18,7 @@ from unittest import mock
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
+from tests.simulation.batches import MemoryBatches
 from tests.simulation.channels import SimulatedQueue, SimulatedRegistry
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.memory import (
@@ -37,6 +38,7 @@ from tests.simulation.memory import (
 from tests.simulation.processes import OwnClock, Process, start
 from tests.simulation.promises import Cause, Promises
 from tests.simulation.strands import Strand, Strands
+from tests.simulation.queue_memory import MemoryDepths, MemoryPressures, MemorySettings
 from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
@@ -136,6 +138,7 @@ class Simulation:
         self.registry.declare(QUEUES if weather.heals_by_messages else QUEUES[:1])
         self.unique = MemoryUniqueJobs(self.store)
         self.ids = CountingIds()
+        self.batches = MemoryBatches()
         self.parts: dict[str, object] = {
             "store": self.store,
             "messages": self.messages,
@@ -150,6 +153,10 @@ class Simulation:
             "unique": self.unique,
             "workflows": self.workflows,
             "limits": MemoryLimits(self.store),
+            "batches": self.batches,
+            "settings_book": MemorySettings(self.store),
+            "depths": MemoryDepths(self.store),
+            "pressures": MemoryPressures(),
             "announce": self.bus,
             "ids": self.ids,
         }
