@@ -37,8 +37,8 @@ from tests.simulation.memory import (
 )
 from tests.simulation.processes import OwnClock, Process, start
 from tests.simulation.promises import Cause, Promises
-from tests.simulation.strands import Strand, Strands
 from tests.simulation.queue_memory import MemoryDepths, MemoryPressures, MemorySettings
+from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
