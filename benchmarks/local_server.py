@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import httpx
 
@@ -32,25 +32,32 @@ def local_server(**environ: str) -> Iterator[str]:
     :param environ: settings of the server, such as ``OJS_FETCH_WAIT_MS``.
     :raises ServerError: it does not answer within a minute.
     """
-    port = _free_port()
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
+    port = free_port()
     with tempfile.TemporaryFile("w+") as printed:
-        process = subprocess.Popen(  # noqa: S603 - ourselves
-            [sys.executable, "-m", "ojs_aws.cli", "local", "--port", str(port)],
-            env={**clean, "PYTHONPATH": str(ROOT), "POWERTOOLS_LOG_LEVEL": "ERROR", **environ},
-            cwd=ROOT,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-        )
+        process = start_server(port, printed, **environ)
         try:
             url = f"http://127.0.0.1:{port}/ojs/v1/"
-            if not _answers(url, process):
+            if not answers(url, process):
                 printed.seek(0)
                 raise ServerError(printed.read()[-4000:])
             yield url
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_S)
+
+
+def start_server(
+    port: int, output: IO[str] | int, *arguments: str, **environ: str
+) -> subprocess.Popen[bytes]:
+    """Start ``ojs-aws local`` on a port, and do not wait for it."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
+    return subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, "-m", "ojs_aws.cli", "local", "--port", str(port), *arguments],
+        env={**clean, "PYTHONPATH": str(ROOT), "POWERTOOLS_LOG_LEVEL": "ERROR", **environ},
+        cwd=ROOT,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def http_client(url: str, connections: int) -> httpx.Client:
@@ -64,14 +71,16 @@ def http_client(url: str, connections: int) -> httpx.Client:
     )
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody uses at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
 
 
-def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
+def answers(url: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a server answers; False when it has ended, or does not within a minute."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends and process.poll() is None:
         try:

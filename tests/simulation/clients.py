@@ -77,19 +77,28 @@ class Clients(Asking):
 
     def _promise(self, job_id: str) -> None:
         self.sim.promises.promised.add(job_id)
-        if job_id not in self.sim.store.jobs:
+        if not self.sim.is_stored(job_id):
             self.sim.promises.breach(f"job {job_id[-4:]} was answered for, and is not there")
 
     def do_batch(self) -> None:
         """Push some jobs, all or none."""
         if self._is_full():
             return
-        jobs = [self._job() for _ in range(self.sim.chance.randint(1, 4))]
+        chance = self.sim.chance
+        jobs = [self._job() for _ in range(chance.randint(1, 6))]
+        if chance.random() < 0.3:
+            jobs[0]["unique"] = {"keys": ["type", "queue"], "on_conflict": "replace"}
         ids = frozenset(job.id for job in jobs)
         self.sim.promises.batches |= dict.fromkeys(ids, ids)
 
         def work(process: Process) -> None:
-            for pushed in process.backend.push.all([self._fresh(job) for job in jobs]):
+            try:
+                answered = process.backend.push.all([self._fresh(job) for job in jobs])
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            for pushed in answered:
                 assert pushed.record is not None
                 self._promise(pushed.record.id)
 

@@ -122,7 +122,9 @@ class Healing:
         self.sim.promises.breach("the stream does not get on")
 
     def _is_over(self) -> bool:
-        return all(job.state.is_terminal for job in self.sim.store.jobs.values()) and all(
+        jobs = self.sim.store.jobs.values()
+        is_over = all(job.state.is_terminal for job in jobs) and not self.sim.batches.open()
+        return is_over and all(
             each.state is not WorkflowState.RUNNING for each in self.sim.workflows.kept.values()
         )
 

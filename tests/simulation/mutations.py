@@ -103,7 +103,7 @@ MUTATIONS: Final = (
     Mutation(
         "push-lies",
         "PUSH answers although its write failed",
-        "ojs_aws.services.push:Push._store_one",
+        "ojs_aws.services.push:Push._keep_one",
         (
             (
                 "except AlreadyStoredError as taken:",
@@ -203,6 +203,12 @@ MUTATIONS: Final = (
         "a batch is stored without its last job",
         f"{STORE}.insert_all",
         (("for job in jobs}", "for job in jobs[: max(1, len(jobs) - 1)]}"),),
+    ),
+    Mutation(
+        "batch-left-behind",
+        "the sweep does not finish batches whose processes died",
+        "ojs_aws.services.batching:Batching.tick",
+        (("for batch in self.batches.open():", "for batch in ():"),),
     ),
     Mutation(
         "workflow-forgotten",

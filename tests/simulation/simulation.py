@@ -124,6 +124,7 @@ class Simulation:
         self.promises = Promises(
             lambda: self.clock.at, self.store.jobs, lambda: self.cause, weather.skew_ms
         )
+        self.promises.is_staged = weather.transaction < 100
         self.stream = SimulatedStream(self.clock, lambda: self.chance)
         self.messages = SimulatedQueue(
             self.clock, chance=lambda: self.chance, weather=lambda: self.weather
@@ -167,6 +168,9 @@ class Simulation:
     def __enter__(self) -> Self:
         """Keep everything in this process's threads, and silent."""
         self._patches.enter_context(mock.patch("ojs_aws.middleware.loop.run_in_loop", _run_here))
+        self._patches.enter_context(
+            mock.patch("ojs_aws.services.push.MAX_TRANSACTION", self.weather.transaction)
+        )
         self._patches.enter_context(_silence())
         return self
 
@@ -366,6 +370,12 @@ class Simulation:
         while self._late:
             self.late_effect()
         self.store.catch_up()
+
+    def is_stored(self, job_id: str) -> bool:
+        """Whether a job exists: in its place, or in a batch that is committed."""
+        return job_id in self.store.jobs or any(
+            batch.part_of(job_id) is not None for batch in self.batches.open()
+        )
 
     def check(self) -> None:
         """Raise what was broken so far.

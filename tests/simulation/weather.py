@@ -28,6 +28,7 @@ class Weather:
     :ivar delays: of messages that come later than asked for.
     :ivar rewinds: of stream reads that begin a few records back.
     :ivar heals_by_messages: nobody polls after healing: only messages wake workers.
+    :ivar transaction: jobs of a batch that fit one transaction; larger ones are staged.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -40,11 +41,16 @@ class Weather:
     delays: float = 0.0
     rewinds: float = 0.0
     heals_by_messages: bool = False
+    transaction: int = 100
     skew_ms: int = 0
 
     def healed(self) -> Weather:
         """Nothing goes wrong any more; clocks stay as they are."""
-        return Weather(skew_ms=self.skew_ms, heals_by_messages=self.heals_by_messages)
+        return replace(
+            Weather(skew_ms=self.skew_ms),
+            heals_by_messages=self.heals_by_messages,
+            transaction=self.transaction,
+        )
 
 
 def draw(chance: random.Random) -> Weather:
@@ -64,6 +70,7 @@ def draw(chance: random.Random) -> Weather:
         misses=rate(0.0, 0.2, 0.5),
         delays=rate(0.0, 0.1, 0.4),
         rewinds=rate(0.0, 0.1, 0.4),
+        transaction=chance.choice((100, 1)),
         heals_by_messages=chance.random() < 0.5,
         skew_ms=chance.choice((0, 200, 3_000)),
     )
