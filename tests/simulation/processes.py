@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ojs_aws.config import Settings
@@ -96,33 +96,39 @@ class Process:
         return cast("StreamHandler", self._handlers["stream"])
 
 
+@dataclass(frozen=True)
+class Model:
+    """The ports.
+
+    :ivar parts: by the names of :class:`Ports`; each of their calls passes the gate.
+    :ivar others: those that a simulation does not spoil.
+    """
+
+    parts: dict[str, object]
+    others: Ports
+
+
 SETTINGS = Settings(allow_undeclared_queues=True, default_visibility_timeout_s=30)
 
 
-def start(name: str, clock: OwnClock, parts: dict[str, object], gate: Around, both: Any) -> Process:
-    """A process that knows nothing yet.
-
-    :param parts: the model's ports by the names of :class:`Ports`.
-    """
-    ports: dict[str, Any] = {key: Gated(port, gate) for key, port in parts.items()}
+def start(name: str, clock: OwnClock, model: Model, gate: Around, both: Any) -> Process:
+    """A process that knows nothing yet."""
+    ports: dict[str, Any] = {key: Gated(port, gate) for key, port in model.parts.items()}
     late: dict[str, Any] = {
         key: (lambda port=ports[key]: port)
         for key in ports
-        if key not in {"store", "messages", "queues", "ids", "announce"}
+        if key not in {"store", "messages", "queues", "announce"}
     }
     announce = ports["announce"].announce
-    backend = Backend(
-        SETTINGS,
-        Ports(
-            store=ports["store"],
-            messages=ports["messages"],
-            queues=ports["queues"],
-            clock=clock,
-            ids=cast("Any", parts["ids"]),
-            enqueuing=lambda: Enqueuing(EnqueueChain()),
-            both=both,
-            announce=lambda: announce,
-            **late,
-        ),
+    changed = replace(
+        model.others,
+        store=ports["store"],
+        messages=ports["messages"],
+        queues=ports["queues"],
+        clock=clock,
+        enqueuing=lambda: Enqueuing(EnqueueChain()),
+        both=both,
+        announce=lambda: announce,
+        **late,
     )
-    return Process(name, clock, backend)
+    return Process(name, clock, Backend(SETTINGS, changed))

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeVar
 from unittest import mock
 
@@ -35,13 +35,13 @@ from tests.simulation.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
-from tests.simulation.processes import OwnClock, Process, start
+from tests.simulation.processes import Model, OwnClock, Process, start
 from tests.simulation.promises import Cause, Promises
-from tests.simulation.queue_memory import MemoryDepths, MemoryPressures, MemorySettings
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
+from tests.simulation.world import World
 
 QUEUES: Final = ("default", "mail")
 START: Final = 1_760_000_000_000
@@ -140,7 +140,7 @@ class Simulation:
         self.unique = MemoryUniqueJobs(self.store)
         self.ids = CountingIds()
         self.batches = MemoryBatches()
-        self.parts: dict[str, object] = {
+        parts: dict[str, object] = {
             "store": self.store,
             "messages": self.messages,
             "queues": self.registry,
@@ -155,12 +155,10 @@ class Simulation:
             "workflows": self.workflows,
             "limits": MemoryLimits(self.store),
             "batches": self.batches,
-            "settings_book": MemorySettings(self.store),
-            "depths": MemoryDepths(self.store),
-            "pressures": MemoryPressures(),
             "announce": self.bus,
-            "ids": self.ids,
         }
+        world = World(clock=self.clock, store=self.store, registry=self.registry)
+        self.model = Model(parts, replace(world.backend.ports, ids=self.ids))
         self.processes: list[Process] = []
         self._patches = ExitStack()
 
@@ -226,7 +224,7 @@ class Simulation:
         process = start(
             f"p{self._names}",
             OwnClock(self.clock, self.chance.randint(-skew // 2, skew // 2)),
-            self.parts,
+            self.model,
             self._gate,
             self._both,
         )
