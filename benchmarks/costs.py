@@ -165,7 +165,7 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
     step("PUSH unique", lambda: backend.push(alone), "", 1 + lock)
     again = Job("demo.unique", document(size), unique=unique | {"on_conflict": "ignore"})
     step("PUSH duplicate", lambda: backend.push(again), "", lock, reads=1)
-    step("FETCH", lambda: backend.fetch(request), holder[0], 2, reads=0.5)
+    step("FETCH", lambda: backend.fetch(request), holder[0], 2, reads=1)
     step("FAIL", lambda: backend.fail(holder[0], "worker-1", ERROR), holder[0], 2, reads=1)
     step("INFO", lambda: backend.info(holder[0]), holder[0], 0, reads=max(1.0, blocks))
     backend.push(Job("demo.echo", document(size)))

@@ -61,6 +61,11 @@ def size_of(document: Document) -> int:
     return len(document.encode()) if isinstance(document, str) else document.size_bytes
 
 
+def ready_place(priority: int, order: int) -> str:
+    """A place in line: priority first (higher sorts before), then order in microseconds."""
+    return f"{READY_BASE - priority:03d}#{order:016d}"
+
+
 LIMIT_MARK: Final = "~"
 """Stands between a job's place in line and the key of its limit."""
 
@@ -241,7 +246,7 @@ class JobRecord:
 
         A job with a limit names its bucket behind that, so that FETCH can pass it by unread.
         """
-        place = f"{READY_BASE - self.priority:03d}#{self.order:016d}"
+        place = ready_place(self.priority, self.order)
         return place if self.limit is None else f"{place}{LIMIT_MARK}{self.limit.key}"
 
     @property

@@ -18,6 +18,7 @@ from ojs_aws.domain.job import (
     JobState,
     Replay,
     Reservation,
+    ready_place,
 )
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.progress import Progress
@@ -258,6 +259,11 @@ def next_due(job: JobRecord) -> Instant | None:
         case S.AVAILABLE | S.PENDING:
             return job.expires_at
     return None
+
+
+def place_when_due(priority: int, due: Instant) -> str:
+    """The place in line that a scheduled or retryable job has from its due time on."""
+    return ready_place(priority, due * _UNDELAYED)
 
 
 def wait_ms(job: JobRecord) -> int:

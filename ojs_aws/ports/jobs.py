@@ -33,6 +33,7 @@ class ListedJob:
     :ivar sort_key: place within its list; smaller comes first.
     :ivar is_far: waits for an instant that was beyond the reach of an SQS delay when the job
         began to wait, so that nobody but the sweep sends its message.
+    :ivar priority: of a job that waits, where its row tells it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class ListedJob:
     timeout_ms: int | None
     visibility_timeout_ms: int | None
     is_far: bool = False
+    priority: int | None = None
 
     @property
     def due(self) -> Instant:
@@ -159,13 +161,15 @@ class JobStore(Protocol):
         :raises StaleJobError: the stored job is no longer ``before``.
         """
 
-    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+    ) -> JobRecord:
         """Move an available, unexpired job to active, counting the attempt, without reading it.
 
         :param queue: the queue that the job must be of.
-
+        :param place: the place in line that it must have; empty for any.
         :returns: the claimed job, documents kept elsewhere not filled in.
-        :raises StaleJobError: it is not available, or has expired.
+        :raises StaleJobError: it is not available, has another place, or has expired.
         """
 
     def load_with_buckets(

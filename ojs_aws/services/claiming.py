@@ -7,6 +7,7 @@ hand, whatever job that message names; the number of messages and of runnable jo
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import NotFoundError, OjsError
-from ojs_aws.domain.job import LIMIT_MARK, JobRecord, JobState, Reservation
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits import Bucket, OnLimit, Refusal
 from ojs_aws.domain.timestamps import Instant
@@ -24,13 +25,18 @@ from ojs_aws.ports import (
     JobList,
     JobStore,
     Limits,
-    ListedJob,
-    Message,
     ReceivedMessage,
     StaleJobError,
 )
 from ojs_aws.services.changing import Changing, found
 from ojs_aws.services.limiting import Limiting
+from ojs_aws.services.line import (
+    Candidate,
+    Look,
+    named_by,
+    ready_job,
+    shown,
+)
 from ojs_aws.services.setting_aside import spread
 from ojs_aws.services.waking import Waking, ready_since, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
@@ -40,6 +46,12 @@ MAX_CLAIMED_BYTES: Final = 3_000_000
 
 SPARE_TRIES: Final = 8
 """Claims that may be lost to other fetchers before the round gives up."""
+
+FURTHER_TRIES: Final = 2
+"""The same after a further look, at least."""
+
+MAX_LOOKS: Final = 4
+"""How often a round looks who is first in line while others are faster with all that it sees."""
 
 PAGE_BEYOND: Final = 100
 MAX_PAGES_BEYOND: Final = 3
@@ -70,31 +82,15 @@ class Terms:
     silence_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A job that may be claimable, with its place in line.
-
-    :ivar type: its type where it is known; it always is where types have limits.
-    """
-
-    id: str
-    sort_key: str
-    timeout_ms: int | None
-    visibility_timeout_ms: int | None
-    type: str = ""
-
-    @property
-    def limit_key(self) -> str:
-        """The bucket that its place in line names, or empty."""
-        return self.sort_key.partition(LIMIT_MARK)[2]
-
-
 @dataclass(slots=True)
 class Round:
     """The working state of one round; it lives for one request and one queue.
 
     :ivar hands: messages in hand that no job was claimed with yet.
     :ivar under: the claimed jobs by the handles of their messages.
+    :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
+    :ivar stamp: tells this round from others that overlap it.
+    :ivar returned: candidates that have another place in line than it seemed.
     :ivar seen: what the jobs that were looked at were found to be.
     """
 
@@ -110,23 +106,29 @@ class Round:
     under: dict[str, JobRecord] = field(default_factory=dict)
     seen: dict[str, JobRecord | None] = field(default_factory=dict)
     tries_left: int = SPARE_TRIES
+    lost: int = 0
+    stamp: str = ""
+    returned: list[Candidate] = field(default_factory=list)
 
-    def run(self, head: Head, need: int) -> list[JobRecord]:
-        """Claim up to ``need`` jobs: the head of the queue first, then what time made due.
+    def run(self, first: Look, need: int, again: Callable[[int], Look]) -> list[JobRecord]:
+        """Claim up to ``need`` jobs in fetch order: ready ones, and those that time made due.
+
+        :param first: who was first in line just now.
+        :param again: looks again, so that there is room for so many jobs; for when others were
+            faster with all that were seen.
 
         An error that comes after the first claim ends the round, and nothing else: the jobs that
         were claimed must reach the worker.
         """
-        self.tries_left += need
+        self.tries_left += 2 * need
+        head = first.head
         self.limiting.is_whole = bool(head.limit)
         try:
-            self._claim_all(self._in_line(head), need)
+            self._claim_line(first, need, again)
             if len(self.claimed) < need and self.limiting.has_passed_by:
                 self._claim_all(self._beyond(head), need)
             if len(self.claimed) < need:
                 self._claim_all(self._swapped(), need)
-            if not self.claimed:
-                self._claim_all(self._overdue(need), need)
         except OjsError:
             if not self.claimed:
                 raise
@@ -134,19 +136,65 @@ class Round:
         return self.claimed
 
     # ------------------------------------------------------------------ who is in line
-    def _in_line(self, head: Head) -> list[Candidate]:
-        """The head of the queue and the jobs of the messages in hand, in fetch order."""
-        line = {row.id: _shown(row) for row in head.jobs}
+    def _claim_line(self, look: Look, need: int, again: Callable[[int], Look]) -> None:
+        """Claim the first in line.
+
+        Once a claim was lost, fetches overlap. Going on in order, all would lose to one another,
+        job by job. So each takes another one of the same priority: its own message's, or any.
+        """
+        line = {each.id: each for each in self._in_line(look)}
+        looks_left = MAX_LOOKS - 1
+        while len(self.claimed) < need and not self._is_full():
+            line |= self._come_back()
+            best = min(line.values(), key=self._turn, default=None)
+            if self.lost and looks_left and (self.tries_left <= 0 or look.may_hide(best)):
+                looks_left -= 1
+                missing = need - len(self.claimed)
+                look = again(missing + self.lost)
+                self.tries_left = max(self.tries_left, missing + FURTHER_TRIES)
+                fresh = [each for each in look.shown() if each.id not in self.seen]
+                left = [each for each in line.values() if not each.is_listed]
+                line = {each.id: each for each in (*left, *fresh)}
+                continue
+            if best is None or self.tries_left <= 0:
+                return
+            del line[best.id]
+            if best.waits:
+                line |= {each.id: each for each in self._settled([best.id])}
+            else:
+                self._claim(best)
+
+    def _turn(self, candidate: Candidate) -> tuple[str, bool, str]:
+        """When a candidate's turn comes: by its place, or after a lost claim by priority alone."""
+        if not self.lost:
+            return candidate.sort_key, False, ""
+        is_own = any(hand.message.job_id == candidate.id for hand in self.hands)
+        if not self.stamp:
+            self.stamp = f"{self.terms.worker_id}/{self.changing.clock.order()}/"
+        scattered = hashlib.blake2s((self.stamp + candidate.id).encode(), digest_size=8)
+        return candidate.rank, not is_own, scattered.hexdigest()
+
+    def _come_back(self) -> dict[str, Candidate]:
+        """Candidates that turned out to have another place, or to be available after all."""
+        back = {each.id: each for each in self.returned}
+        self.returned.clear()
+        return back
+
+    def _in_line(self, look: Look) -> list[Candidate]:
+        """The head of the queue, the jobs of messages in hand and those due, in fetch order."""
+        line = {each.id: each for each in look.shown()}
         waited: list[str] = []
         for received in self.hands:
             message = received.message
-            if message.job_id in line:
+            shown = line.get(message.job_id)
+            if shown is not None and not shown.waits:
                 continue
             is_known = bool(message.sort_key) and not self.limiting.types
-            if is_known and received.receive_count == 1:
-                line[message.job_id] = _named_by(message)
+            if shown is None and is_known and received.receive_count == 1:
+                line[message.job_id] = named_by(message)
             else:
                 waited.append(message.job_id)
+        waited += [row.id for row in look.due.jobs if row.priority is None and row.id not in waited]
         line |= {candidate.id: candidate for candidate in self._settled(waited)}
         return sorted(line.values(), key=lambda candidate: candidate.sort_key)
 
@@ -176,7 +224,7 @@ class Round:
         self.seen[job.id] = job
         if job.state is not JobState.AVAILABLE or job.queue != self.terms.queue:
             return None
-        return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms, job.type)
+        return ready_job(job)
 
     def _beyond(self, head: Head) -> Iterator[Candidate]:
         """Jobs behind a head that limits keep waiting, as far as is looked (RL-004)."""
@@ -187,7 +235,7 @@ class Round:
             page = self.store.listed(
                 self.terms.queue, JobList.READY, PAGE_BEYOND, cursor=cursor, newest_first=False
             )
-            yield from (_shown(row) for row in page.jobs if row.id not in self.seen)
+            yield from (shown(row) for row in page.jobs if row.id not in self.seen)
             cursor = page.cursor
 
     def _swapped(self) -> Iterable[Candidate]:
@@ -201,17 +249,17 @@ class Round:
             if held and held.message_job_id not in {"", received.message.job_id, *self.seen}:
                 yield from self._settled([held.message_job_id])
 
-    def _overdue(self, need: int) -> Iterable[Candidate]:
-        """Jobs that time has made available and nobody has touched since."""
-        page = self.store.due(self.terms.queue, Instant(0), self.now, need)
-        yield from self._settled([row.id for row in page.jobs if row.id not in self.seen])
-
     # ------------------------------------------------------------------ claiming
     def _claim_all(self, candidates: Iterable[Candidate], need: int) -> None:
         for candidate in candidates:
-            if len(self.claimed) >= need or self.tries_left <= 0 or self._is_full():
+            if self._is_done(need):
                 return
             self._claim(candidate)
+            for returned in self._come_back().values():
+                self._claim(returned)
+
+    def _is_done(self, need: int) -> bool:
+        return len(self.claimed) >= need or self.tries_left <= 0 or self._is_full()
 
     def _is_full(self) -> bool:
         return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
@@ -246,7 +294,8 @@ class Round:
         """
         keys = self.limiting.keys_of(candidate.limit_key, candidate.type)
         if not keys:
-            return self.store.claim(self.terms.queue, candidate.id, reservation, self.now)
+            queue, place = self.terms.queue, candidate.sort_key
+            return self.store.claim(queue, candidate.id, reservation, self.now, place)
         for _ in range(BUCKET_TRIES):
             job, buckets = self.store.load_with_buckets(candidate.id, keys)
             if job is None or not self._is_claimable(job):
@@ -309,18 +358,23 @@ class Round:
         )
 
     def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
-        """Somebody was faster, or the index was late. What time decided may make it claimable."""
+        """Somebody was faster, the index was late, or the message named an earlier place.
+
+        The job may be claimable all the same, when its turn comes.
+        """
         self.seen[candidate.id] = current
         if current is None:
             return
         settled = self.changing.settled(current, self.now)
         again = self._noted(settled)
-        if again is None or self.tries_left <= 0:
+        if again is None:
+            self.lost += candidate.is_listed
             return
         changed = lifecycle.last_change(settled)
-        if settled is not current or changed > self.now:
+        has_moved = settled is not current or again.sort_key != candidate.sort_key
+        if has_moved or changed > self.now:
             self.now = max(self.now, changed)
-            self._claim(again)
+            self.returned.append(again)
 
     def _align(self, hand: ReceivedMessage, reservation: Reservation) -> None:
         """Let the message come back when the reservation ends, if that is another time."""
@@ -382,15 +436,3 @@ class Round:
         if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
             return None  # the sweep arms it
         return max(seconds, 1)
-
-
-def _shown(row: ListedJob) -> Candidate:
-    """The job of a row of the ready list."""
-    return Candidate(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms, row.type)
-
-
-def _named_by(message: Message) -> Candidate:
-    """The job of a message that says where it stands in line."""
-    return Candidate(
-        message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
-    )

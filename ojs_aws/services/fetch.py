@@ -11,11 +11,19 @@ from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
-from ojs_aws.ports import Head, JobStore, Limits, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.ports import (
+    Head,
+    JobStore,
+    Limits,
+    MessageQueue,
+    QueueMissingError,
+    ReceivedMessage,
+)
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, Round, Terms
 from ojs_aws.services.draining import Draining
 from ojs_aws.services.limiting import LimitedTypes, Limiting
+from ojs_aws.services.line import Look
 from ojs_aws.services.liveness import (
     MISSED_HEARTBEATS,
     VisibilityTimeouts,
@@ -27,6 +35,12 @@ MAX_RECEIVE = 10
 MAX_QUEUES = 100
 HEAD_SPARE = 5
 """Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
+
+PAGE = 25
+"""Rows of the head and of due jobs that are looked at, at least: what one block of 4 KB holds."""
+
+MARKS = 3
+"""Rows of a page that may say something of the queue itself, and stand for no job."""
 
 PAUSED_FOR_S = 900
 """How long a message that invoked a worker of a paused queue is set aside, in seconds."""
@@ -120,12 +134,12 @@ class Fetch:
         :returns: what each of the messages led to.
         """
         request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
-        head = self.store.head(queue, len(received) + HEAD_SPARE)
-        if head.is_paused:
+        look = self._look(queue, len(received))
+        if look.head.is_paused:
             self.waking.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
-        turn = self._round(queue, request, list(received), head)
-        turn.run(head, len(received))
+        turn = self._round(queue, request, list(received), look.head)
+        turn.run(look, len(received), lambda room: self._look(queue, room))
         kept = turn.release() if turn.hands else frozenset()
         whole = {job.id: job for job in self._filled(turn.claimed)}
 
@@ -167,23 +181,36 @@ class Fetch:
         return claimed
 
     def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:
-        def look() -> Head:
-            return self.store.head(queue, need + HEAD_SPARE)
+        def look() -> Look:
+            return self._look(queue, need)
 
         def receive() -> list[ReceivedMessage]:
             return self._receive(queue, min(need, MAX_RECEIVE), request, wait_s)
 
         if wait_s:  # what arrives during the wait must be in the head that is looked at
-            received, head = receive(), look()
+            received, first = receive(), look()
         else:
-            received, head = self.both(receive, look)
-        if head.is_paused:  # its messages come back by themselves, and a resume does not need them
-            return []
-        turn = self._round(queue, request, received, head)
-        claimed = turn.run(head, need)
+            received, first = self.both(receive, look)
+        if first.head.is_paused:
+            return []  # its messages come back by themselves, and a resume does not need them
+        turn = self._round(queue, request, received, first.head)
+        claimed = turn.run(first, need, lambda room: self._look(queue, room))
         if turn.hands:
             turn.release()
         return claimed
+
+    def _look(self, queue: str, need: int) -> Look:
+        """Who is first in line: of the jobs that are ready, and of those that time made due.
+
+        Whether the queue is paused is known with the first; both are asked for side by side.
+        """
+        limit = max(PAGE, need + HEAD_SPARE)
+        now = self.changing.clock.now()
+        head, due = self.both(
+            lambda: self.store.head(queue, limit),
+            lambda: self.store.due(queue, Instant(0), now, limit),
+        )
+        return Look(head, due, is_partial=len(head.jobs) >= limit - MARKS)
 
     def _receive(
         self, queue: str, limit: int, request: FetchRequest, wait_s: int

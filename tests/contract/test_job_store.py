@@ -259,6 +259,32 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
         job = after
 
 
+def test_a_waiting_row_tells_the_priority_and_how_far_its_job_waits(store: JobStore) -> None:
+    """Except of a job that was claimed without being read."""
+    waiting = {"state": JobState.SCHEDULED, "enqueued_at": None}
+    due = [Instant(NOW + 60_000), Instant(NOW + 60_001), Instant(NOW + 3_600_000)]
+    for number, (at, priority) in enumerate(zip(due, (-100, 100, 7), strict=True), 1):
+        store.insert(a_job(number, priority=priority, scheduled_at=at, **waiting))
+    claimed(store, a_job(4, priority=5))
+    rows = store.due("default", Instant(0), due[-1], 10).jobs
+    assert [(row.due, row.priority, row.is_far) for row in rows] == [
+        (NOW + 30_000, None, False),
+        (due[0], -100, False),
+        (due[1], 100, False),
+        (due[2], 7, True),
+    ]
+
+
+def test_a_claim_may_insist_on_a_place_in_line(store: JobStore) -> None:
+    """A message may name one that its job has lost since."""
+    job = a_job(priority=3)
+    store.insert(job)
+    with pytest.raises(StaleJobError) as stale:
+        store.claim("default", job.id, a_reservation(), NOW, a_job(priority=4).ready_key)
+    assert stale.value.current == job
+    assert store.claim("default", job.id, a_reservation(), NOW, job.ready_key).attempt == 1
+
+
 def test_jobs_due_at_one_instant_are_paged_without_loss(store: JobStore) -> None:
     """Each once, far ones told apart, also when the one at the page's end is gone meanwhile."""
     due, near = Instant(NOW + 3_600_000), Instant(NOW + 60_000)

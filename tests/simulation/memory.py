@@ -207,7 +207,9 @@ class MemoryStore:
         self.release(before, after)
         self.jobs[before.id] = after
 
-    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+    ) -> JobRecord:
         """Move an available, unexpired job to active."""
         current = self.jobs.get(job_id)
         if (
@@ -215,6 +217,7 @@ class MemoryStore:
             or current.queue != queue
             or current.state is not JobState.AVAILABLE
             or (current.enqueued_at or 0) > now
+            or place not in {"", current.ready_key}
             or (current.expires_at is not None and current.expires_at <= now)
         ):
             raise StaleJobError(current)
@@ -288,6 +291,8 @@ class MemoryStore:
                     type=job.type,
                     timeout_ms=job.timeout_ms,
                     visibility_timeout_ms=job.visibility_timeout_ms,
+                    # A claim writes the key without having read the job.
+                    priority=None if job.state is JobState.ACTIVE else job.priority,
                 )
                 rows.append(row)
         return sorted(rows, key=_place)

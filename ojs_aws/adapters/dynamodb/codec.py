@@ -86,7 +86,7 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
             due = lifecycle.next_due(job) or 0
             is_far = lifecycle.wait_ms(job) > MAX_DELAY_S * 1000
-            return JobList.WAITING, n.due_key(due, is_far=is_far)
+            return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
         case JobState.PENDING:
             return JobList.PENDING, n.instant_key(job.created_at)
         case JobState.COMPLETED:
@@ -343,11 +343,14 @@ def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
 def from_row(row: Item) -> ListedJob:
     """The job that a row of the index stands for."""
     key = read_string(row, n.GSK)
+    queue, _, name = read_string(row, n.GPK).rpartition("|")
+    waits = name == JobList.WAITING
     return ListedJob(
         id=n.job_id_of(read_string(row, n.PK)),
-        queue=read_string(row, n.GPK).rpartition("|")[0],
-        sort_key=key.removesuffix(n.FAR),
-        is_far=key.endswith(n.FAR),
+        queue=queue,
+        sort_key=key.partition(n.RANK)[0].removesuffix(n.FAR) if waits else key,
+        is_far=waits and key.endswith(n.FAR),
+        priority=n.priority_of(key) if waits else None,
         state=JobState(read_string(row, n.STATE)),
         type=read_string(row, n.TYPE),
         timeout_ms=read_number(row, n.TIMEOUT),

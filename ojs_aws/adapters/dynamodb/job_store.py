@@ -269,9 +269,13 @@ class DynamoJobStore:
         whole = replace(job, document=placed, result=result, checkpoint=saved)
         return to_item(whole, self.retention)
 
-    def claim(self, queue: str, job_id: str, reservation: Reservation, now: Instant) -> JobRecord:
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+    ) -> JobRecord:
         """One update of an available, unexpired job, whatever its version."""
         update = _claiming(queue, job_id, reservation, now)
+        if place:
+            update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
         return from_item(self._write(job_id, update, returning="ALL_NEW"))
 
     def load_with_buckets(

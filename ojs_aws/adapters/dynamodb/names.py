@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.domain.job import READY_BASE
 from ojs_aws.topology import JOB_SORT_KEY
 
 PK: Final = "pk"
@@ -115,6 +116,20 @@ FAR: Final = "+"
 """Ends the sort key of a waiting job whose due time was beyond SQS's reach when it was written."""
 
 
-def due_key(milliseconds: int, *, is_far: bool) -> str:
-    """Sort key of a waiting job."""
-    return instant_key(milliseconds) + (FAR if is_far else "")
+RANK: Final = "#"
+"""Goes before the priority in the sort key of a waiting job; sorts before FAR."""
+
+
+def due_key(milliseconds: int, *, is_far: bool, priority: int | None = None) -> str:
+    """Sort key of a waiting job: its due time, and what the sweep and FETCH want to know of it.
+
+    :param priority: None where who writes the key does not know it.
+    """
+    rank = "" if priority is None else f"{RANK}{READY_BASE - priority:03d}"
+    return instant_key(milliseconds) + rank + (FAR if is_far else "")
+
+
+def priority_of(key: str) -> int | None:
+    """The priority in the sort key of a waiting job, if it is there."""
+    rank = key.partition(RANK)[2].removesuffix(FAR)
+    return READY_BASE - int(rank) if rank else None
