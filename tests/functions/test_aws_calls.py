@@ -78,7 +78,7 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
     for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
         with aws.calls.counted() as calls:
             (job,) = backend.fetch(REQUEST)
-        assert calls == {"Query": 1, "ReceiveMessage": 1, "UpdateItem": 1, **aligned}
+        assert calls == {"Query": 2, "ReceiveMessage": 1, "UpdateItem": 1, **aligned}
         assert job.reservation is not None
         assert job.reservation.expires_at == clock.at + 60_000
 
