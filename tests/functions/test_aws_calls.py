@@ -103,7 +103,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     with aws.calls.counted() as calls:
         (job,) = fresh.fetch(REQUEST)
         fresh.ack(job.id, "worker-1", None)
-    assert calls == {"Query": 1, "ReceiveMessage": 1, "UpdateItem": 2, "DeleteMessage": 1}
+    assert calls == {"Query": 2, "ReceiveMessage": 1, "UpdateItem": 2, "DeleteMessage": 1}
 
 
 def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
