@@ -542,7 +542,7 @@ def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
     assert calls == {
         "GetItem": 1,
         "ReceiveMessage": 1,
-        "Query": 1,
+        "Query": 2,
         "BatchGetItem": 1,
         "TransactWriteItems": 1,
     }
