@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Announce,
         Batches,
         BulkRequests,
+        ClientBuckets,
         Clock,
         CronAlarms,
         CronEntries,
@@ -212,6 +213,12 @@ def enqueuing(settings: Settings) -> Enqueuing:
     return Enqueuing(chain, loading.hooks(settings.hooks))
 
 
+def _client_buckets(settings: Settings, aws: AwsClients) -> ClientBuckets:
+    from ojs_aws.adapters.dynamodb.client_buckets import DynamoClientBuckets  # noqa: PLC0415
+
+    return DynamoClientBuckets(aws.dynamodb, settings.table)
+
+
 def _schemas(settings: Settings, clients: AwsClients) -> Schemas:
     from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas  # noqa: PLC0415
 
@@ -379,6 +386,7 @@ def build_backend(
             unique=unique,
             workflows=workflows,
             limits=limits,
+            client_buckets=functools.partial(_client_buckets, settings, aws),
             batches=functools.partial(_batches, store),
             bulk=functools.partial(_bulk, store),
             settings_book=functools.partial(_settings_book, settings, aws),

@@ -232,6 +232,18 @@ class Settings:
     base_url: str = _setting(
         "OJS_BASE_URL", "", str, "Public URL of the API, for the manifest; empty: from the request."
     )
+    client_rate_per_s: int = _setting(
+        "OJS_CLIENT_RATE_PER_S",
+        0,
+        _integer(0, 100_000),
+        "Requests a second that a credential may make; 0: any number (docs/limits.md).",
+    )
+    client_burst: int = _setting(
+        "OJS_CLIENT_BURST",
+        0,
+        _integer(0, 1_000_000),
+        "Requests that it may make at once after a pause; 0: those of two seconds.",
+    )
     test_mode: bool = _setting(
         "OJS_TEST_MODE", False, _boolean, "Conformance test aids. The local server only."
     )

@@ -13,6 +13,7 @@ from ojs_aws.ports.batches import (
     StagedJob,
 )
 from ojs_aws.ports.bulk import BulkRequest, BulkRequests
+from ojs_aws.ports.clients import ClientBuckets
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -67,6 +68,7 @@ __all__ = [
     "BucketTakenError",
     "BulkRequest",
     "BulkRequests",
+    "ClientBuckets",
     "Clock",
     "Count",
     "CronAlarms",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Announce,
         Batches,
         BulkRequests,
+        ClientBuckets,
         Clock,
         CronAlarms,
         CronEntries,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.bulk_requests import Once
     from ojs_aws.services.cancel import Cancel
     from ojs_aws.services.checkpoints import Checkpoints
+    from ojs_aws.services.client_limiting import ClientLimiting
     from ojs_aws.services.configuring import Configuring
     from ojs_aws.services.cron import Cron
     from ojs_aws.services.cron_firing import CronFiring
@@ -116,6 +118,7 @@ class Ports:
     unique: Callable[[], UniqueJobs]
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
+    client_buckets: Callable[[], ClientBuckets]
     batches: Callable[[], Batches]
     bulk: Callable[[], BulkRequests]
     settings_book: Callable[[], SettingsBook]
@@ -456,6 +459,19 @@ class Backend:
             declared=frozenset(self.settings.queues),
             allow_undeclared=self.settings.allow_undeclared_queues,
         )
+
+    @cached_property
+    def client_limiting(self) -> ClientLimiting | None:
+        """What limits the requests of API clients; None where nothing does."""
+        settings = self.settings
+        if not settings.client_rate_per_s:
+            return None
+        from ojs_aws.domain.client_limits import ClientRate
+        from ojs_aws.services.client_limiting import ClientLimiting
+
+        per_s = settings.client_rate_per_s
+        rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
+        return ClientLimiting(cache(self.ports.client_buckets), self.clock, rate)
 
     @cached_property
     def limits(self) -> LimitBook:

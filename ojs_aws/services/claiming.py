@@ -407,12 +407,19 @@ class Round:
         return kept | {handle for handle, _ in later}
 
     def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
+        """Whether a message is wanted for a job that has to wait, its own or another.
+
+        Its own job may have been run under the message of one that waits: then it stands for that.
+        """
+        message = received.message
         if not self.limiting.has_passed_by:
             return False
-        job = self.seen.get(received.message.job_id)
-        return received.message.job_id not in self.seen or (
-            job is not None and job.state is JobState.AVAILABLE
-        )
+        job = self.seen.get(message.job_id)
+        if job is None:
+            return message.job_id not in self.seen
+        if job.reservation is not None:
+            return job.reservation.message_job_id not in {"", job.id}
+        return job.state is JobState.AVAILABLE or (job.state.is_terminal and bool(message.sort_key))
 
     def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
         """Spread messages that would only be passed by again over the time to come."""

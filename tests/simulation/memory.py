@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.client_limits import Standing
 from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
@@ -652,6 +653,25 @@ class MemoryLimits:
         """Buckets by key."""
         keys = sorted(key for key in self.store.buckets if key > after)
         return [self.store.buckets[key] for key in keys[:limit]]
+
+
+@dataclass
+class MemoryClientBuckets:
+    """Token buckets in a dict."""
+
+    full_at: dict[str, int] = field(default_factory=dict)
+
+    def charge(
+        self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
+    ) -> Standing:
+        """Take tokens, all or none."""
+        assert seen_us >= 0
+        found = self.full_at.get(client, 0)
+        after = max(found, now_us) + cost_us
+        if found > max(now_us, latest_us):
+            return Standing(found, is_refused=True)
+        self.full_at[client] = after
+        return Standing(after)
 
 
 @dataclass

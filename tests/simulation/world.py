@@ -11,6 +11,7 @@ from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import (
     Batches,
     BulkRequests,
+    ClientBuckets,
     CronAlarms,
     CronEntries,
     JobStore,
@@ -32,6 +33,7 @@ from tests.simulation.memory import (
     CountingIds,
     FakeClock,
     MemoryAlarms,
+    MemoryClientBuckets,
     MemoryCron,
     MemoryEvents,
     MemoryLimits,
@@ -75,6 +77,7 @@ class World:
         self.unique = MemoryUniqueJobs(self.store)
         self.workflows.store = self.store
         self.limits = MemoryLimits(self.store)
+        self.client_buckets = MemoryClientBuckets()
         self.book = MemorySettings(self.store)
         self.depths = MemoryDepths(self.store)
         self.pressures = MemoryPressures()
@@ -94,6 +97,9 @@ class World:
                 unique=lambda: cast("UniqueJobs", Observed(self.unique, self.faults)),
                 workflows=lambda: cast("Workflows", Observed(self.workflows, self.faults)),
                 limits=lambda: cast("Limits", Observed(self.limits, self.faults)),
+                client_buckets=lambda: cast(
+                    "ClientBuckets", Observed(self.client_buckets, self.faults)
+                ),
                 batches=lambda: cast("Batches", Observed(self.batches, self.faults)),
                 bulk=lambda: cast("BulkRequests", Observed(self.bulk, self.faults)),
                 settings_book=lambda: self.book,

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 Next: TypeAlias = "Callable[[ApiGatewayResolver], Response[str]]"
 Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
 
+RATE_HEADERS: Final = "rate_headers"
+"""Where the headers of a client's limit wait for the answer, whatever it will be."""
+
 _ID: Final = "request_id"
 _REQUEST: Final = "request"
 _NO_CONTENT: Final = 204
@@ -57,6 +60,7 @@ def setting_headers(server: Server) -> Middleware:
         if response.status_code != _NO_CONTENT:
             response.headers.setdefault("Content-Type", answer_type(headers, setting))
         response.headers["OJS-Version"] = OJS_VERSION
+        response.headers.update(app.context.get(RATE_HEADERS, {}))
         response.headers["X-Request-Id"] = request_id
         return response
 

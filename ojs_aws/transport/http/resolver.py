@@ -20,6 +20,7 @@ from ojs_aws.transport.http.authorization import authenticating, authorizing, ch
 from ojs_aws.transport.http.calls import Call, Server
 from ojs_aws.transport.http.handlers.homes import Handler, handler_of
 from ojs_aws.transport.http.request_middleware import (
+    Middleware,
     answering_errors,
     checking_request,
     logging_requests,
@@ -153,9 +154,18 @@ def _register(
         return response_of(handler(call))
 
     serve.__name__ = route.operation
-    checks = [authorizing(server, route.operation), checking_request]
+    checks = [authorizing(server, route.operation), *_client_limit(server, route), checking_request]
     for path in route.paths:
         resolver.route(path, route.method, middlewares=checks)(serve)
+
+
+def _client_limit(server: Server, route: Route) -> list[Middleware]:
+    """The limit of API clients, where there is one; the system's operations have none."""
+    if server.backend.client_limiting is None or route.group is Group.SYSTEM:
+        return []
+    from ojs_aws.transport.http.client_limits import limiting_clients  # noqa: PLC0415 - few need it
+
+    return [limiting_clients(server.backend.client_limiting)]
 
 
 def _unknown(

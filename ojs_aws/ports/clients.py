@@ -1,0 +1,21 @@
+"""What is counted of API clients."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ojs_aws.domain.client_limits import Standing
+
+
+class ClientBuckets(Protocol):
+    """One token bucket for each client, shared by all processes."""
+
+    def charge(
+        self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
+    ) -> Standing:
+        """Take tokens, all or none, atomically; as long as there is one, more may be owed.
+
+        :param cost_us: by how much the instant at which the bucket is full moves on.
+        :param latest_us: the latest instant that leaves a token to take.
+        :param seen_us: what it was when it was last seen; a wrong guess costs a call, no more.
+        """

@@ -1,0 +1,74 @@
+"""The limit of API clients as a request middleware (HTTP binding, section 18).
+
+It counts requests that were authenticated, by credential; where access is open, by address. What
+has no credential is refused before it, and costs no write. Off by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ojs_aws.domain.access import Caller
+from ojs_aws.domain.client_limits import ClientRate, Standing
+from ojs_aws.domain.errors import RateLimitedError
+from ojs_aws.transport.http.authorization import CALLER
+from ojs_aws.transport.http.request_middleware import RATE_HEADERS, Middleware, Next
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import ApiGatewayResolver
+    from aws_lambda_powertools.event_handler.api_gateway import Response
+
+    from ojs_aws.services.client_limiting import ClientLimiting
+
+
+def limiting_clients(limiting: ClientLimiting) -> Middleware:
+    """The middleware.
+
+    Its headers are put on every answer, errors included, by who sets the standard ones.
+    """
+    rate = limiting.rate
+
+    def limit(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        client = client_of(app.context[CALLER], app.current_event.raw_event)
+        standing = limiting(client)
+        now_us = limiting.now_us()
+        app.context[RATE_HEADERS] = headers_of_rate(standing, rate, now_us)
+        if standing.is_refused:
+            raise _refusal(standing, rate, now_us)
+        return next_middleware(app)
+
+    return limit
+
+
+def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
+    """Whose requests are counted together: the credential's, else those of an address."""
+    if caller.id:
+        return caller.id
+    context = event.get("requestContext") or {}
+    return f"ip:{(context.get('http') or {}).get('sourceIp') or 'unknown'}"
+
+
+def headers_of_rate(standing: Standing, rate: ClientRate, now_us: int) -> dict[str, str]:
+    """The headers of section 18.1; the limit is what may come at once (ojs-rate-limiting, 10.4)."""
+    remaining = 0 if standing.is_refused else standing.remaining(rate, now_us)
+    resets = -(-standing.next_at_us(rate, now_us) // 1_000_000)
+    return {
+        "X-RateLimit-Limit": str(rate.burst),
+        "X-RateLimit-Remaining": str(remaining),
+        "X-RateLimit-Reset": str(resets),
+    }
+
+
+def _refusal(standing: Standing, rate: ClientRate, now_us: int) -> RateLimitedError:
+    wait_s = standing.wait_s(rate, now_us)
+    return RateLimitedError(
+        f"Too many requests: {rate.per_s} a second are allowed, {rate.burst} at once.",
+        details={
+            "limit": rate.per_s,
+            "window_seconds": 1,
+            "burst": rate.burst,
+            "retry_after_seconds": wait_s,
+        },
+        hint=f"Repeat the request in {wait_s} s, or later.",
+    )
