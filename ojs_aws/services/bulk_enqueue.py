@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import (
@@ -15,14 +15,19 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.services.batch_faults import check_count
+from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.timestamps import Instant
     from ojs_aws.ports import Clock
     from ojs_aws.services.push import Push, Pushed
 
 MAX_ITEMS: Final = 1000
 """Items of one bulk operation (section 9.1)."""
+
+WOKEN_TOGETHER: Final = 100
 
 BUDGET_MS: Final = 18_000
 """How long a request works on items; those that are left are reported as such."""
@@ -34,6 +39,23 @@ class BulkItem:
 
     pushed: Pushed | None = None
     problem: OjsError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateWaking(Waking):
+    """Sends the messages of jobs ten to a call, a little later than the jobs are stored."""
+
+    later: list[JobRecord] = field(default_factory=list)
+
+    def cover(self, jobs: Sequence[JobRecord], now: Instant) -> None:
+        """Keep the jobs until :meth:`flush`."""
+        del now
+        self.later.extend(jobs)
+
+    def flush(self, now: Instant) -> None:
+        """Send the messages."""
+        Waking(self.messages, self.queues).cover(self.later, now)
+        self.later.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +71,26 @@ class BulkEnqueue:
         :param jobs: those that could not even be read are there as what was wrong with them.
         """
         check_count(len(jobs), MAX_ITEMS)
+        late = LateWaking(self.push.waking.messages, self.push.waking.queues)
+        items: list[BulkItem] = []
+        try:
+            self._push_each(jobs, replace(self.push, waking=late), items, late)
+        finally:
+            late.flush(self.clock.now())
+        return items
+
+    def _push_each(
+        self,
+        jobs: Sequence[Job | OjsError],
+        push: Push,
+        items: list[BulkItem],
+        late: LateWaking,
+    ) -> None:
         ends_at = self.clock.now() + BUDGET_MS
         seen: dict[str, int] = {}
-        items: list[BulkItem] = []
         for index, job in enumerate(jobs):
+            if len(late.later) >= WOKEN_TOGETHER:
+                late.flush(self.clock.now())
             if isinstance(job, OjsError):
                 items.append(BulkItem(problem=job))
             elif job.id and seen.setdefault(job.id, index) != index:
@@ -60,8 +98,7 @@ class BulkEnqueue:
             elif self.clock.now() >= ends_at:
                 items.append(BulkItem(problem=_not_tried()))
             else:
-                items.append(_item(lambda job=job: self.push(job)))  # type: ignore[misc]
-        return items
+                items.append(_item(lambda job=job: push(job)))  # type: ignore[misc]
 
     def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
         """Enqueue all jobs or none; where one is refused, the items say which and why."""

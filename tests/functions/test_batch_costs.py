@@ -61,8 +61,10 @@ def aws() -> Iterator[EmbeddedAws]:
 
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    """A backend over it, which knows the settings of its queue."""
+    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    backend.push(Job("warm.up", []))
+    return backend
 
 
 def jobs(count: int = MANY, **more: Any) -> list[Job]:
@@ -120,3 +122,13 @@ def test_who_asks_for_a_job_that_is_not_there_pays_one_query(
     with aws.calls.counted() as calls, pytest.raises(Exception, match="not found"):
         backend.info("01990000-0000-7000-8000-000000000001")
     assert calls == {"Query": 2}
+
+
+def test_a_bulk_enqueue_costs_a_put_for_each_job_and_a_tenth_of_a_message(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Each by itself, and their messages together."""
+    with aws.calls.counted() as calls:
+        items = backend.bulk_enqueue.each(jobs(120))
+    assert all(item.pushed for item in items)
+    assert calls == {"PutItem": 120, "SendMessageBatch": 12}
