@@ -99,6 +99,7 @@ class Laboratory:
         events: Any = boto3.client("events")
         clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
         self.backend: Backend = build_backend(settings, clients, both=in_turn)
+        self.clients = (self.dynamodb, sqs)
         self.meter = Meter()
         for client in (self.dynamodb, sqs):
             self.meter.watch(client)

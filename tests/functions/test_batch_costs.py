@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from benchmarks.batch_costs import MANY, Units, jobs
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.queues import fast_queues
@@ -16,40 +14,6 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
-
-MANY = 1000
-ARGS: list[Any] = [{"user": 12_345, "email": "someone@example.com", "template": "welcome"}]
-
-
-@dataclass
-class Units:
-    """Write units of puts, by DynamoDB's rules."""
-
-    table: float = 0
-    index: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)
-
-    def watch(self, client: Any) -> None:
-        """Weigh each put of a client from now on."""
-        events = client.meta.events
-        events.register("provide-client-params.dynamodb.PutItem", self._put)
-        events.register("provide-client-params.dynamodb.TransactWriteItems", self._transaction)
-
-    def _put(self, params: Any, **_: Any) -> None:
-        self._add(params["Item"], 1)
-
-    def _transaction(self, params: Any, **_: Any) -> None:
-        for action in params["TransactItems"]:
-            if "Put" in action:
-                self._add(action["Put"]["Item"], 2)
-
-    def _add(self, item: dict[str, Any], factor: int) -> None:
-        self.table += factor * write_units(item_bytes(item))
-        self.index += "gpk" in item
-
-    def per_job(self, jobs: int) -> float:
-        """Of so many jobs."""
-        return (self.table + self.index) / jobs
 
 
 @pytest.fixture
@@ -65,11 +29,6 @@ def backend(aws: EmbeddedAws) -> Backend:
     backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
     backend.push(Job("warm.up", []))
     return backend
-
-
-def jobs(count: int = MANY, **more: Any) -> list[Job]:
-    """Jobs of a few hundred bytes."""
-    return [Job("email.send", [*ARGS, at], **more) for at in range(count)]
 
 
 def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(

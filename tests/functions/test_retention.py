@@ -49,3 +49,23 @@ def test_documents_go_when_dynamodb_removes_their_job() -> None:
             assert consume({"Records": [record]}, None) == {"batchItemFailures": []}
         assert items_of(aws, job.id) == []
         assert aws.clients.s3().list_objects_v2(Bucket="documents")["KeyCount"] == 0
+
+
+def test_a_deletion_that_died_half_way_leaves_no_envelope() -> None:
+    """An operator's delete removes the job first; its stream record removes the rest."""
+    with embedded() as aws:
+        backend = build_backend(aws.settings, aws.clients, both=in_turn)
+        job = backend.push(Job("demo.echo", [str(big_document(20_000))])).record
+        assert job is not None
+        hot = next(item for item in items_of(aws, job.id) if item["sk"]["S"] == "job")
+        aws.clients.dynamodb.delete_item(
+            TableName=aws.settings.table, Key={"pk": hot["pk"], "sk": hot["sk"]}
+        )
+        assert len(items_of(aws, job.id)) == 1
+        record = {
+            "eventName": "REMOVE",
+            "dynamodb": {"SequenceNumber": "1", "OldImage": hot},
+        }
+        consume = build_stream(backend, read_image)
+        assert consume({"Records": [record]}, None) == {"batchItemFailures": []}
+        assert items_of(aws, job.id) == []
