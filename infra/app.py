@@ -2,21 +2,26 @@
 
 Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queues`` (separated by
 commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such
-as 3.13) and ``removal`` (retain or destroy). Middleware and hooks of your own: ``extensions`` (the
-folder of their code) with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
+as 3.13) and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none),
+with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
+(separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
+with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, cast, get_args
 
 from aws_cdk import App, RemovalPolicy
 
 from infra.bundling import Machine, Target
+from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.stack import OjsStack, OjsStackProps
 
+MAX_CACHE_S: Final = 3600
 _TRUE: Final = {"true", "1", "yes", "on"}
 _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DESTROY}
 
@@ -54,14 +59,37 @@ def make_app(app: App | None = None) -> App:
     props = OjsStackProps(
         extensions=extensions,
         prefix=said("prefix", "ojs"),
-        queues=[name.strip() for name in said("queues", "default").split(",") if name.strip()],
+        queues=_listed(said("queues", "default")),
         allow_undeclared_queues=said("allow_undeclared_queues", "true").lower() in _TRUE,
         has_demo=said("demo", "true").lower() in _TRUE,
         target=Target(cast("Machine", architecture), said("python", Target().python)),
+        access=_access(said),
+        cors_origins=_listed(said("cors_origins", "")),
         removal_policy=_REMOVALS[removal],
     )
     OjsStack(app, said("stack", "OjsBackend"), props)
     return app
+
+
+def _access(said: Callable[[str, str], str]) -> Access:
+    """Who may call, as the context says."""
+    auth, cache = said("auth", "api-key"), said("auth_cache_s", "300")
+    if auth == "api-key":
+        if not cache.isdigit() or int(cache) > MAX_CACHE_S:
+            raise ContextError(f"auth_cache_s is {cache!r}: use 0 to {MAX_CACHE_S}.")
+        return ApiKeys(cache_s=int(cache))
+    if auth == "jwt":
+        issuer, audience = said("jwt_issuer", ""), _listed(said("jwt_audience", ""))
+        if not issuer or not audience:
+            raise ContextError("auth is 'jwt': say jwt_issuer and jwt_audience, too.")
+        return Jwt(issuer=issuer, audience=audience)
+    if auth not in {"iam", "none"}:
+        raise ContextError(f"auth is {auth!r}: use api-key, jwt, iam or none.")
+    return Iam() if auth == "iam" else OpenAccess()
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ def _assembly(emulator: Emulator) -> Path:
 def _synthesise(emulator: Emulator, more: Mapping[str, str]) -> float:
     target = emulator.target()
     context = {
+        "auth": "none",
         **more,
         "stack": STACK,
         "architecture": target.machine,

@@ -10,6 +10,7 @@ from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from constructs import Construct
 
 from infra.bundling import Target
+from infra.constructs.access import Access, ApiKeys
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.job_backend import JobBackend, JobBackendProps
 from infra.constructs.lambda_worker_function import (
@@ -31,6 +32,8 @@ class OjsStackProps:
     :ivar has_demo: add the queue ``demo`` and its worker, for the README's first job.
     :ivar extensions: enqueue middleware and hooks of your own.
     :ivar target: architecture and Python version of the functions.
+    :ivar access: who may call the API.
+    :ivar cors_origins: origins whose pages may use the API.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
 
@@ -40,6 +43,8 @@ class OjsStackProps:
     has_demo: bool = True
     extensions: BackendExtensions | None = None
     target: Target = field(default_factory=Target)
+    access: Access = field(default_factory=ApiKeys)
+    cors_origins: Sequence[str] = ()
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
 
@@ -63,6 +68,8 @@ class OjsStack(Stack):
                 allow_undeclared_queues=props.allow_undeclared_queues,
                 extensions=props.extensions,
                 target=props.target,
+                access=props.access,
+                cors_origins=props.cors_origins,
                 removal_policy=props.removal_policy,
             ),
         )

@@ -55,6 +55,22 @@ def _seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, 
     return parse
 
 
+def _scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Scopes by ARN, the longest ARN first, so that the first match is the closest."""
+    import json  # noqa: PLC0415 - for this setting only
+
+    given = json.loads(text) if text.strip() else {}
+    if not isinstance(given, dict) or not all(
+        isinstance(scopes, list) and {*scopes} <= _SCOPES for scopes in given.values()
+    ):
+        raise ValueError(f"expected a JSON object of arrays of {', '.join(sorted(_SCOPES))}")
+    pairs = [(arn, tuple(scopes)) for arn, scopes in given.items()]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+_SCOPES = frozenset({"producer", "worker", "operator", "read-only", "admin"})
+
+
 def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:
     """A dataclass field that knows its environment variable."""
     return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
@@ -225,6 +241,13 @@ class Settings:
     )
     auth_scope_prefix: str = _setting(
         "OJS_AUTH_SCOPE_PREFIX", "ojs:", str, "What begins those scopes that are meant for OJS."
+    )
+    iam_scopes: tuple[tuple[str, tuple[str, ...]], ...] = _setting(
+        "OJS_IAM_SCOPES",
+        (),
+        _scopes_by_arn,
+        "JSON object of scopes by the ARN of a principal, or a beginning of it before `*`; empty: "
+        "IAM policies alone decide.",
     )
     public_status: bool = _setting(
         "OJS_PUBLIC_STATUS", True, _boolean, "Answer health and manifest without credentials."

@@ -13,6 +13,7 @@
 """
 
 from infra.bundling import Target
+from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
@@ -29,6 +30,8 @@ from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 
 __all__ = [
+    "Access",
+    "ApiKeys",
     "BackendAlarms",
     "BackendAlarmsProps",
     "BackendDashboard",
@@ -36,18 +39,22 @@ __all__ = [
     "BackendExtensions",
     "ChangeStream",
     "ChangeStreamProps",
+    "Iam",
     "JobBackend",
     "JobBackendProps",
     "JobQueues",
     "JobQueuesProps",
     "JobTable",
     "JobTableProps",
+    "Jwt",
     "LambdaWorkerFunction",
     "LambdaWorkerFunctionProps",
     "OjsFunction",
     "OjsFunctionProps",
     "OjsHttpApi",
     "OjsHttpApiProps",
+    "OpenAccess",
+    "OwnAuthorizer",
     "Target",
     "TickSchedule",
     "TickScheduleProps",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Annotations
+from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from ojs_aws.transport.http.routes import BASE, ROUTES, Group
+from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
+from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
+from ojs_aws.transport.http.routes import BASE, ROUTES, Group, is_public
 
 SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
 """The base path, and what some clients make of it."""
@@ -24,14 +30,24 @@ class OjsHttpApiProps:
     """What answers, and who may ask.
 
     :ivar functions: the function of each group of routes.
-    :ivar authorizer: decides who may call; None leaves the API open to all who know its URL.
+    :ivar access: who may call.
+    :ivar authorizer: the function that finds callers by their API keys, where they have some.
+    :ivar public_status: leave health and manifest to everybody.
+    :ivar cors_origins: origins whose pages may use the API.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
         account's limit.
+    :ivar burst_limit: requests at a moment; None: twice the rate.
+    :ivar access_log_retention: how long a line of each request is kept; None: no such lines.
     """
 
     functions: Mapping[Group, lambda_.IFunction]
-    authorizer: gateway.IHttpRouteAuthorizer | None = None
+    access: Access = field(default_factory=ApiKeys)
+    authorizer: lambda_.IFunction | None = None
+    public_status: bool = True
+    cors_origins: Sequence[str] = ()
     rate_limit_per_s: int | None = None
+    burst_limit: int | None = None
+    access_log_retention: logs.RetentionDays | None = logs.RetentionDays.ONE_MONTH
 
 
 class OjsHttpApi(Construct):
@@ -47,9 +63,11 @@ class OjsHttpApi(Construct):
     def __init__(self, scope: Construct, id_: str, props: OjsHttpApiProps) -> None:
         """Define the API, its routes and its stage."""
         super().__init__(scope, id_)
-        if props.authorizer is None:
+        if "*" in props.cors_origins:
+            raise ValueError("CORS is for named origins: '*' would let every page use the API.")
+        if isinstance(props.access, OpenAccess):
             Annotations.of(self).add_info(
-                "The API is open to everyone who knows its URL: give JobBackend an authorizer."
+                "The API is open to everyone who knows its URL: its access is OpenAccess."
             )
         answered_by = {
             group: integrations.HttpLambdaIntegration(
@@ -65,7 +83,8 @@ class OjsHttpApi(Construct):
             "Api",
             description="Open Job Spec HTTP API",
             default_integration=answered_by[Group.SYSTEM],
-            default_authorizer=props.authorizer,
+            default_authorizer=_authorizer(props),
+            cors_preflight=_cors(props.cors_origins),
             create_default_stage=False,
         )
         for group, method, path in gateway_routes():
@@ -74,19 +93,115 @@ class OjsHttpApi(Construct):
                 methods=[gateway.HttpMethod(method)],
                 integration=answered_by[group],
             )
+        for method, path in public_routes(
+            has_status=props.public_status, has_cors=bool(props.cors_origins)
+        ):
+            self.api.add_routes(
+                path=path,
+                methods=[gateway.HttpMethod(method)],
+                integration=answered_by[Group.SYSTEM],
+                authorizer=gateway.HttpNoneAuthorizer(),
+            )
+        retention = props.access_log_retention
+        self.access_log = (
+            None
+            if retention is None
+            else logs.LogGroup(
+                self, "AccessLog", retention=retention, removal_policy=RemovalPolicy.DESTROY
+            )
+        )
         self.stage = gateway.HttpStage(
             self,
             "Stage",
             http_api=self.api,
             stage_name="$default",
             auto_deploy=True,
-            throttle=None
-            if props.rate_limit_per_s is None
-            else gateway.ThrottleSettings(
-                rate_limit=props.rate_limit_per_s, burst_limit=2 * props.rate_limit_per_s
-            ),
+            throttle=_throttle(props),
         )
+        if self.access_log is not None:
+            resource = self.stage.node.default_child
+            assert isinstance(resource, gateway.CfnStage)  # noqa: S101 - what the L2 is made of
+            resource.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
+                destination_arn=self.access_log.log_group_arn, format=json.dumps(ACCESS_LINE)
+            )
         self.url = self.stage.url
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a principal call the API with signed requests, where access is by IAM."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["execute-api:Invoke"],
+            resource_arns=[self.api.arn_for_execute_api("*", "/*", "$default")],
+        )
+
+
+ACCESS_LINE: Final = {
+    "requestId": "$context.requestId",
+    "time": "$context.requestTime",
+    "sourceIp": "$context.identity.sourceIp",
+    "method": "$context.httpMethod",
+    "route": "$context.routeKey",
+    "status": "$context.status",
+    "error": "$context.error.messageString",
+    "authorizerError": "$context.authorizer.error",
+    "latencyMs": "$context.responseLatency",
+    "bytes": "$context.responseLength",
+}
+"""A line of the gateway's log: no header, no query and no path parameter is in it."""
+
+
+def _authorizer(props: OjsHttpApiProps) -> gateway.IHttpRouteAuthorizer | None:
+    """What decides at the gateway who is known."""
+    access = props.access
+    if isinstance(access, ApiKeys):
+        if props.authorizer is None:
+            raise ValueError("API keys need the authorizer's function.")
+        return authorizers.HttpLambdaAuthorizer(
+            "Keys",
+            props.authorizer,
+            response_types=[authorizers.HttpLambdaResponseType.SIMPLE],
+            results_cache_ttl=Duration.seconds(access.cache_s),
+            # A gateway that remembers answers 401 itself where this is missing.
+            identity_source=["$request.header.Authorization"] if access.cache_s else [],
+        )
+    if isinstance(access, Jwt):
+        return authorizers.HttpJwtAuthorizer(
+            "Tokens", access.issuer, jwt_audience=list(access.audience)
+        )
+    if isinstance(access, Iam):
+        return authorizers.HttpIamAuthorizer()
+    return access.authorizer if isinstance(access, OwnAuthorizer) else None
+
+
+def _cors(origins: Sequence[str]) -> gateway.CorsPreflightOptions | None:
+    if not origins:
+        return None
+    return gateway.CorsPreflightOptions(
+        allow_origins=list(origins),
+        allow_methods=[gateway.CorsHttpMethod(method) for method in CORS_METHODS],
+        allow_headers=list(CORS_HEADERS),
+        expose_headers=list(CORS_EXPOSED),
+        max_age=Duration.seconds(CORS_MAX_AGE_S),
+    )
+
+
+def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
+    rate = props.rate_limit_per_s
+    if rate is None and props.burst_limit is None:
+        return None
+    burst = props.burst_limit if props.burst_limit is not None else 2 * (rate or 0)
+    return gateway.ThrottleSettings(rate_limit=rate, burst_limit=burst)
+
+
+def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, str]]:
+    """Method and path of each route that asks for no credentials."""
+    if has_status:
+        for route in ROUTES:
+            if is_public(route.operation):
+                yield from ((route.method, path) for path in route.paths)
+    if has_cors:  # a preflight has no credentials, and would meet the default route's authorizer
+        yield "OPTIONS", "/{proxy+}"
+        yield from (("OPTIONS", f"{base}/admin/{{proxy+}}") for base in SPELLINGS)
 
 
 def gateway_routes() -> Iterator[tuple[Group, str, str]]:

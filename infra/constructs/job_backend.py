@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
@@ -17,6 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import Target, backend_bundle
+from infra.constructs.access import Access, ApiKeys
 from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
@@ -27,8 +28,11 @@ from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import (
+    AUTHORIZER,
     CREATE_QUEUE,
+    KEYS_DENIED,
     OPERATOR,
+    OWN_KEY,
     PRODUCER,
     STREAM,
     SYSTEM,
@@ -38,7 +42,7 @@ from infra.constructs.permissions import (
 )
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.config import Settings, describe_settings
-from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.topology import DEFAULT_QUEUE, KEY_PARTITION
 from ojs_aws.transport.http.routes import Group
 
 TICK_TIMEOUT_S: Final = 55
@@ -55,9 +59,15 @@ class JobBackendProps:
     :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
     :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
     :ivar target: architecture and Python version of the functions.
-    :ivar authorizer: decides who may call the API; None leaves it open to all who know its URL.
+    :ivar access: who may call the API; by default those with API keys.
+    :ivar public_status: answer health and manifest without credentials.
+    :ivar cors_origins: origins whose pages may use the API; none by default, and ``*`` never.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
         account's limit.
+    :ivar burst_limit: requests at a moment; None: twice the rate.
+    :ivar access_log: keep a line of each request at the gateway, its own refusals included.
+    :ivar encryption_key: a KMS key of your own for the table and the bucket; None: AWS's.
+    :ivar deletion_protection: refuse to delete the table; None: unless it goes with the stack.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar memory_mb: memory of the API's functions.
     :ivar log_retention: how long logs are kept.
@@ -75,8 +85,14 @@ class JobBackendProps:
     settings: Mapping[str, str] = field(default_factory=dict)
     extensions: BackendExtensions | None = None
     target: Target = field(default_factory=Target)
-    authorizer: gateway.IHttpRouteAuthorizer | None = None
+    access: Access = field(default_factory=ApiKeys)
+    public_status: bool = True
+    cors_origins: Sequence[str] = ()
     rate_limit_per_s: int | None = None
+    burst_limit: int | None = None
+    access_log: bool = True
+    encryption_key: kms.IKey | None = None
+    deletion_protection: bool | None = None
     event_bus: events.IEventBus | None = None
     memory_mb: int = 512
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
@@ -96,6 +112,7 @@ class JobBackend(Construct):
     :ivar bucket: documents that do not fit into the table.
     :ivar event_bus: where lifecycle events are published.
     :ivar functions: the API's functions, by their groups.
+    :ivar authorizer: the function that finds callers by their API keys, where they have some.
     :ivar tick: the function of the sweep and of cron jobs.
     :ivar cron_alarms: what wakes it when a cron job is due.
     :ivar stream: the function that reads the table's changes.
@@ -112,7 +129,18 @@ class JobBackend(Construct):
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
         _check_settings(props.settings)
-        self.table = JobTable(self, "Jobs", JobTableProps(removal_policy=props.removal_policy))
+        stays = props.removal_policy is not RemovalPolicy.DESTROY
+        self.table = JobTable(
+            self,
+            "Jobs",
+            JobTableProps(
+                removal_policy=props.removal_policy,
+                encryption_key=props.encryption_key,
+                deletion_protection=stays
+                if props.deletion_protection is None
+                else props.deletion_protection,
+            ),
+        )
         self.queues = JobQueues(
             self, "Queues", JobQueuesProps(prefix=props.queue_prefix, names=props.queues)
         )
@@ -129,6 +157,11 @@ class JobBackend(Construct):
             group: self._function(group.value, permissions, description)
             for group, (permissions, description) in api_functions.items()
         }
+        self.authorizer = (
+            self._function("authorizer", AUTHORIZER, "Finds callers by their API keys", 10)
+            if isinstance(props.access, ApiKeys)
+            else None
+        )
         self.tick = self._function(
             "tick", TICK, "Sweeps jobs that time has overtaken, and fires cron jobs", TICK_TIMEOUT_S
         )
@@ -151,8 +184,13 @@ class JobBackend(Construct):
             "Http",
             OjsHttpApiProps(
                 functions=self.functions,
-                authorizer=props.authorizer,
+                access=props.access,
+                authorizer=self.authorizer,
+                public_status=props.public_status,
+                cors_origins=props.cors_origins,
                 rate_limit_per_s=props.rate_limit_per_s,
+                burst_limit=props.burst_limit,
+                access_log_retention=props.log_retention if props.access_log else None,
             ),
         )
         self._watch()
@@ -214,6 +252,7 @@ class JobBackend(Construct):
             (("dynamodb:Query",) if permissions.has_index else (), [self.table.index_arn]),
             ((*permissions.queues, *((CREATE_QUEUE,) if creates else ())), queue_arns),
             (permissions.documents, [self.bucket.arn_for_objects("*")]),
+            (self._own_key_actions(permissions), self._own_key_arns()),
             (
                 ("events:PutEvents",) if permissions.publishes else (),
                 [self.event_bus.event_bus_arn],
@@ -236,6 +275,37 @@ class JobBackend(Construct):
                 )
             )
 
+        self._grant_keys(principal, permissions)
+
+    def _grant_keys(self, principal: iam.IPrincipal, permissions: Permissions) -> None:
+        """The records of API keys to who needs them, and to nobody else who uses the table."""
+        table, partition = [self.table.table.table_arn], [KEY_PARTITION]
+        if permissions.keys:
+            allowed = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": partition}}
+            principal.add_to_principal_policy(
+                iam.PolicyStatement(
+                    actions=sorted(permissions.keys), resources=table, conditions=allowed
+                )
+            )
+        elif permissions.table:
+            denied = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": partition}}
+            principal.add_to_principal_policy(
+                iam.PolicyStatement(
+                    effect=iam.Effect.DENY,
+                    actions=sorted(KEYS_DENIED),
+                    resources=table,
+                    conditions=denied,
+                )
+            )
+
+    def _own_key_actions(self, permissions: Permissions) -> Sequence[str]:
+        is_used = permissions.table or permissions.keys
+        return OWN_KEY if is_used and self.props.encryption_key is not None else ()
+
+    def _own_key_arns(self) -> list[str]:
+        key = self.props.encryption_key
+        return [] if key is None else [key.key_arn]
+
     def _function(
         self, name: str, permissions: Permissions, description: str, timeout_s: int = 25
     ) -> OjsFunction:
@@ -244,6 +314,7 @@ class JobBackend(Construct):
         if self.props.extensions is not None:
             bundle = self.props.extensions.bundled_with(bundle, name)
             environment = {**environment, **self.props.extensions.environment(name)}
+        environment = {**environment, **self._access_settings()}
         function = OjsFunction(
             self,
             "".join(part.capitalize() for part in name.split("_")),
@@ -263,10 +334,13 @@ class JobBackend(Construct):
         return function
 
     def _bucket(self) -> s3.Bucket:
+        key = self.props.encryption_key
         return s3.Bucket(
             self,
             "Documents",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=key is not None,
             enforce_ssl=True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
@@ -275,6 +349,10 @@ class JobBackend(Construct):
                 s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))
             ],
         )
+
+    def _access_settings(self) -> dict[str, str]:
+        is_public = "1" if self.props.public_status else "0"
+        return {**self.props.access.settings, "OJS_PUBLIC_STATUS": is_public}
 
     def _environment(self) -> dict[str, str]:
         return {

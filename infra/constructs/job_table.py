@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ojs_aws.topology import TABLE
@@ -17,10 +18,12 @@ class JobTableProps:
 
     :ivar removal_policy: what becomes of the table when the stack goes; by default it stays.
     :ivar deletion_protection: refuse to delete the table at all.
+    :ivar encryption_key: a KMS key of your own; None: the account's key for DynamoDB.
     """
 
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
     deletion_protection: bool = False
+    encryption_key: kms.IKey | None = None
 
 
 class JobTable(Construct):
@@ -44,7 +47,9 @@ class JobTable(Construct):
             partition_key=dynamodb.Attribute(name=TABLE.partition_key, type=text),
             sort_key=dynamodb.Attribute(name=TABLE.sort_key, type=text),
             billing=dynamodb.Billing.on_demand(),
-            encryption=dynamodb.TableEncryptionV2.aws_managed_key(),
+            encryption=dynamodb.TableEncryptionV2.aws_managed_key()
+            if props.encryption_key is None
+            else dynamodb.TableEncryptionV2.customer_managed_key(props.encryption_key),
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),

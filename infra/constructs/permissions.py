@@ -29,9 +29,10 @@ class Permissions:
     :ivar documents: actions on the objects of the bucket.
     :ivar publishes: whether it puts events on the bus.
     :ivar sees_triggers: whether it lists event source mappings; each worker lets it switch its own.
+    :ivar keys: actions on the records of API keys, which nothing else here allows.
     """
 
-    table: tuple[str, ...]
+    table: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
     has_index: bool = False
     queues: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class Permissions:
     documents: tuple[str, ...] = ()
     publishes: bool = False
     sees_triggers: bool = False
+    keys: tuple[str, ...] = ()
 
 
 PRODUCER: Final = Permissions(
@@ -116,3 +118,22 @@ LAMBDA_WORKER: Final = Permissions(
     documents=DOCUMENTS,
 )
 """A user's worker, on the queues that it serves."""
+
+AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
+"""Finds an API key by its id, and can read nothing else of the table."""
+
+KEY_OPERATOR: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
+"""``ojs-aws keys``: makes, lists, rotates and revokes API keys, and can touch nothing else."""
+
+KEYS_DENIED: Final = ("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE)
+"""What is denied on the records of API keys to all who may use the table otherwise."""
+
+OWN_KEY: Final = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""On the deployment's own KMS key: DynamoDB and S3 use it in the name of who calls them."""

@@ -143,11 +143,13 @@ def read_scopes(words: Iterable[str]) -> frozenset[Scope]:
     return frozenset(Scope(word) for word in words if word in known)
 
 
+def matches(pattern: str, name: str) -> bool:
+    """Whether a name is meant: by itself, or by its beginning before a ``*``."""
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
 def _matches(patterns: tuple[str, ...], name: str) -> bool:
-    return not patterns or any(
-        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-        for pattern in patterns
-    )
+    return not patterns or any(matches(pattern, name) for pattern in patterns)
 
 
 def _outside(what: str, name: str, field: str) -> PermissionDeniedError:

@@ -56,10 +56,22 @@ class Synthesised:
             if {"Ref": role} not in policy["Roles"]:
                 continue
             for statement in policy["PolicyDocument"]["Statement"]:
-                assert statement["Effect"] == "Allow"
+                if statement["Effect"] == "Deny":
+                    continue
                 actions = frozenset(_listed(statement["Action"]))
                 found += [(actions, _shown(each)) for each in _listed(statement["Resource"])]
         return found
+
+    def conditional(self, handler: str, effect: str) -> list[Resource]:
+        """The statements of a function's role that have a condition."""
+        role = self.function(handler)["Role"]["Fn::GetAtt"][0]
+        return [
+            statement
+            for policy in self.of("AWS::IAM::Policy")
+            if {"Ref": role} in policy["Roles"]
+            for statement in policy["PolicyDocument"]["Statement"]
+            if "Condition" in statement and statement["Effect"] == effect
+        ]
 
     def actions(self, handler: str) -> set[str]:
         """Every action that the role of a function allows."""

@@ -30,7 +30,7 @@ from ojs_aws.topology import (
 from ojs_aws.transport.http.routes import ROUTES, Group, group_of
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
 
-BACKEND_FUNCTIONS = ("producer", "worker_api", "operator", "system", "tick", "stream")
+BACKEND_FUNCTIONS = ("producer", "worker_api", "operator", "system", "authorizer", "tick", "stream")
 DEMO = "ojs_aws.local.demo.handler"
 
 
@@ -316,6 +316,7 @@ EXPECTED_ACTIONS = {
         *PAUSE,
     },
     "system": {"dynamodb:GetItem"},
+    "authorizer": {"dynamodb:GetItem"},  # of the records of API keys, see test_access.py
     "tick": READ
     | WRITE
     | {

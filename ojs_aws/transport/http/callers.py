@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, permissions_of, read_scopes
+from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, matches, permissions_of, read_scopes
 from ojs_aws.domain.errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
 
 if TYPE_CHECKING:
@@ -108,10 +108,15 @@ def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
     )
 
 
-def _by_iam(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
-    """By a signature that the gateway has checked. What it may call, IAM has decided by route."""
+def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+    """By a signature that the gateway has checked. IAM has decided by route, or settings do."""
     arn = (authorizer.get("iam") or {}).get("userArn")
-    return Caller(id=f"iam:{arn}", name=str(arn)) if arn else None
+    if not arn:
+        return None
+    if not settings.iam_scopes:
+        return Caller(id=f"iam:{arn}", name=str(arn))
+    found = next((scopes for known, scopes in settings.iam_scopes if matches(known, arn)), ())
+    return Caller(id=f"iam:{arn}", name=str(arn), permissions=permissions_of(read_scopes(found)))
 
 
 def _by_gateway(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:

@@ -25,6 +25,7 @@ from ojs_aws.transport.http.routes import (
     workers,
     workflows,
 )
+from ojs_aws.transport.http.routes.access import is_public
 from ojs_aws.transport.http.routes.route import BASE, Group, Route
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "canonical_path",
     "find",
     "group_of",
+    "is_public",
     "methods_of",
     "pattern_of",
     "routes_of",

@@ -1,0 +1,100 @@
+"""Who may call the API: one of these is the backend's ``access``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from aws_cdk import aws_apigatewayv2 as gateway
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAccess:
+    """Everybody who knows the URL may do everything. For private networks and for trying out."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the functions are told."""
+        return {"OJS_AUTH": "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeys:
+    """API keys of ``ojs-aws keys``, by a Lambda authorizer.
+
+    :ivar cache_s: how long the gateway remembers what the authorizer found, up to 3600 seconds:
+        so long a revoked key may still work. With 0 the authorizer is asked each time; only then
+        are requests without any credentials answered in the form of OJS, too: a gateway that
+        remembers answers those itself, with 401 and a text of its own.
+    """
+
+    cache_s: int = 300
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the functions are told."""
+        return {"OJS_AUTH": "api-key"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jwt:
+    """Tokens of an OpenID Connect issuer, checked by the gateway.
+
+    :ivar issuer: URL of the issuer, whose ``/.well-known/openid-configuration`` names its keys.
+    :ivar audience: one of these must be in the token's ``aud`` (or be its ``client_id``).
+    :ivar scope_claim: the claim that holds the scopes.
+    :ivar scope_prefix: what begins the scopes that are meant: ``ojs:producer`` and so on.
+    """
+
+    issuer: str
+    audience: Sequence[str]
+    scope_claim: str = "scope"
+    scope_prefix: str = "ojs:"
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the functions are told."""
+        return {
+            "OJS_AUTH": "jwt",
+            "OJS_AUTH_SCOPE_CLAIM": self.scope_claim,
+            "OJS_AUTH_SCOPE_PREFIX": self.scope_prefix,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iam:
+    """Signed requests (SigV4) of AWS principals that may invoke the API.
+
+    :ivar scopes: scopes of principals, by their ARN as STS tells it or a beginning of it that ends
+        in ``*``: ``{"arn:aws:sts::123456789012:assumed-role/Shop/*": ["producer"]}``. Who is not
+        named may do nothing. Empty: whoever may invoke a route may use it, and IAM policies alone
+        decide.
+    """
+
+    scopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the functions are told."""
+        listed = {arn: list(scopes) for arn, scopes in self.scopes.items()}
+        return {"OJS_AUTH": "iam", **({"OJS_IAM_SCOPES": json.dumps(listed)} if listed else {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAuthorizer:
+    """An authorizer of your own, which decides alone.
+
+    :ivar authorizer: any HTTP API authorizer of the CDK.
+    """
+
+    authorizer: gateway.IHttpRouteAuthorizer
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the functions are told."""
+        return {"OJS_AUTH": "gateway"}
+
+
+Access: TypeAlias = OpenAccess | ApiKeys | Jwt | Iam | OwnAuthorizer
