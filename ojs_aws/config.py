@@ -211,6 +211,12 @@ class Settings:
     redact_backtraces: bool = _setting(
         "OJS_REDACT_BACKTRACES", False, _boolean, "Drop the backtraces of failures."
     )
+    redact_messages: bool = _setting(
+        "OJS_REDACT_MESSAGES",
+        False,
+        _boolean,
+        "Keep of failures their type and code only, without message and details.",
+    )
     enqueue_middleware: str = _setting(
         "OJS_ENQUEUE_MIDDLEWARE",
         "",

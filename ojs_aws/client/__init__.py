@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.admin import Admin
     from ojs_aws.client.client import Client
     from ojs_aws.client.connection import HttpConnection, Resends
+    from ojs_aws.client.credentials import ApiKey, Credentials, SigV4
     from ojs_aws.client.cron import CronJob, CronJobs, CronTrigger
     from ojs_aws.client.dead_letter import BulkOutcome, BulkResult, DeadLetterJobs
     from ojs_aws.client.errors import (
@@ -55,10 +56,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Admin",
+    "ApiKey",
     "BatchRejectedError",
     "BulkOutcome",
     "BulkResult",
     "Client",
+    "Credentials",
     "CronJob",
     "CronJobs",
     "CronTrigger",
@@ -88,6 +91,7 @@ __all__ = [
     "Queues",
     "Resends",
     "Schemas",
+    "SigV4",
     "Stored",
     "SyncAdmin",
     "SyncClient",
@@ -131,6 +135,9 @@ _HOMES: Final = {
     "SyncEvents": "sync",
     "SyncJobs": "sync",
     "SyncSystem": "sync",
+    "ApiKey": "credentials",
+    "Credentials": "credentials",
+    "SigV4": "credentials",
     "Admin": "admin",
     "BatchRejectedError": "errors",
     "BulkOutcome": "dead_letter",

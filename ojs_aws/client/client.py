@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
+from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored, TransactItems
@@ -71,6 +72,8 @@ class Client:
         self,
         url: str | None = None,
         *,
+        api_key: str | None = None,
+        credentials: Credentials | None = None,
         headers: Mapping[str, str] | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
@@ -83,7 +86,9 @@ class Client:
         """Describe the client; nothing is opened yet.
 
         :param url: of the OJS server, with or without ``/ojs/v1``.
-        :param headers: sent with every request (Authorization, for one).
+        :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
+        :param credentials: another way to be known, such as ``SigV4()`` for IAM.
+        :param headers: sent with every request.
         :param middleware: the enqueue chain, or its middleware; the default chain logs. An empty
             list switches middleware off.
         :param hooks: called right before and after each job is stored.
@@ -98,7 +103,13 @@ class Client:
             raise ValueError("a client needs the URL of a server or a transport, and not both")
         self._transport: Transport = transport or HttpTransport(
             HttpConnection(
-                url or "", headers=headers, timeout_s=timeout_s, resends=resends, timer=self._timer
+                url or "",
+                headers=headers,
+                api_key=api_key,
+                credentials=credentials,
+                timeout_s=timeout_s,
+                resends=resends,
+                timer=self._timer,
             )
         )
         self.middleware = chain_of(middleware)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
+from ojs_aws.client.credentials import Credentials, chosen_credentials
 from ojs_aws.client.errors import error_of
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
@@ -70,11 +71,13 @@ class Answer:
 class HttpConnection:
     """Sends requests to one server. Belongs to one event loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
+        api_key: str | None = None,
+        credentials: Credentials | None = None,
         timeout_s: float = 15.0,
         resends: Resends | None = None,
         timer: Timer | None = None,
@@ -83,12 +86,16 @@ class HttpConnection:
         """Describe the connection; nothing is opened yet.
 
         :param url: of the server; ``/ojs/v1`` is appended unless it is there.
-        :param headers: sent with every request (Authorization, for one).
+        :param headers: sent with every request.
+        :param api_key: sent as ``Authorization: Bearer``; default: ``OJS_API_KEY``, where set.
+        :param credentials: another way to be known, such as ``SigV4()``.
         :param timeout_s: for each send, in seconds.
         :param http_transport: replaces the network, in tests.
-        :raises ValueError: no http or https URL.
+        :raises ValueError: no http or https URL; two ways to be known; or an API key that would go
+            over plain HTTP to another machine.
         """
         self.base = base_url(url)
+        self._credentials = chosen_credentials(url, headers, api_key, credentials)
         self._headers = {
             "Accept": CONTENT_TYPE,
             "OJS-Version": "1.0",
@@ -172,9 +179,15 @@ class HttpConnection:
         headers = {"Content-Type": CONTENT_TYPE} if body is not None else {}
         content = body.encode() if body is not None else None
         try:
-            response = await http.request(
+            request = http.build_request(
                 method, self.base + path, content=content, params=query, headers=headers
             )
+            if self._credentials is not None:
+                sent, url = request.headers, str(request.url)
+                request.headers.update(
+                    await self._credentials.headers_for(method, url, sent, content or b"")
+                )
+            response = await http.send(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
             return _no_answer(BackendUnavailableError, self.base, problem, may_resend=True)
         except httpx.TransportError as problem:

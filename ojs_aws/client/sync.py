@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
+from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.dead_letter import DeadLetterJobs
 from ojs_aws.client.events import Events
@@ -200,6 +201,8 @@ class SyncClient(_Face[Client]):
         self,
         url: str | None = None,
         *,
+        api_key: str | None = None,
+        credentials: Credentials | None = None,
         headers: Mapping[str, str] | None = None,
         middleware: EnqueueChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
@@ -215,6 +218,8 @@ class SyncClient(_Face[Client]):
             raise ValueError("a synchronous client takes a URL or a client, and not both")
         target = client or Client(
             url,
+            api_key=api_key,
+            credentials=credentials,
             headers=headers,
             middleware=middleware,
             hooks=hooks,

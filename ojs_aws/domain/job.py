@@ -112,6 +112,10 @@ class Checkpoint:
     created_at: Instant
 
 
+REDACTED: Final = "(redacted)"
+"""Stands for the message of a failure that is not kept."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """One failed attempt (core, section 8.1; ojs-retry, section 10.1).
@@ -136,6 +140,10 @@ class Failure:
     def without_backtrace(self) -> Failure:
         """The failure without its frames; only the latest one keeps them."""
         return replace(self, backtrace=()) if self.backtrace else self
+
+    def without_message(self) -> Failure:
+        """The failure by its type and code alone: message and details may quote arguments."""
+        return replace(self, message=REDACTED, extra={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -333,7 +333,9 @@ class Backend:
         """FAIL."""
         from ojs_aws.services.fail import Fail
 
-        return Fail(self.changing, self.waking, self._limits, self.settings.redact_backtraces)
+        settings = self.settings
+        redacts = (settings.redact_backtraces, settings.redact_messages)
+        return Fail(self.changing, self.waking, self._limits, *redacts)
 
     @cached_property
     def heartbeat(self) -> Heartbeat:

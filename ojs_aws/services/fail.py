@@ -10,7 +10,7 @@ from typing import Final
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.failures import read_failure
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits import Refusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
@@ -38,6 +38,7 @@ class Fail:
     waking: Waking
     limits: Callable[[], Limits]
     redact_backtraces: bool
+    redact_messages: bool = False
 
     def __call__(
         self,
@@ -63,8 +64,7 @@ class Fail:
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             check_holder(job, "fail", worker_id)
             failure = read_failure(error, job.attempt, now)
-            kept = failure.without_backtrace() if self.redact_backtraces else failure
-            return lifecycle.fail(job, kept, now)
+            return lifecycle.fail(job, self._redacted(failure), now)
 
         read_failure(error, 0, self.changing.clock.now())  # a malformed one changes nothing
         change = self.changing.apply(job_id, decide, start=start)
@@ -85,6 +85,11 @@ class Fail:
             self.limits().block(key, until, encode(reason))
         except OjsError:
             _log.warning("Could not hold back limit %s", key, exc_info=True)
+
+    def _redacted(self, failure: Failure) -> Failure:
+        """What may be kept of a failure. Its type and code stay: the retry policy reads them."""
+        kept = failure.without_backtrace() if self.redact_backtraces else failure
+        return kept.without_message() if self.redact_messages else kept
 
     def _pass_on(self, change: Change, *, has_message: bool) -> None:
         """Cover the next attempt by a message; the item is already written."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.envelope import Job
@@ -64,6 +65,8 @@ class Worker(BaseWorker):
         *,
         queues: Sequence[str] = (DEFAULT_QUEUE,),
         concurrency: int = 10,
+        api_key: str | None = None,
+        credentials: Credentials | None = None,
         headers: Mapping[str, str] | None = None,
         middleware: ExecutionChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
@@ -82,7 +85,9 @@ class Worker(BaseWorker):
         :param url: of the OJS server.
         :param queues: emptied strictly from left to right.
         :param concurrency: jobs executed at the same time at most.
-        :param headers: sent with every request (Authorization, for one).
+        :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
+        :param credentials: another way to be known, such as ``SigV4()`` for IAM.
+        :param headers: sent with every request.
         :param registry: handlers of another worker, to serve them here too.
         :param heartbeat_s: seconds between heartbeats; the backend is told, and gives the jobs of
             a worker that missed three of them to others.
@@ -109,7 +114,13 @@ class Worker(BaseWorker):
         tags: list[JsonValue] = list(labels)
         names: list[JsonValue] = list(self.queues)
         self._source: JobSource = source or HttpJobSource(
-            HttpConnection(url or "", headers=headers, timer=self._timer),
+            HttpConnection(
+                url or "",
+                headers=headers,
+                api_key=api_key,
+                credentials=credentials,
+                timer=self._timer,
+            ),
             self.worker_id,
             visibility_timeout_ms=round(visibility_s * 1000),
             heartbeat_interval_ms=max(round(heartbeat_s * 1000), SHORTEST_INTERVAL_MS),

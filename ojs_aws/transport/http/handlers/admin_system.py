@@ -39,6 +39,7 @@ SHOWN: Final = frozenset(
         "queue_visibility_timeouts_s",
         "queues",
         "redact_backtraces",
+        "redact_messages",
         "s3_threshold_bytes",
         "test_mode",
     }

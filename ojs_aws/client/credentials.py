@@ -1,0 +1,115 @@
+"""What a client or worker shows to be known: an API key, or requests signed for AWS IAM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+API_KEY_VARIABLE: Final = "OJS_API_KEY"
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Credentials(Protocol):
+    """Makes the headers by which a request is known."""
+
+    async def headers_for(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        """The headers to add.
+
+        :param url: exactly as it is sent, with its query.
+        :param headers: what is sent otherwise.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key of ``ojs-aws keys``, or a token, sent as ``Authorization: Bearer``.
+
+    :ivar text: of the key; never part of this object's own text.
+    """
+
+    text: str = field(repr=False)
+
+    async def headers_for(
+        self,
+        _method: str,
+        _url: str,
+        _headers: Mapping[str, str],
+        _body: bytes,
+    ) -> Mapping[str, str]:
+        """The same for each request."""
+        return {"Authorization": f"Bearer {self.text}"}
+
+
+class SigV4:
+    """Signs requests with AWS credentials, for an API whose access is by IAM.
+
+    :param region: of the API; default: the environment's.
+    :param profile: of the AWS configuration; default: the usual search for credentials.
+    """
+
+    def __init__(self, region: str | None = None, profile: str | None = None) -> None:
+        """Look for no credentials yet."""
+        self._region, self._profile = region, profile
+        self._signer: Signer | None = None
+
+    async def headers_for(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        """The signature of one request; credentials that are about to end are renewed.
+
+        :raises ValueError: there are no AWS credentials, or no region.
+        """
+        # Renewing may ask the network, which must not hold up the event loop.
+        return await asyncio.to_thread(self._sign, method, url, headers, body)
+
+    def _sign(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        if self._signer is None:
+            from ojs_aws.client.sigv4 import BotocoreSigner  # noqa: PLC0415 - needs botocore
+
+            self._signer = BotocoreSigner(self._region, self._profile)
+        return self._signer(method, url, headers, body)
+
+
+class Signer(Protocol):
+    """Signs one request."""
+
+    def __call__(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        """The headers of the signature."""
+
+
+def chosen_credentials(
+    url: str,
+    headers: Mapping[str, str] | None,
+    api_key: str | None,
+    credentials: Credentials | None,
+) -> Credentials | None:
+    """The credentials for a server: what was given, else ``OJS_API_KEY``, else none.
+
+    A header ``Authorization`` that was given by hand outweighs the environment.
+
+    :raises ValueError: more than one was given, or a key would go over plain HTTP to another
+        machine.
+    """
+    by_hand = any(name.lower() == "authorization" for name in headers or {})
+    if (api_key is not None) + (credentials is not None) + by_hand > 1:
+        raise ValueError("give one of api_key, credentials and an Authorization header")
+    if by_hand or credentials is not None:
+        return credentials
+    text = api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE, "")
+    if not text.strip():
+        return None
+    parts = urlsplit(url)
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ValueError(f"an API key is not sent over plain HTTP to {parts.hostname}: use https")
+    return ApiKey(text.strip())
