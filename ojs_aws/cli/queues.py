@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,3 +128,67 @@ async def purge_queue(
                 break
     data: dict[str, JsonValue] = {"queue": name, "deleted": deleted, "cancelled": cancelled}
     session.out.said(f"{deleted} jobs deleted, {cancelled} cancelled.", data)
+
+
+# ------------------------------------------------------------------------------------- settings
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(help="name=value; the value is JSON, or a text. Empty takes a setting away."),
+]
+
+
+@command(app, "create", epilog="Example: ojs-aws queues create bulk max_size=100000")
+async def create_queue(session: Session, name: Name, settings: Settings = None) -> None:
+    """Create a queue with settings of its own; a queue needs none to be used."""
+    made = await session.client.queues.create(name, _changes(settings))
+    session.out.fields({**made.described}, made.described.items())
+
+
+@command(app, "settings", epilog="Example: ojs-aws queues settings bulk")
+async def queue_settings(session: Session, name: Name) -> None:
+    """Show the settings of a queue."""
+    found = await session.client.queues.settings(name)
+    session.out.fields({**found.described}, found.described.items())
+
+
+@command(app, "configure", epilog="Example: ojs-aws queues configure bulk max_size=5000 retention=")
+async def configure_queue(session: Session, name: Name, settings: Settings = None) -> None:
+    """Change settings of a queue: those that are named."""
+    found = await session.client.queues.configure(name, _changes(settings))
+    session.out.fields({**found.described}, found.described.items())
+
+
+@command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
+async def drain_queue(session: Session, name: Name) -> None:
+    """Take no new jobs; workers go on with those that are there. `queues resume` ends it."""
+    found = await session.client.queues.drain(name)
+    session.out.said(f"{name} takes no new jobs.", {**found.described})
+
+
+@command(app, "delete", epilog="Example: ojs-aws queues delete bulk --yes")
+async def delete_queue(
+    session: Session,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete an empty queue and its settings."""
+    session.confirm(f"Delete the queue {name}?", is_sure=yes)
+    await session.client.queues.delete(name)
+    session.out.said(f"{name} is deleted.", {"name": name, "deleted": True})
+
+
+def _changes(settings: list[str] | None) -> dict[str, JsonValue]:
+    """What ``name=value`` says.
+
+    :raises typer.BadParameter: something else.
+    """
+    changes: dict[str, JsonValue] = {}
+    for each in settings or ():
+        name, mark, text = each.partition("=")
+        if not mark or not name:
+            raise typer.BadParameter(f"expected name=value, not {each!r}")
+        try:
+            changes[name] = json.loads(text) if text else None
+        except ValueError:
+            changes[name] = text
+    return changes

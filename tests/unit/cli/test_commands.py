@@ -158,6 +158,19 @@ def test_queues_are_listed_counted_paused_resumed_and_purged(cli: Cli, world: Wo
     assert cli.run("queues", "show", "never").code == ExitCode.NOT_FOUND
 
 
+def test_a_queue_is_created_configured_drained_and_deleted(cli: Cli) -> None:
+    """Values are JSON or texts; an empty one takes a setting away."""
+    assert cli.ask("queues", "create", "bulk", "max_size=1000")["config"]["max_size"] == 1000
+    changed = cli.ask("queues", "configure", "bulk", "max_size=5000")
+    assert changed["config"]["max_size"] == 5000
+    assert "max_size" in cli.run("queues", "settings", "bulk").out
+    assert cli.ask("queues", "configure", "bulk", "max_size=")["config"]["max_size"] is None
+    assert cli.run("queues", "configure", "bulk", "colour=red").code == ExitCode.USAGE
+    assert cli.run("queues", "configure", "bulk", "nothing").code == ExitCode.USAGE
+    assert cli.run("queues", "drain", "bulk").out == "bulk takes no new jobs.\n"
+    assert cli.run("queues", "delete", "bulk", "--yes").out == "bulk is deleted.\n"
+
+
 def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
     """One by its id, several by label."""
     assert "No worker" in cli.run("workers", "list").out
