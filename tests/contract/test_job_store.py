@@ -23,10 +23,10 @@ NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
 
 
-KINDS = ["memory", "simulated", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
+KINDS = ["memory", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "simulated"])
 def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
     """A fresh store of each kind."""
     if request.param == "memory":

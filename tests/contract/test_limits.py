@@ -16,6 +16,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
+from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 LIMIT: Any = {"key": "api", "concurrency": 2}
@@ -28,10 +29,17 @@ def aws() -> Iterator[EmbeddedAws]:
         yield aws
 
 
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
+@pytest.fixture(params=["memory", "dynamodb"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """A backend over the model, and over AWS."""
+    if request.param == "memory":
+        return World(clock=FakeClock()).backend
+    aws: EmbeddedAws = request.getfixturevalue("aws")
     return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+OVER_AWS = pytest.mark.parametrize("backend", ["dynamodb"], indirect=True)
+"""For what is spoiled in botocore."""
 
 
 def push(backend: Backend, limit: Any = LIMIT) -> str:
@@ -82,6 +90,7 @@ def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     assert active(backend) == 0
 
 
+@OVER_AWS
 def test_a_transaction_whose_answer_is_lost_counts_once(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +111,7 @@ def test_a_transaction_whose_answer_is_lost_counts_once(
     assert (len(sent), active(backend)) == (2, 0)
 
 
+@OVER_AWS
 def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +136,7 @@ def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
     assert active(backend) == 1
 
 
+@OVER_AWS
 def test_of_two_that_saw_the_same_free_place_one_takes_it(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing
 from tests.simulation.memory import MemoryStore, MemoryUniqueJobs
+from tests.simulation.table import SimulatedStore
 
 KEY = "ab" * 32
 
@@ -30,11 +31,11 @@ class Stores:
     unique: UniqueJobs
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "simulated"])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Fresh stores of each kind."""
-    if request.param == "memory":
-        memory = MemoryStore()
+    if request.param in {"memory", "simulated"}:
+        memory = MemoryStore() if request.param == "memory" else SimulatedStore()
         yield Stores(memory, MemoryUniqueJobs(memory))
         return
     if request.param == "emulator":
