@@ -136,7 +136,12 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
     request = FetchRequest(("default",), worker_id="worker-1")
 
     def step(
-        name: str, call: Callable[[], Any], job_id: str, index: float, reads: float = 0
+        name: str,
+        call: Callable[[], Any],
+        job_id: str,
+        index: float,
+        reads: float = 0,
+        places: int = 0,
     ) -> None:
         before = lab.kilobytes(job_id) if job_id else {}
         lab.meter.take()
@@ -149,6 +154,8 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
         writes = 0.0 if is_read else float(hot + index)
         if "TransactWriteItems" in calls:
             writes = 2.0 * sum(after.values()) + index
+        if places:  # the job and its buckets; and the update in vain by which ACK learns of them
+            writes = 2.0 * (hot + places) + index + hot * calls["UpdateItem"]
         rows.append(Row(name, calls, writes, reads, units["SQS request"]))
 
     holder: list[str] = []
@@ -172,6 +179,14 @@ def measure(lab: Laboratory, size: int) -> list[Row]:
     backend.push(Job("demo.echo", document(size)))
     (second,) = backend.fetch(request)
     step("ACK", lambda: backend.ack(second.id, "worker-1", None), second.id, 2)
+    backend.fetch(replace(request, count=10))  # the others are not to be in the way
+    limit: Any = {"key": "api", "concurrency": 1}
+    held = [backend.push(Job("demo.echo", document(size), rate_limit=limit)) for _ in range(2)]
+    (first, waiting) = (each.record.id for each in held if each.record is not None)
+    step("FETCH limited", lambda: backend.fetch(request), first, 2, reads=3, places=1)
+    backend.fetch(request)  # tells that the limit is exceeded
+    step("FETCH refused", lambda: backend.fetch(request), waiting, 0, reads=5)
+    step("ACK limited", lambda: backend.ack(first, "worker-1", None), first, 2, places=1)
     return rows
 
 

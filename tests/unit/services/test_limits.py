@@ -361,3 +361,38 @@ def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) ->
     world.messages.queues.clear()
     world.backend.sweep.tick()
     assert world.messages.backlog("default") == 3
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("operation", ["report", "stop", "reschedule"])
+def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation: str) -> None:
+    """Each call of a handler's report, an override and its end, and a job put off spoiled."""
+    for spoiled in range(8):
+        world = World()
+        limit = {**ONE, "on_limit": "reschedule"} if operation == "reschedule" else ONE
+        jobs = [push(world, limit), push(world, limit)]
+        if operation == "report":
+            assert fetch(world) == jobs[:1]
+        until = format_instant(Instant(world.clock.at + 30_000))
+        error = parse_object(f'{{"message": "429", "rate_limit_until": "{until}"}}')
+        world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+        with suppress(OjsError, ProcessDiedError):
+            match operation:
+                case "report":
+                    world.backend.fail(jobs[0], "w", error)
+                case "stop":
+                    world.backend.limits.override("api", {"concurrency": 0, "expires_at": until})
+                    fetch(world, 2)
+                    world.backend.limits.lift("api")
+                case "reschedule":
+                    fetch(world, 2)
+        world.faults.spoiled = None
+        states = [job.state for job in world.store.jobs.values()]
+        assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
+        for _ in range(20):
+            world.clock.advance(s=1801)
+            world.backend.sweep.tick()
+            for job_id in fetch(world, 5):
+                world.backend.ack(job_id, "w", None)
+        assert active(world, "api") == 0
+        assert all(world.store.jobs[each].state.is_terminal for each in jobs)
