@@ -400,6 +400,21 @@ def test_claim_and_prefix_can_be_chosen() -> None:
     assert api.post("/jobs", BODY).status == 201
 
 
+def test_principals_of_iam_have_the_scopes_that_the_settings_give_them() -> None:
+    """The closest ARN counts; who is not named may do nothing."""
+    role = "arn:aws:sts::1:assumed-role/"
+    scopes = ((f"{role}Shop/boss", ("operator",)), (f"{role}Shop/*", ("producer",)))
+    api = Api(World(settings=Settings(auth="iam", iam_scopes=scopes)).backend)
+    for name, pushes, reads in (
+        ("Shop/a", 201, 403),
+        ("Shop/boss", 201, 404),
+        ("Shop2/a", 403, 403),
+    ):
+        api.authorizer = {"iam": {"userArn": role + name}}
+        assert api.post("/jobs", BODY).status == pushes
+        assert api.get(f"/jobs/{JOB}").status == reads
+
+
 @pytest.mark.parametrize("auth", ["iam", "gateway"])
 def test_who_passed_the_gateways_own_check_is_known_by_it(auth: str) -> None:
     """IAM has decided by route; an authorizer of one's own, as it likes."""

@@ -29,7 +29,8 @@ from ojs_aws.transport.http.openapi import (
 )
 from ojs_aws.transport.http.openapi.parts import JOB_ID, REF, STRING, Schema, ref
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
-from ojs_aws.transport.http.routes import ROUTES, Route
+from ojs_aws.transport.http.routes import ROUTES, Route, is_public
+from ojs_aws.transport.http.routes.access import scopes_of
 
 __all__ = ["ANSWERS", "openapi_document"]
 
@@ -40,6 +41,8 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     207: "Some succeeded and some did not; each has its result.",
     204: "Done; the answer has no body.",
     400: "The request is malformed, or an attribute is missing or invalid.",
+    401: "There are no valid credentials; the deployment asks for some.",
+    403: "The credentials do not allow this operation, queue or job type.",
     404: "There is no such job, queue or route.",
     408: "The job is not over yet; ask again.",
     409: "The state of the job does not permit this, or its id is taken.",
@@ -49,6 +52,13 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     500: "The server failed; whether the request took effect may be unknown.",
     503: "The server cannot reach its table.",
 }
+_BEARER: Final[Schema] = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API key, or a token of the issuer that the deployment names. A deployment "
+    "may leave access open, or ask for AWS signatures instead: its manifest says which.",
+}
+_SCHEMES: Final[tuple[Schema, ...]] = ({"bearer": []},)
 ANSWERS: Final[Mapping[str, Schema]] = {
     **jobs.ANSWERS,
     **outcomes.ANSWERS,
@@ -82,7 +92,7 @@ def openapi_document(base_url: str = "") -> Schema:
         },
         "servers": [{"url": base_url.rstrip("/") or "/"}],
         "paths": paths,
-        "components": {"schemas": _schemas()},
+        "components": {"schemas": _schemas(), "securitySchemes": {"bearer": _BEARER}},
     }
 
 
@@ -107,6 +117,8 @@ def _operation(route: Route, position: int) -> Schema:
             *(_query_parameter(PARAMETERS[name]) for name in route.query),
         ],
         "responses": _responses(route),
+        "security": [{}, *_SCHEMES] if is_public(route.operation) else [*_SCHEMES],
+        "x-ojs-scopes": [*scopes_of(route.operation)],
     }
     if route.request:
         schema = ref(route.request)
@@ -149,7 +161,7 @@ def _responses(route: Route) -> Schema:
         for status in route.statuses
     }
     error = {OJS_TYPE: {"schema": ref("ErrorAnswer")}}
-    for status in sorted({400, 422, 500, 503, *route.errors}):
+    for status in sorted({400, 401, 403, 422, 500, 503, *route.errors}):
         responses[str(status)] = {
             "description": _DESCRIPTIONS[status],
             "headers": _headers(),
