@@ -70,6 +70,17 @@ LIMIT_MARK: Final = "~"
 """Stands between a job's place in line and the key of its limit."""
 
 
+def ready_since(ready_key: str) -> Instant:
+    """When a job with this place in the ready list became available; 0 for no place."""
+    order = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
+    return Instant(int(order) // 1000 if order else 0)
+
+
+def after_priority(ready_key: str) -> str:
+    """Comes after every place of the same priority, and before those of the next lower one."""
+    return ready_key.partition("#")[0] + "$"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """The right of one worker to execute one attempt of a job.

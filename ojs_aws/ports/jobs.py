@@ -233,6 +233,12 @@ class JobStore(Protocol):
     def head(self, queue: str, limit: int) -> Head:
         """The first ready jobs of a queue; what others claimed a moment ago may still be there."""
 
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """Since when the job has been available that has been for longest; of any priority.
+
+        One call for each priority that jobs are available in, eight at most: the highest ones.
+        """
+
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:

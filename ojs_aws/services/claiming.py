@@ -15,7 +15,7 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import NotFoundError, OjsError
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits import Bucket, OnLimit, Refusal
 from ojs_aws.domain.timestamps import Instant
@@ -38,7 +38,7 @@ from ojs_aws.services.line import (
     shown,
 )
 from ojs_aws.services.setting_aside import spread
-from ojs_aws.services.waking import Waking, ready_since, seconds_until
+from ojs_aws.services.waking import Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 MAX_CLAIMED_BYTES: Final = 3_000_000

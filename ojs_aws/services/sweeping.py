@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.domain.job import LIMIT_MARK, JobState
+from ojs_aws.domain.job import LIMIT_MARK, JobState, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
@@ -25,7 +25,7 @@ from ojs_aws.ports import (
     QueueRegistry,
 )
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.waking import Waking, ready_since, seconds_until
+from ojs_aws.services.waking import Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 PAGE: Final = 100
@@ -62,7 +62,7 @@ class QueueReport:
     :ivar covered: messages sent again for ready jobs.
     :ivar lag_ms: how long the most overdue job without a message had been due.
     :ivar is_idle: nothing is ready, and nothing is due soon.
-    :ivar oldest_ms: for how long the longest waiting of the next hundred jobs has been ready; 0
+    :ivar oldest_ms: for how long the longest waiting job has been ready, of any priority; 0
         while the queue is paused.
     """
 
@@ -102,8 +102,20 @@ class QueueSweep:
             report,
             covered=self._cover(info.name, head, now),
             is_idle=not first and not head.jobs,
-            oldest_ms=_oldest_ms(head, now),
+            oldest_ms=self._oldest_ms(info.name, head, now),
         )
+
+    def _oldest_ms(self, queue: str, head: Head, now: Instant) -> int:
+        """For how long the longest waiting job has been ready; a pause is on purpose.
+
+        Behind a head that is full of urgent jobs a lower priority may starve: that is asked for.
+        """
+        if head.is_paused:
+            return 0
+        since = min((ready_since(row.sort_key) for row in head.jobs), default=now)
+        if len(head.jobs) >= PAGE:
+            since = min(since, self.store.oldest_ready(queue) or now)
+        return max(0, now - since)
 
     # ------------------------------------------------------------------ what comes within reach
     def _arm(self, info: QueueInfo, now: Instant, is_over: Callable[[], bool]) -> tuple[int, int]:
@@ -182,13 +194,6 @@ class QueueSweep:
             self.queues.ensure(queue, now)
         sent = self.waking.send(queue, [(_message(row, row.sort_key), 0) for row in late], now)
         return len(late) if sent else 0
-
-
-def _oldest_ms(head: Head, now: Instant) -> int:
-    """For how long the longest waiting of the next jobs has been ready; a pause is on purpose."""
-    if head.is_paused:
-        return 0
-    return max((now - ready_since(row.sort_key) for row in head.jobs), default=0)
 
 
 def _reach(now: Instant) -> Instant:

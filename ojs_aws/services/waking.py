@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import LIMIT_MARK, JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Message,
@@ -46,12 +46,6 @@ def message_of(job: JobRecord) -> Message:
 def seconds_until(due: Instant, now: Instant) -> int:
     """Whole seconds from now to an instant, rounded up so that nothing comes early."""
     return max(0, -((now - due) // 1000))
-
-
-def ready_since(sort_key: str) -> Instant:
-    """When a job of the ready list was enqueued, as its place in line says; 0 for no place."""
-    order = sort_key.partition("#")[2].partition(LIMIT_MARK)[0]
-    return Instant(int(order) // 1000 if order else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,3 +219,24 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
     ]
     assert told[1][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
     assert '"count":2' in told[2][1]
+
+
+def test_the_oldest_available_job_is_found_in_every_priority(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """One row is read for each priority, however many jobs there are; limits do not hide it."""
+    backend.configuring.change("q", {"visibility_timeout": 9})
+    store, clock = backend.ports.store, backend.clock
+    assert store.oldest_ready("q") is None
+    assert isinstance(clock, FakeClock)
+    began = clock.now()
+    limit: Any = {"key": "k", "concurrency": 1}
+    for priority in (-50, 0, 100):
+        for _ in range(3):
+            job = Job("demo.echo", [], queue="q", priority=priority)
+            job["rate_limit"] = limit
+            backend.push(job)
+            clock.advance(s=1)
+    with aws.calls.counted() as calls:
+        assert store.oldest_ready("q") == began
+    assert calls == {"Query": 4}

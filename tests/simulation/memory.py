@@ -17,7 +17,14 @@ from ojs_aws.domain.client_limits import Standing
 from ojs_aws.domain.cron import CronEntry
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, size_of
+from ojs_aws.domain.job import (
+    Document,
+    JobRecord,
+    JobState,
+    Reservation,
+    ready_since,
+    size_of,
+)
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket, Scope, scope_of
 from ojs_aws.domain.results import keeps_result
@@ -306,6 +313,11 @@ class MemoryStore:
             self.queue_limits.get(queue, ""),
             self.queue_visibility.get(queue),
         )
+
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """Over all ready jobs."""
+        rows = self._rows(queue, JobList.READY)
+        return min((ready_since(row.sort_key) for row in rows), default=None)
 
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""

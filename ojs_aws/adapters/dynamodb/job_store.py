@@ -483,6 +483,10 @@ class DynamoJobStore:
         """One query of the index."""
         return self.lists.head(queue, limit)
 
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """A query of one row for each priority, eight at most."""
+        return self.lists.oldest_ready(queue)
+
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:

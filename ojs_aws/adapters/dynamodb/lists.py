@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.codec import from_row
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobState, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.topology import TABLE
@@ -31,6 +31,9 @@ SETTINGS: Final = "!settings"
 
 _ALL_JOBS: Final = ("0", "~")
 """Sort keys of jobs; rows that say something of the queue itself come before them."""
+
+MAX_PRIORITIES: Final = 8
+"""Priorities that are looked at for the oldest job."""
 
 _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
@@ -56,6 +59,19 @@ class Lists:
             read_string(marks.get(LIMITED, {}), n.TYPE),
             read_number(marks.get(SETTINGS, {}), n.VISIBILITY),
         )
+
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """The first row of each priority tells: within a priority the oldest comes first."""
+        oldest: Instant | None = None
+        low, high = _ALL_JOBS
+        for _ in range(MAX_PRIORITIES):
+            rows, _ = self._query(n.list_key(queue, JobList.READY), 1, between=(low, high))
+            if not rows:
+                break
+            since = ready_since(from_row(rows[0]).sort_key)
+            oldest = since if oldest is None else min(oldest, since)
+            low = after_priority(from_row(rows[0]).sort_key)
+        return oldest
 
     def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:
         """Waiting jobs due in [since, until]."""

@@ -289,3 +289,12 @@ def test_the_sweep_tells_for_how_long_jobs_have_been_waiting(world: World) -> No
     assert dict(world.backend.sweep.tick().oldest_ms) == {"default": 20_000, "email": 10_000}
     world.backend.queues.pause("default")
     assert dict(world.backend.sweep.tick().oldest_ms) == {"email": 10_000}
+
+
+def test_a_job_that_starves_behind_a_hundred_urgent_ones_shows(world: World) -> None:
+    """Its age is asked for where the head of the list does not show it."""
+    world.backend.push(Job("demo.echo", [], priority=-9))
+    world.clock.advance(s=90)
+    for _ in range(100):
+        world.backend.push(Job("demo.echo", [], priority=9))
+    assert world.backend.sweep.tick().oldest_ms == {"default": 90_000}

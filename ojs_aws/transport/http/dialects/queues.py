@@ -95,7 +95,9 @@ def counted_queue(
     }
 
 
-def queue_answer(info: QueueInfo, stats: QueueStats, configured: Configured) -> Members:
+def queue_answer(
+    info: QueueInfo, stats: QueueStats, configured: Configured, oldest: Instant | None = None
+) -> Members:
     """One queue of the admin API, with its settings."""
     numbers = _numbers(stats)
     members: Members = {
@@ -109,6 +111,8 @@ def queue_answer(info: QueueInfo, stats: QueueStats, configured: Configured) -> 
             if name in ("config", "configuration", "set", "created_at", "updated_at")
         },
     }
+    if oldest is not None:
+        members["oldest_available_at"] = format_instant(oldest)
     return {"queue": {**members}, **members}
 
 
