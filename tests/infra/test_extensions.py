@@ -49,7 +49,7 @@ def test_a_further_aws_service_keeps_its_model(code: Path) -> None:
         code_dir=code, enqueue_middleware="policies", aws_services=["kms"]
     )
     services = extensions.bundled_with(backend_bundle(Target()), "producer").botocore_services
-    assert services == ("dynamodb", "events", "kms", "s3", "sqs")
+    assert services == ("dynamodb", "events", "kms", "lambda", "s3", "sqs")
 
 
 def test_a_path_that_leads_nowhere_is_refused_at_synthesis(code: Path) -> None:
