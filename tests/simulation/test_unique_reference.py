@@ -58,7 +58,7 @@ class Pair:
             unique["states"] = self.states
         if self.period_s is not None:
             unique["period"] = f"PT{self.period_s}S"
-        more = {"scheduled_at": "+PT4S"} if self.chance.random() < 0.4 else {}
+        more: dict[str, Any] = {"scheduled_at": "+PT4S"} if self.chance.random() < 0.4 else {}
         args: list[Any] = [{"user": user, "n": self.chance.random()}]
         there = self.duplicate(user)
         before = {*self.world.store.jobs}
