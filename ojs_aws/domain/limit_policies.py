@@ -21,6 +21,7 @@ MAX_PARTS: Final = 5
 
 _KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9._-]{1,64}", re.ASCII)
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _BOUNDS: Final = ("concurrency", "rate", "throttle")
 _CHOICES: Final = ", ".join(OnLimit)
@@ -203,7 +204,7 @@ def _part(path: JsonValue, of: Mapping[str, JsonValue]) -> str:
     for name in names:
         if isinstance(found, dict):
             found = found.get(name)
-        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+        elif isinstance(found, list) and _INDEX.fullmatch(name) and int(name) < len(found):
             found = found[int(name)]
         else:
             found = None

@@ -53,7 +53,7 @@ class Once:
             raise invalid("idempotency_key", f"a text of 1 to {MAX_KEY} characters", key)
         now = self.clock.now()
         wanted = BulkRequest(
-            key=hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest(),
+            key=hashlib.sha256(f"{scope}\0{key}".encode("utf-8", "surrogatepass")).hexdigest(),
             digest=hashlib.sha256(body).hexdigest(),
             begun_at=now,
         )

@@ -95,6 +95,13 @@ def test_what_cannot_be_followed_is_refused(
     assert str(caught.value.details["field"]).startswith("rate_limit")
 
 
+def test_a_path_that_is_no_index_of_a_list_is_refused() -> None:
+    """Digits of other scripts, and more of them than a number may have."""
+    for part in ("1" * 5000, "\u0661", "-1"):
+        with pytest.raises(InvalidPolicyError):
+            read_limit({"concurrency": 1, "by": f"args.{part}"}, "q", {"args": ["a", "b"]})
+
+
 def begin(bucket: Bucket, limit: Limit, now: Instant) -> Bucket:
     """A start that must be allowed."""
     after = take(bucket, limit, now)

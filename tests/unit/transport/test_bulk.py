@@ -217,3 +217,28 @@ def test_a_change_names_jobs_or_a_filter_and_not_both(api: Api) -> None:
     ]
     for body in wrong:
         assert api.post("/jobs/bulk/cancel", body).status == 400, body
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"atomicity": []}, "atomicity"),
+        ({"atomicity": {}}, "atomicity"),
+        ({"filter": {"state": [[]]}}, "filter.state"),
+        ({"filter": {"state": {}}}, "filter.state"),
+    ],
+)
+def test_what_cannot_be_a_name_is_refused_by_its_field(
+    body: dict[str, Any], field: str, api: Api
+) -> None:
+    """400, whatever JSON stands there."""
+    reply = api.post("/jobs/bulk/cancel", body)
+    assert (reply.status, reply.error["details"]["field"]) == (400, field)
+
+
+def test_an_idempotency_key_may_be_any_text_that_json_can_write(api: Api) -> None:
+    """Half a surrogate pair included: it is hashed, never stored."""
+    body = '{"jobs": [{"type": "demo.echo", "args": []}], "idempotency_key": "\\ud800"}'
+    first, second = api.post("/jobs/bulk", body), api.post("/jobs/bulk", body)
+    assert first.status == second.status == 201
+    assert ids_of(first) == ids_of(second)

@@ -172,3 +172,9 @@ def test_the_statistics(api: Api, base: str) -> None:
     assert stats["by_error_type"] == {"DbError": 1}
     assert stats["oldest_at"] == stats["newest_at"]
     assert stats["retention"] == {"max_age": "PT4320H", "max_count": 10_000}
+
+
+def test_a_limit_in_the_query_is_a_number_or_refused(api: Api) -> None:
+    """Also where its characters count as digits, like a superscript."""
+    reply = api.delete("/dead-letter", query={"confirm": "true", "limit": "\u00b2"})
+    assert (reply.status, reply.error["details"]["field"]) == (400, "limit")

@@ -183,7 +183,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
     named = given.get("state", [*map(str, default)])
     states = named if isinstance(named, list) else [named]
     for state in states:
-        if state not in set(JobState):
+        if not isinstance(state, str) or state not in set(JobState):
             raise invalid("filter.state", f"of {', '.join(JobState)}", state)
     # A job is created before it is enqueued, so that the lists narrow the search.
     before = _instant(given, "enqueued_before")
@@ -274,7 +274,7 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
 
 def _is_atomic(values: Values) -> bool:
     mode = values.get("atomicity", "partial")
-    if mode not in {"atomic", "partial"}:
+    if mode not in ("atomic", "partial"):  # it may be anything, also what cannot be hashed
         raise invalid("atomicity", "'atomic' or 'partial'", mode)
     return mode == "atomic"
 

@@ -105,7 +105,7 @@ def delete_dead_letters(call: Call) -> Answer:
     values: dict[str, JsonValue] = {**call.request.query}
     if "confirm" in values:
         values["confirm"] = values["confirm"] == "true"
-    if isinstance(limit := values.get("limit"), str) and limit.isdigit():
+    if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
         values["limit"] = int(limit[:9])
     values |= _values(call)
     report = call.backend.dead_letter_bulk.delete(_chosen(values), _limit(values), _cursor(values))
