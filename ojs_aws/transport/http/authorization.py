@@ -117,6 +117,7 @@ def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
         return
     for place, job in jobs:
         caller.check_queue(job.queue, job.type, f"{place}queue")
+        _check_limit(caller, job, place)
         if caller.queues:
             _check_unique(job, place)
 
@@ -147,6 +148,30 @@ def check_fetched(call: Call, queues: Iterable[str]) -> None:
         caller.check_unbound("fetch")
     for queue in queues:
         caller.check_queue(queue, field="queues")
+
+
+def _check_limit(caller: Caller, job: Job, place: str) -> None:
+    """Refuse a limit that is counted for a foreign queue or type: it would use up its starts.
+
+    A key that stands for neither is shared by whoever names it.
+    """
+    if (policy := job.get("rate_limit")) is None:
+        return
+    from ojs_aws.domain.limit_policies import read_limit  # noqa: PLC0415 - few callers and jobs
+    from ojs_aws.domain.limits import scope_of  # noqa: PLC0415
+
+    limit = read_limit(policy, job.queue, {"args": job.get("args"), "meta": job.get("meta")})
+    scope = scope_of(limit.key) if limit else None
+    if scope is None:
+        return
+    is_outside = scope.queue and not caller.may_touch(scope.queue)
+    is_wider = caller.queues and not scope.queue  # the type in all queues
+    if is_outside or is_wider or (scope.type and not caller.may_touch(job.queue, scope.type)):
+        raise PermissionDeniedError(
+            "These credentials are bound: a limit of theirs cannot be that of other jobs.",
+            details={"field": f"{place}rate_limit.key"},
+            hint="Give the limit a key of its own, or none for the job's own queue.",
+        )
 
 
 def _check_unique(job: Job, place: str) -> None:

@@ -103,8 +103,8 @@ def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
         id=f"jwt:{subject}",
         name=str(subject),
         permissions=permissions_of(scopes),
-        queues=tuple(sorted(_words(claims.get("ojs_queues")))),
-        types=tuple(sorted(_words(claims.get("ojs_types")))),
+        queues=_bounds(claims.get("ojs_queues")),
+        types=_bounds(claims.get("ojs_types")),
     )
 
 
@@ -135,6 +135,11 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], Settings], Caller | No
     "gateway": _by_gateway,
 }
 """By the values of ``OJS_AUTH``; the remaining one, ``none``, leaves access open."""
+
+
+def _bounds(claim: object) -> tuple[str, ...]:
+    """The bounds that a claim sets. One that names nothing holds nothing: no queue is named ''."""
+    return () if claim is None else tuple(sorted(_words(claim))) or ("",)
 
 
 def _words(claim: object) -> Iterable[str]:

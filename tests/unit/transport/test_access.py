@@ -359,6 +359,31 @@ def test_a_job_is_not_unique_against_those_of_other_queues(
     assert api_of.post("/jobs", {**BODY, "queue": "email", **own}).status == 201
 
 
+@pytest.mark.parametrize(
+    ("policy", "bounds", "status"),
+    [
+        ({"key": "queue:other"}, {"queues": ("email",)}, 403),
+        ({"key": "queue", "by": "meta.of"}, {"queues": ("email",)}, 403),
+        ({"key": "queue:other:type:email.send"}, {"queues": ("email",)}, 403),
+        ({"key": "type:email.send"}, {"queues": ("email",)}, 403),
+        ({"key": "type:other"}, {"types": ("email.send",)}, 403),
+        ({"key": "type:email.send"}, {"types": ("email.send",)}, 201),
+        ({"key": "queue:email"}, {"queues": ("email",)}, 201),
+        ({"key": "stripe"}, {"queues": ("email",)}, 201),
+        ({}, {"queues": ("email",)}, 201),
+    ],
+)
+def test_a_limit_is_not_counted_for_jobs_of_others(
+    policy: dict[str, Any], bounds: dict[str, tuple[str, ...]], status: int, api_of: Api
+) -> None:
+    """A job that named the bucket of a foreign queue would use up its starts."""
+    api_of.authorizer = scoped(Scope.PRODUCER, **bounds)
+    job = {**BODY, "queue": "email", "meta": {"of": "other"}}
+    reply = api_of.post("/jobs", {**job, "rate_limit": {"concurrency": 1, **policy}})
+    assert reply.status == status
+    assert status == 201 or reply.error["details"]["field"] == "rate_limit.key"
+
+
 def test_a_cron_job_of_others_is_not_replaced(api_of: Api) -> None:
     """By a registration under its name."""
     entry = {"name": "nightly", "cron": "0 9 * * *", **BODY}
@@ -384,6 +409,8 @@ def test_the_scopes_of_a_token_are_those_with_the_prefix() -> None:
         ({"sub": "u", "scope": "ojs:worker ojs:read-only"}, 403),
         ({"sub": "u", "scope": "ojs:producer", "ojs_queues": "email"}, 403),
         ({"sub": "u", "scope": "ojs:producer", "ojs_queues": "[email default]"}, 201),
+        ({"sub": "u", "scope": "ojs:producer", "ojs_queues": "[]"}, 403),
+        ({"sub": "u", "scope": "ojs:producer", "ojs_types": ""}, 403),
         ({"scope": "ojs:producer"}, 401),
     ):
         api.authorizer = {"jwt": {"claims": claims, "scopes": None}}
