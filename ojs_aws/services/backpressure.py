@@ -20,7 +20,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queue_config import QueueConfig
+from ojs_aws.domain.queue_config import DEFAULT_POLICY, QueueConfig
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Clock,
@@ -242,29 +242,38 @@ class Backpressure:
         if bound is None:
             depths.forget(queue)
             return
-        seen = depths.load(queue)
-        if seen is None:
-            depths.correct(queue, depths.count(queue, RECOUNTED), None)
+        if depths.load(queue) is None:
+            self._begin(queue)
 
-    def tick(self, settings: Iterable[QueueSettings]) -> dict[str, int]:
-        """Recount the bounded queues that were quiet; how far off each was that was off."""
+    def _begin(self, queue: str) -> None:
+        """Count what the lists hold, unless somebody began before."""
+        depths = self.depths()
+        depths.correct(queue, depths.count(queue, RECOUNTED), None)
+
+    def tick(
+        self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
+    ) -> dict[str, int]:
+        """Recount the bounded queues that were quiet; how far off each was that was off.
+
+        :param settings: what was set for each queue, and the default policy.
+        :param used: names of the queues there are; asked for where the default policy has a bound.
+        """
         corrected = {}
-        for each in settings:
-            if each.members.get("max_size") is None or each.state is QueueState.DELETED:
-                continue
+        for queue in _bounded({each.queue: each for each in settings}, used):
             try:
-                error = self.recount(each.queue)
+                error = self.recount(queue)
             except OjsError:
-                _log.warning("Could not recount queue %s", each.queue, exc_info=True)
+                _log.warning("Could not recount queue %s", queue, exc_info=True)
                 continue
             if error:
-                corrected[each.queue] = error
+                corrected[queue] = error
         return corrected
 
     def recount(self, queue: str) -> int | None:
         """Correct the counter of a bounded queue that nothing was counted of since the last time.
 
-        Then nothing is on its way either, and what the lists hold is the truth.
+        Then nothing is on its way either, and what the lists hold is the truth. One that is not
+        counted yet, because it has its bound from the default policy, is counted from now on.
 
         :returns: how far off it was; None where it was not looked at.
         """
@@ -272,6 +281,7 @@ class Backpressure:
         now = depths.load(queue)
         before = self._quiet.get(queue)
         if now is None:
+            self._begin(queue)
             return None
         self._quiet[queue] = now
         if before is None or before.version != now.version:
@@ -280,6 +290,21 @@ class Backpressure:
         if counted != now.jobs and depths.correct(queue, counted, now):
             return now.jobs - counted
         return 0
+
+
+def _bounded(
+    settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]
+) -> list[str]:
+    """The queues that have a bound, of their own or by the default policy."""
+    default = settings.get(DEFAULT_POLICY)
+    is_default = default is not None and default.members.get("max_size") is not None
+    names = {*settings, *(used() if is_default else ())} - {DEFAULT_POLICY}
+    return sorted(
+        name
+        for name in names
+        if (own := settings.get(name)) is None
+        or (own.state is not QueueState.DELETED and (is_default or "max_size" in own.members))
+    )
 
 
 def _full(queue: str, depth: int, bound: int) -> QueueFullError:

@@ -102,7 +102,8 @@ class Configuring:
             raise invalid("name", "the name of a queue", name, missing=name is None)
         self.queues.check(check_queue(name))
         own = changed_members({}, {} if config is None else config)
-        before = self.book.load([name]).get(name, QueueSettings(queue=name))
+        found = self.book.load([name, DEFAULT_POLICY])
+        before = found.get(name, QueueSettings(queue=name))
         is_there = self.queues.registry.load(name) is not None
         if is_there and before.state is not QueueState.DELETED:
             raise ConflictError(
@@ -114,7 +115,7 @@ class Configuring:
         base = QueueSettings(queue=name, revision=before.revision, created_at=now)
         self.queues.registry.note(name, now)
         try:
-            self._save(before, base, own, self._limit_after(name, own))
+            self._save(before, base, own, self._limit_after(name, own), found.get(DEFAULT_POLICY))
         except StaleSettingsError:
             raise _busy(name) from None
         return self.get(name)
@@ -143,7 +144,7 @@ class Configuring:
                 self.queues.registry.note(name, self.clock.now())
             base = replace(before, state=_taking(before.state))
             try:
-                self._save(before, base, after, limit)
+                self._save(before, base, after, limit, found.get(DEFAULT_POLICY))
             except StaleSettingsError:
                 continue
             return self.get(name)
@@ -255,6 +256,7 @@ class Configuring:
         base: QueueSettings,
         members: Members,
         limit: LimitChange | None,
+        default: QueueSettings | None = None,
     ) -> None:
         is_policy = before.queue == DEFAULT_POLICY
         kept = {
@@ -265,8 +267,7 @@ class Configuring:
         )
         self.book.save(before, after, limit)
         if not is_policy:
-            size = kept.get("max_size")
-            self.bounding(before.queue, size if isinstance(size, int) else None)
+            self.bounding(before.queue, terms_of(default, after).config.max_size)
 
     def _check_empty(self, name: str) -> None:
         counts = self.statistics().counts(name)

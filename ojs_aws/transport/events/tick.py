@@ -94,7 +94,10 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
 def _recount(backend: Backend, logger: Logger) -> None:
     """Keep the counters of bounded queues true."""
     try:
-        corrected = backend.backpressure.tick(backend.configuring.states().values())
+        corrected = backend.backpressure.tick(
+            backend.configuring.states().values(),
+            lambda: [info.name for info in backend.queues.list()],
+        )
     except OjsError:
         logger.exception("Bounded queues were not counted anew")
         return

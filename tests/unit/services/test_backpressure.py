@@ -200,3 +200,44 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     world.backend.backpressure.tick(settings)
     assert world.backend.backpressure.tick(settings) == {"small": -1}
     assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
+
+
+def recount(world: World) -> dict[str, int]:
+    """Let the tick look after the counters."""
+    used = {job.queue for job in world.store.jobs.values()}
+    return world.backend.backpressure.tick(world.book.all(), lambda: used)
+
+
+def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: World) -> None:
+    """From the next tick on, for each queue without a bound of its own."""
+    for _ in range(3):
+        push(world, queue="late")
+    world.backend.configuring.change("_default", {"max_size": 3})
+    assert recount(world) == {}
+    assert world.depths.depths["late"].jobs == 3
+    world.clock.advance(s=5)
+    with pytest.raises(QueueFullError):
+        push(world, queue="late")
+
+
+def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World) -> None:
+    """A push before the first tick, or one that died, leaves no wrong number for good."""
+    push(world, queue="late")
+    push(world, queue="late")
+    world.backend.configuring.change("_default", {"max_size": 3})
+    world.clock.advance(s=5)
+    push(world, queue="late")
+    assert world.depths.depths["late"].jobs == 1
+    assert recount(world) == {}
+    assert recount(world) == {"late": -2}
+    assert world.depths.depths["late"].jobs == 3
+
+
+def test_a_queue_that_gives_up_its_bound_has_that_of_the_default_policy(world: World) -> None:
+    """And goes on being counted: the jobs that are there keep their places."""
+    world.backend.configuring.change("_default", {"max_size": 3})
+    world.clock.advance(s=5)
+    push(world)
+    push(world)
+    world.backend.configuring.change("small", {"max_size": None})
+    assert depth(world) == 2
