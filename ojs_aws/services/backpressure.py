@@ -292,9 +292,7 @@ class Backpressure:
         return 0
 
 
-def _bounded(
-    settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]
-) -> list[str]:
+def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:
     """The queues that have a bound, of their own or by the default policy."""
     default = settings.get(DEFAULT_POLICY)
     is_default = default is not None and default.members.get("max_size") is not None
