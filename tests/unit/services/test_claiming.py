@@ -95,7 +95,7 @@ def test_an_error_between_two_claims_leaves_the_claimed_jobs_to_the_worker(
     for _ in range(4):
         push(world)
     received = receive(world)
-    third_claim = len(world.faults.calls) + 4
+    third_claim = len(world.faults.calls) + 5  # head, due, scopes, and two claims before it
     world.faults.spoiled, world.faults.fault = third_claim, fault
     outcomes = claim(world, received)
     assert world.faults.calls[third_claim] == "claim"
@@ -108,7 +108,7 @@ def test_an_attempt_never_starts_before_the_one_before_it_ended(world: World) ->
     push(world, priority=1)
     job_id = push(world)
     received = receive(world)
-    first_claim = len(world.faults.calls) + 2
+    first_claim = len(world.faults.calls) + 3
 
     def meanwhile(number: int) -> None:
         if number != first_claim:
