@@ -147,6 +147,8 @@ class Configuring:
                 self._save(before, base, after, limit, found.get(DEFAULT_POLICY))
             except StaleSettingsError:
                 continue
+            if not is_policy and any(own.get(each) != after.get(each) for each in LIMIT_NAMES):
+                self.queues.wake(name)  # messages may be set aside for the limit before
             return self.get(name)
         raise _busy(name)
 

@@ -139,7 +139,9 @@ class LimitBook:
     def unlimit_queue(self, queue: str) -> None:
         """Limit the jobs of a queue no more; nothing happens to one without a limit."""
         self.queues.check(queue)
-        self.limits.lift(queue_key(queue), Scope(queue=queue), self.clock.now())
+        key, scope = queue_key(queue), Scope(queue=queue)
+        self.limits.lift(key, scope, self.clock.now())
+        self._wake(Bucket(key=key), scope)
 
     def _scope(self, key: str) -> Scope | None:
         """The jobs that a key concerns by itself; its names must be such."""

@@ -177,3 +177,14 @@ def test_a_job_that_is_replaced_gives_its_place_back(backend: Backend) -> None:
         backend.push(job)
         assert len(fetch(backend)) == 1
         assert active(backend) == 1
+
+
+def test_queues_are_known_whose_jobs_bring_a_key_that_was_laid_down_before(
+    backend: Backend,
+) -> None:
+    """Or nobody could say how many wait, and wake them when it is lifted."""
+    backend.limits.override("api", {"concurrency": 0})
+    push(backend)
+    counted = backend.limits.get("api")
+    assert (counted.waiting, counted.bucket.queues) == (1, ("default",))
+    assert fetch(backend) == []

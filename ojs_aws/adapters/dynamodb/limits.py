@@ -131,6 +131,17 @@ def _limiting(queue: str, policy: str | None) -> Update:
     return update
 
 
+def _noting(policy: str, queue: str) -> Update:
+    """A policy that jobs of a queue bring, as long as there is room for another queue."""
+    update = Update()
+    update.set(POLICY, string(policy))
+    update.add_to_set(QUEUES, {"SS": [queue]})
+    known = update.name(QUEUES)
+    room = f"size({known}) < {update.value(number(MAX_QUEUES))}"
+    update.when(f"(attribute_not_exists({known}) OR {room})")
+    return update
+
+
 def queue_limit(table: str, queue: str, key: str, policy: str | None) -> dict[str, Any]:
     """The part of a transaction that limits a whole queue, or no more."""
     arguments = _limiting(queue, policy).arguments()
@@ -146,18 +157,14 @@ class DynamoLimits:
     noted: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
-        """One update for a policy that this process has not seen; sometimes a second one."""
+        """One update for a policy that this process has not seen; sometimes up to two more."""
         if (key, policy, queue) in self.noted:
             return
-        update = Update()
-        update.set(POLICY, string(policy))
-        update.set(n.TTL, number(_kept_until(now)))
-        update.add_to_set(QUEUES, {"SS": [queue]})
-        update.when(f"attribute_not_exists({update.name(OVERRIDE)})")
-        known = update.name(QUEUES)
-        room = f"size({known}) < {update.value(number(MAX_QUEUES))}"
-        update.when(f"(attribute_not_exists({known}) OR {room})")
-        if not self._update(key, update):
+        fresh = _noting(policy, queue)
+        fresh.set(n.TTL, number(_kept_until(now)))
+        fresh.when(f"attribute_not_exists({fresh.name(OVERRIDE)})")
+        # What is laid down stays, so it gets no end; nor does one with queues enough get more.
+        if not self._update(key, fresh) and not self._update(key, _noting(policy, queue)):
             bare = Update()
             bare.set(POLICY, string(policy))
             self._update(key, bare)

@@ -162,6 +162,24 @@ def test_lambda_workers_are_limited_and_their_messages_wait(world: World) -> Non
     )
 
 
+@pytest.mark.parametrize("how", ["unlimit", "settings"])
+def test_who_waits_for_the_limit_of_a_queue_is_woken_when_it_ends(world: World, how: str) -> None:
+    """Lambda workers: their messages may be set aside for a quarter of an hour."""
+    backend = world.backend
+    backend.configuring.change("default", {"rate_limit": {"limit": 1, "period": "PT1H"}})
+    for _ in range(3):
+        push(world)
+    received = world.messages.receive("default", 10, 120)
+    backend.fetch.claim_messages("default", received, "lambda")
+    world.clock.advance(s=5)
+    assert world.messages.receive("default", 10, 120) == []
+    if how == "unlimit":
+        backend.limits.unlimit_queue("default")
+    else:
+        backend.configuring.change("default", {"rate_limit": None})
+    assert len(world.messages.receive("default", 10, 120)) == 2
+
+
 def test_a_limit_is_seen_before_any_job_began(world: World) -> None:
     """RL-005; and one that nobody named is not there."""
     push(world, ONE)
