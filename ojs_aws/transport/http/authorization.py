@@ -103,7 +103,7 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
     caller = call.request.caller
     if not caller.is_bound or not job_ids:
         return job_ids
-    jobs = call.backend.ports.store.load_many(job_ids)
+    jobs = call.backend.ports.store.load_many([check_job_id(each) for each in job_ids])
     return [each for each in job_ids if each in jobs and _may_touch(caller, jobs[each])]
 
 

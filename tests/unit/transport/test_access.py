@@ -496,3 +496,13 @@ def test_sec_018_refusals_are_logged_with_who_and_what_and_without_any_secret() 
     everywhere = lines.getvalue() + "".join(reply.text + str(reply.headers) for reply in replies)
     assert "SSSS" not in everywhere
     assert "Bearer ojs_" not in everywhere
+
+
+def test_a_bound_worker_names_jobs_like_any_other(world: World, api_of: Api) -> None:
+    """What is no job's id, or too many of them, is refused before anything is read."""
+    api_of.authorizer = scoped(Scope.WORKER, queues=("email",))
+    for ids in (["x"], [""], [JOB[:-4] + f"{each:04x}" for each in range(5000)]):
+        reads = len(world.faults.calls)
+        reply = api_of.post("/workers/heartbeat", {"worker_id": "w", "active_jobs": ids})
+        assert reply.status == 400, ids[0]
+        assert world.faults.calls[reads:].count("load_many") == 0
