@@ -139,12 +139,11 @@ class Batching:
         from ojs_aws.services.unique import Let  # noqa: PLC0415
 
         ids = [each.record.id for each in wanted]
+        # Looked for in this order: the jobs of a batch that is not open any more are stored.
+        for batch in self.batches.open():
+            if batch.holds_any(ids):
+                self.roll_forward(batch, _never)
         stored = self.store.load_many(ids)
-        if len(stored) < len(ids):
-            for batch in self.batches.open():
-                if batch.holds_any(ids):
-                    self.roll_forward(batch, _never)
-                    stored = self.store.load_many(ids)
         if not stored:
             return []
         is_whole = len(stored) == len(ids) or self._was_committed(name)
@@ -229,7 +228,8 @@ class Batching:
         for batch in self.batches.open():
             if batch.part_of(job_id) is not None and (job := self._rescued(batch, job_id)):
                 return job
-        return None
+        # It may have got there, and its batch may have been closed, since the caller looked.
+        return self.store.load(job_id)
 
     def _rescued(self, batch: OpenBatch, job_id: str) -> JobRecord | None:
         number = batch.part_of(job_id)

@@ -168,7 +168,8 @@ class BulkChanges:
         changes: list[Admission] = []
 
         def decide(job_id: str) -> None:
-            job = self.changing.settled(found(jobs.get(job_id), job_id), now)
+            stored = found(jobs.get(job_id) or self.changing.missing(job_id), job_id)
+            job = self.changing.settled(stored, now)
             changes.append(Admission(before=job, after=self._after(action, job, now)))
 
         outcomes = [tried(job_id, lambda job_id=job_id: decide(job_id)) for job_id in ids]  # type: ignore[misc]

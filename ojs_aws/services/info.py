@@ -25,8 +25,8 @@ class Info:
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.
         """
-        whole = self.store.load_whole(check_job_id(job_id)) or self.changing.missing(job_id)
-        job = found(whole, job_id)
+        whole = self.store.load_whole(check_job_id(job_id))
+        job = whole or self.store.fill(found(self.changing.missing(job_id), job_id))
         now = self.changing.clock.now()
         if lifecycle.settle_once(job, now) is not None:
             job = self.store.fill(self.changing.settled(job, now))

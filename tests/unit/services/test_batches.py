@@ -19,7 +19,9 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.job_bulk import BulkAction
 from ojs_aws.services.push import MAX_TRANSACTION
+from ojs_aws.services.unique import Wanted
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -244,3 +246,80 @@ def die_after(world: World, call: str, times: int = 1) -> None:
             world.faults.spoiled, world.faults.fault = number + 1, Fault.DIES_BEFORE
 
     world.faults.afterwards = watch
+
+
+def left_open() -> tuple[World, list[Job]]:
+    """A committed batch, none of whose jobs is in its place, and nobody at work on it."""
+    world = world_of()
+    jobs = jobs_of()
+    die_after(world, "decide")
+    outcome(lambda: push(world, jobs))
+    world.faults.spoiled = None
+    world.faults.afterwards = lambda _: None
+    assert not world.store.jobs
+    return world, jobs
+
+
+def test_results_of_many_find_jobs_that_are_not_in_their_places_yet() -> None:
+    """They exist: null would say that they do not."""
+    world, jobs = left_open()
+    found = world.backend.results.many([jobs[0].id, jobs[101].id, name(0xFFFF)])
+    assert [job and job.state for job in found.values()] == [
+        JobState.AVAILABLE,
+        JobState.AVAILABLE,
+        None,
+    ]
+
+
+def test_an_atomic_change_finds_jobs_that_are_not_in_their_places_yet() -> None:
+    """All of them are cancelled, or none."""
+    world, jobs = left_open()
+    ids = [jobs[3].id, jobs[99].id]
+    world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    assert {world.backend.info(each).state for each in ids} == {JobState.CANCELLED}
+
+
+def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> None:
+    """Its batch may be closed between the look at the job and the look at the batches."""
+    for ask in (
+        lambda world, job_id: world.backend.info(job_id),
+        lambda world, job_id: world.backend.cancel(job_id),
+    ):
+        world, jobs = left_open()
+        world.clock.advance(s=61)
+
+        def sweep(_: int, world: World = world) -> None:
+            if world.faults.calls[-1] in {"load", "load_whole"}:
+                world.faults.afterwards = lambda _: None
+                world.backend.sweep.tick()
+
+        world.faults.afterwards = sweep
+        ask(world, jobs[7].id)
+        assert world.batches.rows == {}
+
+
+def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() -> None:
+    """The same request twice at once: the first commits and dies, and the sweep puts its jobs in.
+
+    The second, which began before, is between its looks at the table and at the batches then.
+    """
+    world, jobs, happened = world_of(), jobs_of(), []
+
+    def meanwhile(_: int) -> None:
+        called = world.faults.calls[-1]
+        if called == "open" and not happened:
+            happened.append("committed")
+            die_after(world, "decide")
+            wanted = [Wanted(world.backend.push.check(job.copy())) for job in jobs]
+            same = world.backend.push.same
+            outcome(lambda: world.backend.batching.store_all(wanted, same))
+            world.faults.spoiled, world.faults.afterwards = None, meanwhile
+        elif called == "load_many" and happened == ["committed"]:
+            happened.append("swept")
+            world.clock.advance(s=61)
+            world.backend.sweep.tick()
+
+    world.faults.afterwards = meanwhile
+    assert push(world, jobs) == [job.id for job in jobs]
+    assert happened == ["committed", "swept"]
+    assert len(world.batches.decisions) == 1
