@@ -75,7 +75,7 @@ def _fraction(given: Mapping[str, Member]) -> float | None:
 def _clamped(value: JsonValue, name: str, whole: int) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise invalid(name, f"a number from 0 to {whole}", value)
-    return max(0.0, min(float(min(value, whole)) / whole, 1.0))
+    return max(0, min(value, whole)) / whole  # bounded first: integers may be of any size
 
 
 def _data(member: Member | None) -> RawJson | None:
@@ -99,7 +99,8 @@ def _message(given: Mapping[str, Member]) -> str | None:
     value = given["message"].value
     if not isinstance(value, str):
         raise invalid("message", "a text", value)
-    return value[:MAX_MESSAGE]
+    # Half of a surrogate pair, which JSON can say and UTF-8 cannot, becomes a question mark.
+    return value[:MAX_MESSAGE].encode(errors="replace").decode()
 
 
 def with_report(

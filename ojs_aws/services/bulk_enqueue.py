@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import (
+    BackendError,
     BackendUnavailableError,
     ConflictError,
     DuplicateError,
@@ -101,12 +102,17 @@ class BulkEnqueue:
                 items.append(_item(lambda job=job: push(job)))  # type: ignore[misc]
 
     def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
-        """Enqueue all jobs or none; where one is refused, the items say which and why."""
+        """Enqueue all jobs or none; where one is refused, the items say which and why.
+
+        :raises BackendError: nobody knows whether they are enqueued.
+        """
         check_count(len(jobs), MAX_ITEMS)
         problems = {at: job for at, job in enumerate(jobs) if isinstance(job, OjsError)}
         if not problems:
             try:
                 pushed = self.push.all([job for job in jobs if not isinstance(job, OjsError)])
+            except BackendError:
+                raise
             except OjsError as problem:
                 problems = _by_index(problem)
             else:

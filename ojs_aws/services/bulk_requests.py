@@ -24,10 +24,14 @@ MAX_KEY: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The status and the JSON text of an answer."""
+    """The status and the JSON text of an answer.
+
+    :ivar is_final: False when the backend failed on the way: then the request is worth repeating.
+    """
 
     status: int
     text: str
+    is_final: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,9 @@ class Once:
     ) -> Answered:
         """Do the work, unless it was done under this key.
 
-        A request whose process died is done again; its jobs have the ids that they had, so that
-        what it stored is found. Two at the same time may both do it, with the same effect.
+        A request whose process died, or on whose way the backend failed, is done again; its jobs
+        have the ids that they had, so that what it stored is found. Two at the same time may both
+        do it, with the same effect.
 
         :param scope: the operation, and whose key it is.
         :param work: is given what makes the id of the job at an index.
@@ -71,5 +76,6 @@ class Once:
             return event_id(begun.begun_at, begun.key, index).removeprefix("evt_")
 
         answered = work(id_of)
-        self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
+        if answered.is_final:
+            self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
         return answered

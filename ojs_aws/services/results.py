@@ -78,23 +78,21 @@ class Results:
         )
 
     def many(self, job_ids: Sequence[str]) -> Mapping[str, JobRecord | None]:
-        """Several jobs with their outcomes, in one read.
+        """Several jobs with their outcomes, in one read; one more for each that is not there.
 
         :returns: by id; None where there is no such job. A job that is not over, and one whose
             outcome is pruned, come without a result.
         :raises InvalidRequestError: no ids, too many, or one that is no text.
         :raises PayloadTooLargeError: the results are more than one answer holds.
         """
-        if not 0 < len(job_ids) <= MAX_IDS:
-            raise InvalidRequestError(
-                f"The 'ids' attribute must name from 1 to {MAX_IDS} jobs; received {len(job_ids)}.",
-                details={"field": "ids", "received": len(job_ids), "max_items": MAX_IDS},
-            )
+        check_ids(job_ids)
         now = self.changing.clock.now()
-        loaded = self.store.load_many([job_id for job_id in job_ids if _is_job_id(job_id)])
-        jobs: dict[str, JobRecord | None] = {}
-        for job_id in job_ids:
-            jobs[job_id] = self._settled(loaded.get(job_id), now)
+        named = [job_id for job_id in job_ids if is_job_id(job_id)]
+        loaded = self.store.load_many(named)
+        jobs: dict[str, JobRecord | None] = dict.fromkeys(job_ids)
+        for job_id in named:
+            job = loaded.get(job_id) or self.changing.missing(job_id)
+            jobs[job_id] = self._settled(job, now)
         _check_together([job for job in jobs.values() if job is not None])
         return {
             job_id: job if job is None or job.result is None else self._filled(job)
@@ -142,7 +140,20 @@ def _bare(job: JobRecord) -> JobRecord:
     return replace(job, document=_NO_DOCUMENT, checkpoint=None)
 
 
-def _is_job_id(text: str) -> bool:
+def check_ids(job_ids: Sequence[str]) -> None:
+    """Refuse a request for the outcomes of no job, or of too many.
+
+    :raises InvalidRequestError: naming the field.
+    """
+    if not 0 < len(job_ids) <= MAX_IDS:
+        raise InvalidRequestError(
+            f"The 'ids' attribute must name from 1 to {MAX_IDS} jobs; received {len(job_ids)}.",
+            details={"field": "ids", "received": len(job_ids), "max_items": MAX_IDS},
+        )
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text can be the id of a job."""
     try:
         check_job_id(text)
     except InvalidRequestError:

@@ -94,7 +94,7 @@ def check_job(call: Call, job_id: str) -> None:
     """
     caller = call.request.caller
     if caller.is_bound:
-        job = found(call.backend.ports.store.load(check_job_id(job_id)), job_id)
+        job = found(call.backend.changing.find(check_job_id(job_id)), job_id)
         found(job if _may_touch(caller, job) else None, job_id)
 
 
@@ -104,7 +104,8 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
     if not caller.is_bound or not job_ids:
         return job_ids
     jobs = call.backend.ports.store.load_many([check_job_id(each) for each in job_ids])
-    return [each for each in job_ids if each in jobs and _may_touch(caller, jobs[each])]
+    known = {each: jobs.get(each) or call.backend.changing.missing(each) for each in job_ids}
+    return [each for each, job in known.items() if job is not None and _may_touch(caller, job)]
 
 
 def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api import Api, Reply
+from tests.simulation.faults import Fault
 from tests.simulation.world import World
 
 JOB: dict[str, Any] = {"type": "demo.echo", "args": [1]}
@@ -242,3 +243,67 @@ def test_an_idempotency_key_may_be_any_text_that_json_can_write(api: Api) -> Non
     first, second = api.post("/jobs/bulk", body), api.post("/jobs/bulk", body)
     assert first.status == second.status == 201
     assert ids_of(first) == ids_of(second)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("state", []),
+        ("state", [[]]),
+        ("state", {}),
+        ("priority", "3"),
+        ("priority", True),
+        ("priority", 1.5),
+        ("priority", None),
+        ("meta", []),
+        ("meta", None),
+        ("meta", "x"),
+    ],
+)
+@pytest.mark.parametrize("action", ["cancel", "retry", "delete"])
+def test_a_filter_that_cannot_be_meant_is_named(
+    api: Api, action: str, field: str, wrong: object
+) -> None:
+    """Whether any job would have been looked at or not."""
+    reply = api.post(f"/jobs/bulk/{action}", {"filter": {"queue": "empty", field: wrong}})
+    assert (reply.status, reply.error["details"]["field"]) == (400, f"filter.{field}")
+
+
+def test_metadata_match_by_value_and_type(api: Api) -> None:
+    """True is not 1, and a member that is not there is not null."""
+    api.post("/jobs", JOB | {"meta": {"n": True}})
+    for wanted in ({"n": 1}, {"other": None}):
+        reply = api.post("/jobs/bulk/cancel", {"filter": {"meta": wanted}})
+        assert reply.json["total_matched"] == 0, wanted
+    assert api.post("/jobs/bulk/cancel", {"filter": {"meta": {"n": True}}}).json["cancelled"] == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.FAILS_BEFORE, Fault.FAILS_AFTER])
+def test_an_atomic_request_of_which_nobody_knows_is_no_refusal(
+    api: Api, world: World, fault: Fault
+) -> None:
+    """The same request again, under its key, finds out: each job is there once."""
+    body = {"jobs": [JOB, JOB], "atomicity": "atomic", "idempotency_key": "k"}
+    world.faults.spoiled = len(world.faults.calls)
+    world.faults.fault = fault
+    reply = api.post("/jobs/bulk", body)
+    assert reply.status >= 500, reply.text
+    world.faults.spoiled = None
+    again = api.post("/jobs/bulk", body)
+    assert (again.status, len(world.store.jobs)) == (201, 2)
+
+
+def test_a_partial_answer_is_kept_only_when_the_backend_did_not_fail(
+    api: Api, world: World
+) -> None:
+    """BLK-R002: a retry under the same key does what is left, and nothing twice."""
+    body = {"jobs": [JOB, JOB], "idempotency_key": "k"}
+    world.faults.spoiled = len(world.faults.calls)
+    world.faults.fault = Fault.FAILS_AFTER
+    first = api.post("/jobs/bulk", body)
+    assert statuses(first) == ["failed", "created"]
+    world.faults.spoiled = None
+    again = api.post("/jobs/bulk", body)
+    assert statuses(again) == ["duplicate", "duplicate"]
+    assert len(world.store.jobs) == 2
+    assert api.post("/jobs/bulk", body).text == again.text

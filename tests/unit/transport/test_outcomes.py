@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
+from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.api_keys import Verdict
+from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api, Reply
 from tests.simulation.world import World
 
@@ -250,3 +256,39 @@ def test_what_only_the_system_sets_is_ignored_in_a_push(api: Api) -> None:
     job_id = push(api, checkpoint={"state": 1}, last_checkpoint=1, result_stored_at="x")
     job = api.get(f"/jobs/{job_id}").json["job"]
     assert not {"checkpoint", "last_checkpoint", "result_stored_at"} & job.keys()
+
+
+@pytest.mark.parametrize("name", ["progress", "percentage", "percent"])
+def test_a_number_of_any_size_is_clamped(api: Api, name: str) -> None:
+    """Also one that no double can hold (ojs-progress, section 5.1)."""
+    job_id = active(api)
+    path = f"/ojs/v1/jobs/{job_id}/progress"
+    assert api.send("PUT", path, {name: -(10**400)}).json["progress"] == 0.0
+    assert api.send("PUT", path, {name: 10**400}).json["progress"] == 1.0
+
+
+def test_a_message_may_hold_half_a_surrogate_pair() -> None:
+    """JSON can say it, and DynamoDB cannot keep it: it becomes a question mark."""
+    report = read_report(parse_object('{"message": "a\\ud800b"}'))
+    assert report.message == "a?b"
+
+
+def test_results_of_foreign_jobs_are_as_if_there_were_none() -> None:
+    """To credentials with bounds they are null; and the bound on ids comes before any read."""
+    world = World(settings=Settings(auth="api-key"))
+    api = Api(world.backend)
+    admin = Caller(id="a", permissions=frozenset(Permission))
+    api.authorizer = {"lambda": told_verdict(Verdict(admin))}
+    foreign = push(api)
+    own = push(api, options={"queue": "mine"})
+    bound = Caller(id="k", permissions=frozenset(Permission), queues=("mine",))
+    api.authorizer = {"lambda": told_verdict(Verdict(bound))}
+    results = api.post("/jobs/results", {"ids": [foreign, own, "no id"]}).json["results"]
+    assert results[foreign] is None
+    assert results["no id"] is None
+    assert results[own]["state"] == "available"
+    assert api.post("/jobs/results", {"ids": [foreign]}).json == {"results": {foreign: None}}
+    before = len(world.faults.calls)
+    reply = api.post("/jobs/results", {"ids": [f"x{at}" for at in range(101)]})
+    assert (reply.status, reply.error["details"]["field"]) == (400, "ids")
+    assert len(world.faults.calls) == before

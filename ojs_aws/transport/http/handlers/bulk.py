@@ -8,6 +8,7 @@ from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
+    BackendError,
     DuplicateError,
     InvalidRequestError,
     JsonValue,
@@ -101,7 +102,8 @@ def _enqueued(items: Sequence[BulkItem]) -> Answered:
         "items": shown,
     }
     status = CREATED if not failed else REFUSED if failed == len(items) else MULTI_STATUS
-    return Answered(status, encode(body))
+    is_final = not any(isinstance(item.problem, BackendError) for item in items)
+    return Answered(status, encode(body), is_final)
 
 
 def _item(index: int, item: BulkItem) -> dict[str, JsonValue]:
@@ -182,9 +184,15 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
     default = [JobState.AVAILABLE, JobState.SCHEDULED] if action is BulkAction.CANCEL else []
     named = given.get("state", [*map(str, default)])
     states = named if isinstance(named, list) else [named]
+    if "state" in given and not states:
+        raise invalid("filter.state", "a state, or an array of some", named)
     for state in states:
         if not isinstance(state, str) or state not in set(JobState):
             raise invalid("filter.state", f"of {', '.join(JobState)}", state)
+    if type(given.get("priority", 0)) is not int:
+        raise invalid("filter.priority", "a whole number", given["priority"])
+    if not isinstance(given.get("meta", {}), dict):
+        raise invalid("filter.meta", "an object", given["meta"])
     # A job is created before it is enqueued, so that the lists narrow the search.
     before = _instant(given, "enqueued_before")
     wanted = JobFilter(
@@ -208,14 +216,17 @@ def _accepts(
     if "priority" in given and job.priority != given["priority"]:
         return False
     meta = given.get("meta")
-    if meta is None:
+    if not isinstance(meta, dict) or not meta:
         return True
-    if not isinstance(meta, dict):
-        raise invalid("filter.meta", "an object", meta)
     document = call.backend.ports.store.fill(job).document
     members = parse_object(str(document), max_depth=1000)
     has = members["meta"].value if "meta" in members else {}
-    return isinstance(has, dict) and all(has.get(name) == value for name, value in meta.items())
+    return isinstance(has, dict) and all(
+        name in has
+        and has[name] == value
+        and isinstance(has[name], bool) is isinstance(value, bool)
+        for name, value in meta.items()
+    )
 
 
 def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> Answered:
@@ -235,7 +246,8 @@ def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> Answe
     status = OK
     if left:
         status = REFUSED if is_atomic or not changed else MULTI_STATUS
-    return Answered(status, encode(body))
+    is_final = all(each.status is not BulkStatus.FAILED for each in done.outcomes)
+    return Answered(status, encode(body), is_final)
 
 
 def _outcome(index: int, each: BulkOutcome, word: str) -> dict[str, JsonValue]:

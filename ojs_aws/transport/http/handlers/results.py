@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.services.results import check_ids, is_job_id
 from ojs_aws.transport.http.authorization import within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.outcomes import ids_of, result_answer, results_answer
@@ -24,5 +25,8 @@ def get_result(call: Call) -> Answer:
 
 def get_results(call: Call) -> Answer:
     """What became of several jobs."""
-    ids = within_bounds(call, ids_of(call.members()))
-    return Answer(results_answer(call.backend.results.many(ids)))
+    ids = ids_of(call.members())
+    check_ids(ids)
+    seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
+    jobs = call.backend.results.many(seen) if seen else {}
+    return Answer(results_answer({job_id: jobs.get(job_id) for job_id in ids}))
