@@ -281,10 +281,11 @@ def test_an_atomic_change_finds_jobs_that_are_not_in_their_places_yet() -> None:
 
 def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> None:
     """Its batch may be closed between the look at the job and the look at the batches."""
-    for ask in (
+    asks: list[Callable[[World, str], object]] = [
         lambda world, job_id: world.backend.info(job_id),
         lambda world, job_id: world.backend.cancel(job_id),
-    ):
+    ]
+    for ask in asks:
         world, jobs = left_open()
         world.clock.advance(s=61)
 
@@ -303,7 +304,8 @@ def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() 
 
     The second, which began before, is between its looks at the table and at the batches then.
     """
-    world, jobs, happened = world_of(), jobs_of(), []
+    world, jobs = world_of(), jobs_of()
+    happened: list[str] = []
 
     def meanwhile(_: int) -> None:
         called = world.faults.calls[-1]
