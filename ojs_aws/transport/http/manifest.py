@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.errors import JsonValue
 
-CONFORMANCE_LEVEL: Final = 2
+CONFORMANCE_LEVEL: Final = 4
 
 CAPABILITIES: Final[Mapping[str, bool]] = {
     "backpressure": True,
@@ -53,6 +53,7 @@ EXTENSIONS: Final = (
     "payload-limits",
     "progress",
     "queue-config",
+    "rate-limiting",
     "results",
     "retry",
     "schema-registry",

@@ -573,7 +573,7 @@ def test_the_manifest_is_true(api: Api) -> None:
     """Section 21: both version fields, booleans for capabilities, a flat list of extensions."""
     manifest = api.send("GET", "/ojs/manifest", headers={"Host": "jobs.example.com"}).json
     assert manifest["specversion"] == manifest["ojs_version"] == "1.0"
-    assert manifest["conformance_level"] == 2
+    assert manifest["conformance_level"] == 4
     assert manifest["protocols"] == ["http"]
     assert manifest["events"]["delivery"] == "at-least-once"
     assert manifest["events"]["ordering"] == "per-job"
