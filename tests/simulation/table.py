@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 from tests.simulation.memory import FakeClock, MemoryStore, _place, list_of
@@ -102,6 +102,8 @@ class SimulatedStore(MemoryStore):
             type=job.type,
             timeout_ms=job.timeout_ms,
             visibility_timeout_ms=job.visibility_timeout_ms,
+            # A claim writes the key without having read the job.
+            priority=None if job.state is JobState.ACTIVE else job.priority,
         )
         self._sorted.pop(where, None)
 

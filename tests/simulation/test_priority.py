@@ -177,4 +177,4 @@ def test_a_crowd_of_due_jobs_of_low_priority_costs_a_fetch_no_writes() -> None:
     world.faults.calls.clear()
     [job] = world.backend.fetch(FetchRequest(("default",), 1, "w"))
     assert job.type == "high"
-    assert world.faults.calls == ["receive", "head", "due", "claim"]
+    assert world.faults.calls == ["receive", "head", "due", "scopes", "claim"]
