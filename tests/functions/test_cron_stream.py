@@ -139,11 +139,15 @@ def test_a_tick_with_nothing_due_costs_one_query(
 def test_an_occurrence_costs_six_calls(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock
 ) -> None:
-    """Read, claim, alarm, push (two), settle; one more read where a run has not ended."""
+    """Read, claim, alarm, push (two), settle; one more read where a run has not ended.
+
+    The settings of the queue are read once in some seconds.
+    """
     Api(backend).post("/cron", CRON)
     clock.advance(s=60)
     with aws.calls.counted() as calls:
         backend.cron_firing.fire("minutely")
+    assert calls.pop("BatchGetItem") == 1
     assert calls == {"GetItem": 1, "UpdateItem": 2, "SendMessage": 2, "PutItem": 1}
 
 

@@ -96,10 +96,13 @@ def stream(backend: Backend) -> Handler:
 async def test_a_job_is_stored_by_the_applications_transaction(
     aws: EmbeddedAws, backend: Backend, client: Client, stream: Handler
 ) -> None:
-    """Nothing before it; afterwards a job like any other, whose message the stream sends."""
+    """Nothing is written before it; afterwards a job like any other, whose message the stream sends.
+
+    The settings of the queue are read once in some seconds.
+    """
     with aws.calls.counted() as calls:
         made = await client.transact_item("order.confirm", ["1"], priority=5)
-    assert calls == {}
+    assert calls == {"BatchGetItem": 1}
     assert backend.ports.store.load(made.id) is None
     assert commit(aws, ORDER, *made.items)
     assert received(backend) == []

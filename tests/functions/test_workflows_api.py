@@ -227,10 +227,12 @@ def test_events_tell_the_whole_story_once(api: Api, backend: Backend, stream: St
 
 
 def test_creating_a_small_workflow_costs_two_calls(api: Api, aws: EmbeddedAws) -> None:
-    """One transaction, one message."""
-    with aws.calls.counted() as calls:
-        api.post("/workflows", CHAIN)
-    assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+    """One transaction, one message; and once in some seconds the settings of the queue."""
+    cost = {"TransactWriteItems": 1, "SendMessage": 1}
+    for expected in (cost | {"BatchGetItem": 1}, cost):
+        with aws.calls.counted() as calls:
+            api.post("/workflows", CHAIN)
+        assert calls == expected
 
 
 def test_a_step_of_a_chain_costs_three_calls_in_the_stream(
