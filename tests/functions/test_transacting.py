@@ -96,7 +96,7 @@ def stream(backend: Backend) -> Handler:
 async def test_a_job_is_stored_by_the_applications_transaction(
     aws: EmbeddedAws, backend: Backend, client: Client, stream: Handler
 ) -> None:
-    """Nothing is written before it; afterwards a job like any other, whose message the stream sends.
+    """It writes nothing before; afterwards a job like any other, whose message the stream sends.
 
     The settings of the queue are read once in some seconds.
     """
