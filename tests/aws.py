@@ -88,10 +88,8 @@ def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iter
 @contextmanager
 def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
     """A fresh moto with everything that a deployment creates."""
-    patch = pytest.MonkeyPatch()
-    patch.delenv("AWS_ENDPOINT_URL", raising=False)
-    patch.setenv("AWS_DEFAULT_REGION", REGION)
-    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know these endpoints
-    with mock_aws():
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        patch.delenv("AWS_ENDPOINT_URL", raising=False)
+        patch.setenv("AWS_DEFAULT_REGION", REGION)
+        patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them
         yield deployed(settings or Settings(), {})
-    patch.undo()

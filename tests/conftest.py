@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -29,6 +30,15 @@ def emulator_executable() -> Path | None:
     default = CHECKOUT / ".venv-emulator" / "bin" / "ministack"
     found = shutil.which(os.environ.get("MINISTACK") or str(default))
     return Path(found) if found else None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _environment_is_left_as_it_was() -> Iterator[None]:
+    """What one module sets in the process must not decide what a later one sees."""
+    before = dict(os.environ)
+    yield
+    left = {name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)}
+    assert left <= {"PYTEST_CURRENT_TEST"}, f"the environment was changed: {sorted(left)}"
 
 
 class _NeedsNode(pytest.Module):

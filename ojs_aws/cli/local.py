@@ -23,7 +23,7 @@ def run_local(options: LocalOptions, log_level: str) -> None:
     environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
     print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
     try:
-        with running(options, environ) as server:  # type: ignore[arg-type]
+        with running(options, environ) as server:
             _serve(server)
     except StartError as problem:
         print(f"ojs-aws local: {problem}", file=sys.stderr)

@@ -6,7 +6,7 @@ import importlib
 import logging
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -157,10 +157,11 @@ def check_port(host: str, port: int) -> None:
 class LocalServer:
     """The server with everything behind it; a context manager that starts and stops it all."""
 
-    def __init__(self, options: LocalOptions, environ: dict[str, str]) -> None:
+    def __init__(self, options: LocalOptions, environ: MutableMapping[str, str]) -> None:
         """Prepare; nothing is started yet.
 
-        :param environ: the process environment, completed with what the functions need.
+        :param environ: the process environment; while the server runs it says what the functions
+            need, and afterwards it is as it was.
         """
         self.options = options
         self._environ = environ
@@ -186,6 +187,7 @@ class LocalServer:
         self._stack.close()
 
     def _start(self) -> None:
+        self._stack.callback(_put_back, self._environ, dict(self._environ))
         if self.options.endpoint_url is None:
             self._environ.pop("AWS_ENDPOINT_URL", None)
             self._environ.setdefault("AWS_DEFAULT_REGION", aws.REGION)
@@ -219,7 +221,7 @@ class LocalServer:
         aws.create_table(self._dynamodb, settings.table)
         prefix = aws.create_queues(self._sqs, settings)
         aws.create_bucket(boto3.client("s3"), BUCKET)
-        self._environ |= {
+        provided = {
             "OJS_QUEUE_URL_PREFIX": prefix,
             "OJS_QUEUES": ",".join(settings.queues),
             "OJS_BUCKET": BUCKET,
@@ -228,6 +230,7 @@ class LocalServer:
             "POWERTOOLS_TRACE_DISABLED": "1",
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
+        self._environ.update(provided)
         return Settings.from_env(self._environ)
 
     def _make_keys(self, settings: Settings) -> None:
@@ -330,13 +333,20 @@ class LocalServer:
         aws.create_queues(self._sqs, settings)
 
 
+def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
+    """Let the environment be what it was before the server ran."""
+    for name in [name for name in environ if name not in before]:
+        del environ[name]
+    environ.update(before)
+
+
 def _function(name: str) -> Handler:
     handler: Handler = importlib.import_module(f"functions.{name}.handler").handler
     return handler
 
 
 @contextmanager
-def running(options: LocalOptions, environ: dict[str, str]) -> Iterator[LocalServer]:
+def running(options: LocalOptions, environ: MutableMapping[str, str]) -> Iterator[LocalServer]:
     """A started server, stopped at the end of the block."""
     with LocalServer(options, environ) as server:
         yield server

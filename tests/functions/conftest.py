@@ -21,7 +21,6 @@ def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Handle
             "OJS_TABLE": aws.settings.table,
             "OJS_QUEUE_URL_PREFIX": aws.settings.queue_url_prefix,
             "OJS_BUCKET": aws.settings.bucket,
-            "AWS_DEFAULT_REGION": "us-east-1",
         }
         for name, value in environ.items():
             monkeypatch.setenv(name, value)

@@ -25,7 +25,7 @@ def server() -> Iterator[LocalServer]:
             patch.delenv(name)
     patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     options = LocalOptions(port=0, has_auth=True, cors_origins=("https://jobs.example.com",))
-    with running(options, os.environ) as server:  # type: ignore[arg-type]
+    with running(options, os.environ) as server:
         thread = threading.Thread(target=server.serve)
         thread.start()
         yield server
