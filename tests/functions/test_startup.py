@@ -1,0 +1,48 @@
+"""What a function loads when it starts: no library that only rare requests need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+RARE: Final = (
+    "boto3",
+    "cronsim",
+    "cryptography",
+    "isodate",
+    "jsonschema",
+    "opentelemetry",
+    "pydantic",
+)
+ENVIRONMENT: Final = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "OJS_TABLE": "ojs",
+    "OJS_QUEUE_URL_PREFIX": "https://sqs.us-east-1.amazonaws.com/123456789012/",
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["producer", "worker_api", "operator", "system", "stream", "tick", "authorizer"]
+)
+def test_a_start_loads_nothing_that_only_rare_requests_need(name: str) -> None:
+    """Seconds differ by machine (benchmarks/startup.py compares them); what is loaded does not."""
+    program = (
+        f"import sys, functions.{name}.handler; print([m for m in {RARE!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **ENVIRONMENT},
+    )
+    assert done.stdout.strip() == "[]"
