@@ -177,7 +177,8 @@ class JobRecord:
     :ivar version: number of writes so far; each write is conditional on the one it read.
     :ivar order: microsecond stamp that gives the place within a priority; unique per process.
     :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
-    :ivar retry_document: the client's own retry object, or None for the default policy.
+    :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
+    :ivar is_retry_queues: the retry object is its queue's; the client sent none.
     :ivar timeout_ms: execution timeout in milliseconds.
     :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.
     :ivar next_attempt_at: when a retryable job becomes available.
@@ -216,6 +217,7 @@ class JobRecord:
     created_at: Instant
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     retry_document: RawJson | None = None
+    is_retry_queues: bool = False
     visibility_timeout_ms: int | None = None
     scheduled_at: Instant | None = None
     expires_at: Instant | None = None

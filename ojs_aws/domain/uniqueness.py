@@ -92,7 +92,8 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
     if not isinstance(policy, Mapping):
         raise _invalid("", "an object", policy)
     if unknown := sorted(set(policy) - _MEMBERS):
-        raise _invalid(unknown[0], f"absent; there are only {_listed(sorted(_MEMBERS))}", "")
+        expected = f"absent; there are only {_listed(sorted(_MEMBERS))}"
+        raise _invalid(unknown[0], expected, policy[unknown[0]])
     keys = _words(policy, "keys", among=DIMENSIONS)
     meta_keys = _words(policy, "meta_keys") or ()
     if keys and "meta" in keys and not meta_keys:
@@ -206,10 +207,10 @@ def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
     chosen: dict[str, JsonValue] = {"type": job.type}
     if "queue" in policy.keys:
         chosen["queue"] = job.queue
+    args = job.get("args", [])
+    if policy.args_keys is not None:  # named keys must exist, whether they count or not
+        args = {key: _argument(args, key) for key in policy.args_keys}
     if "args" in policy.keys:
-        args = job.get("args", [])
-        if policy.args_keys is not None:
-            args = {key: _argument(args, key) for key in policy.args_keys}
         chosen["args"] = args
     if "meta" in policy.keys:
         meta = job.get("meta")

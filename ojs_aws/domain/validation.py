@@ -74,6 +74,7 @@ class Envelope:
 
     :ivar id: empty when the client gave none.
     :ivar timeout_ms: None when the client gave none (or 0, which means the default).
+    :ivar is_retry_queues: the retry policy is the queue's, put in where the client gave none.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Envelope:
     is_pending: bool
     retry: RetryPolicy
     retry_document: RawJson | None
+    is_retry_queues: bool = False
     timeout_ms: int | None
     visibility_timeout_ms: int | None
     scheduled_at: Instant | None

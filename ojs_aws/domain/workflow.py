@@ -190,8 +190,8 @@ def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Inst
         return workflow
     news = [each for i, each in sorted(first.items()) if workflow.states[i] != states[i]]
     at = max([now, *(each.at for each in news)])
-    failures = tuple(each.failure for each in news if each.failure)
-    callbacks = [i for i in graph.jobs if graph.steps[i].is_callback and states[i] == "f"]
+    failures = tuple(e.failure for e in news if e.failure and not _is_asked_for(workflow, e))
+    callbacks = [f.index for f in failures if graph.steps[f.index].is_callback]
     state = workflow.state
     if not state.is_terminal:
         state = _ENDS.get(StepState(states[ROOT]), state)
@@ -205,8 +205,9 @@ def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Inst
         state=state,
         completed_at=at if state != workflow.state else workflow.completed_at,
         begun=begun,
-        failures=(*workflow.failures, *failures)[:MAX_ERRORS],
-        failed_callback=graph.steps[callbacks[0]].trigger if callbacks else "",
+        failures=_worth_keeping(graph, states, (*workflow.failures, *failures)),
+        failed_callback=workflow.failed_callback
+        or (graph.steps[callbacks[0]].trigger if callbacks else ""),
         **counted,
     )
     return replace(after, told=(*told, *_end_told(workflow, after, graph)))
@@ -329,6 +330,55 @@ def _begun(
     return {i: at if before[i] != StepState.RUNNING else begun.get(i, at) for i in running}
 
 
+def _is_asked_for(workflow: Workflow, ended: Ended) -> bool:
+    """Whether a job was cancelled because its workflow was: that is no failure."""
+    return workflow.state is WorkflowState.CANCELLED and ended.state is StepState.CANCELLED
+
+
+def cause(workflow: Workflow, graph: Graph) -> StepFailure | None:
+    """The first failure that its workflow did not get over; None when there is none."""
+    found = (each for each in workflow.failures if _tells(graph, workflow.states, each.index))
+    return next(found, None)
+
+
+def _tells(graph: Graph, states: str, index: int) -> bool:
+    """Whether a failed step is why what it is part of failed, or may yet be.
+
+    It is not, where callbacks were told of it: a callback that failed then is why.
+    """
+    while index > ROOT:
+        parent = graph.steps[index].parent
+        if not progress.is_open(states[parent]):
+            callbacks = [i for i in graph.parts[parent] if graph.steps[i].is_callback]
+            bad = [i for i in callbacks if states[i] in _BAD]
+            if states[parent] == StepState.COMPLETED or (bad and index not in bad):
+                return False
+        index = parent
+    return True
+
+
+_BAD: Final = frozenset({StepState.FAILED, StepState.CANCELLED})
+
+
+def _worth_keeping(
+    graph: Graph, states: str, failures: tuple[StepFailure, ...]
+) -> tuple[StepFailure, ...]:
+    """So many of the failures as are kept, in their order.
+
+    Callbacks and what still counts go before what the workflow got over, or nobody could tell why
+    a workflow with many failures failed in the end (sections 9.2 and 9.5).
+    """
+    if len(failures) <= MAX_ERRORS:
+        return failures
+
+    def rank(each: StepFailure) -> tuple[bool, bool]:
+        is_callback = graph.steps[each.index].is_callback
+        return not _tells(graph, states, each.index), not is_callback
+
+    kept = {each.index for each in sorted(failures, key=rank)[:MAX_ERRORS]}
+    return tuple(each for each in failures if each.index in kept)
+
+
 _LINEAR: Final = frozenset({Kind.CHAIN, Kind.DAG})
 
 
@@ -391,7 +441,7 @@ def _end_told(before: Workflow, after: Workflow, graph: Graph) -> tuple[Told, ..
         "duration_ms": max(0, at - (after.started_at or after.created_at)),
     }
     if after.state is WorkflowState.FAILED:
-        first = after.failures[0] if after.failures else None
+        first = cause(after, graph)
         data["failed_step_id"] = graph.path(first.index) if first else ""
         data["failed_step_type"] = graph.steps[first.index].type if first else ""
         data["error"] = first.as_dict() if first else None

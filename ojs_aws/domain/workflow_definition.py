@@ -7,6 +7,7 @@ are found are told at once, each with its place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -25,6 +26,11 @@ MAX_NESTING: Final = 10
 MAX_DEPENDENCIES: Final = 20_000
 MAX_NAME: Final = 255
 MAX_FAULTS: Final = 20
+
+ID_PATTERN: Final = "[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+"""Ids that clients may give; the specification's examples have a prefix before the UUID."""
+
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
 
 ReadJob = Callable[[Mapping[str, Member]], Job]
 """Reads a job in any form that PUSH takes."""
@@ -69,9 +75,9 @@ def read_definition(members: Mapping[str, Member], read_job: ReadJob) -> Definit
     kind = reader.kind_of(members, "$")
     if kind is None:
         raise reader.refusal()
+    workflow_id = reader.own_id(members)
     reader.composite(members, kind, "$", _Place(-1, "", 1, {}))
     graph = reader.graph()
-    workflow_id = _text(members.get("id"))
     return Definition(graph, reader.jobs, reader.paths, workflow_id, graph.steps[0].name)
 
 
@@ -136,6 +142,16 @@ class _Reader:
         return graph
 
     # -------------------------------------------------------------------- composites
+    def own_id(self, members: Mapping[str, Member]) -> str:
+        """The id that the client gives the workflow; empty when it gives none."""
+        member = members.get("id")
+        if member is None or member.value is None or member.value == "":
+            return ""
+        if isinstance(member.value, str) and _ID.fullmatch(member.value):
+            return member.value
+        self.fault("$.id", "must be letters, digits and ._:- , 1 to 128, the first no ._:-")
+        return ""
+
     def kind_of(self, members: Mapping[str, Member], path: str) -> Kind | None:
         """What kind of workflow an object is; None when it says none, which is noted."""
         member = members.get("type")
@@ -160,7 +176,7 @@ class _Reader:
         if place.depth > MAX_NESTING:
             self.fault(path, f"workflows may be nested {MAX_NESTING} levels deep at most")
             return
-        index = self._add(kind, place, self._name(members, path), path)
+        index = self._add(kind, place, members, path)
         options = {**place.options, **self._object(members, "options", path)}
         if kind is not Kind.BATCH and "callbacks" in members and members["callbacks"].value:
             self.fault(f"{path}.callbacks", "only a batch has callbacks")
@@ -224,7 +240,7 @@ class _Reader:
 
     # -------------------------------------------------------------------- jobs
     def _job(self, members: Mapping[str, Member], path: str, place: _Place) -> int:
-        index = self._add(Kind.JOB, place, self._name(members, path), path)
+        index = self._add(Kind.JOB, place, members, path)
         envelope = {name: member for name, member in members.items() if name not in _OWN}
         options = {**place.options, **self._object(members, "options", path)}
         options.pop(_CALLBACK_TYPE, None)
@@ -333,25 +349,31 @@ class _Reader:
         return _TRIGGERS.get(name) if name.startswith("on-") else None
 
     # -------------------------------------------------------------------- parts of an object
-    def _add(self, kind: Kind, place: _Place, name: str, path: str) -> int:
+    def _add(self, kind: Kind, place: _Place, members: Mapping[str, Member], path: str) -> int:
         if len(self.steps) >= MAX_STEPS:
             self.faults.append((path, f"a workflow has at most {MAX_STEPS} steps"))
             raise self.refusal()
         index = len(self.steps)
-        self.steps.append(Step(kind=kind, parent=place.parent, key=place.key, name=name))
+        name, label = self._name(members, path), self._string(members, "name", path)
+        step = Step(kind=kind, parent=place.parent, key=place.key, name=name, label=label)
+        self.steps.append(step)
         self.paths[index] = path
         return index
 
     def _name(self, members: Mapping[str, Member], path: str) -> str:
         """A step's id, else its name; of the workflow itself its name."""
-        fields = ("name",) if path == "$" else ("id", "name")
-        for name in fields:
-            member = members.get(name)
-            if member is None or member.value is None:
-                continue
-            if isinstance(member.value, str) and len(member.value) <= MAX_NAME:
-                return member.value
-            self.fault(f"{path}.{name}", f"must be a string of at most {MAX_NAME} characters")
+        own = "" if path == "$" else self._string(members, "id", path)
+        return own or self._string(members, "name", path)
+
+    def _string(self, members: Mapping[str, Member], name: str, path: str) -> str:
+        member = members.get(name)
+        if member is None or member.value is None:
+            return ""
+        if isinstance(member.value, str) and len(member.value) <= MAX_NAME:
+            return member.value
+        fault = (f"{path}.{name}", f"must be a string of at most {MAX_NAME} characters")
+        if fault not in self.faults:
+            self.fault(*fault)
         return ""
 
     def _object(self, members: Mapping[str, Member], name: str, path: str) -> Mapping[str, Member]:

@@ -48,6 +48,7 @@ class Step:
     :ivar parent: index of the composite that it belongs to; -1 for the workflow itself.
     :ivar key: what its result is called among those of its siblings: its place, or its id.
     :ivar name: the id or name that the client gave it, or empty.
+    :ivar label: the name that the client gave it, beside an id or alone; or empty.
     :ivar type: of a job: the job's type.
     :ivar waits_for: indexes of the siblings that must have ended before it begins.
     :ivar is_callback: tells of the outcome of the others, and is no part of it.
@@ -57,6 +58,7 @@ class Step:
     parent: int
     key: str
     name: str = ""
+    label: str = ""
     type: str = ""
     waits_for: tuple[int, ...] = ()
     trigger: Trigger = Trigger.SUCCESS
@@ -143,6 +145,7 @@ def dump_graph(graph: Graph) -> str:
             _ALL if step.is_callback and _waits_for_all(graph, step) else [*step.waits_for],
             step.trigger,
             step.is_callback,
+            *([step.label] if step.label else ()),
         ]
         for step in graph.steps
     ]
@@ -166,12 +169,13 @@ def load_graph(text: str) -> Graph:
             parent=parent,
             key=key,
             name=name,
+            label=label[0] if label else "",
             type=type_,
             waits_for=() if waits_for == _ALL else tuple(waits_for),
             trigger=Trigger(trigger),
             is_callback=is_callback,
         )
-        for kind, parent, key, name, type_, waits_for, trigger, is_callback in rows
+        for kind, parent, key, name, type_, waits_for, trigger, is_callback, *label in rows
     ]
     bare = Graph(tuple(steps))
     for index, row in enumerate(rows):

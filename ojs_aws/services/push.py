@@ -378,6 +378,7 @@ class Push:
             expires_at=envelope.expires_at,
             retry=envelope.retry,
             retry_document=envelope.retry_document,
+            is_retry_queues=envelope.is_retry_queues,
             unique_key=unique_key,
             limit=envelope.limit,
             result_ttl_s=envelope.result_ttl_s,
@@ -442,6 +443,7 @@ def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
         timeout_ms=timeout_ms,
         retry=parse_retry_policy(decode(config.default_retry)),
         retry_document=config.default_retry,
+        is_retry_queues=True,
     )
 
 

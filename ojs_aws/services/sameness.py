@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
 
 _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
@@ -21,7 +21,9 @@ def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
 
     :param stored: with its document filled in, and ``wanted`` likewise.
     """
-    if _envelope_of(stored) != _envelope_of(wanted):
+    if (stored.type, stored.queue) != (wanted.type, wanted.queue):
+        return False
+    if not _is_same_retry(stored, wanted):
         return False
     if stored.document == wanted.document:
         return True
@@ -32,8 +34,15 @@ def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
     return is_shifted and _timeless(stored) == _timeless(wanted)
 
 
-def _envelope_of(job: JobRecord) -> tuple[object, ...]:
-    return job.type, job.queue, job.retry_document
+def _is_same_retry(stored: JobRecord, wanted: JobRecord) -> bool:
+    """Whether the client said the same of retries; its queue's default may have changed since."""
+    if stored.retry_document == wanted.retry_document:
+        return True
+    return _own_retry(stored) == _own_retry(wanted)
+
+
+def _own_retry(job: JobRecord) -> RawJson | None:
+    return None if job.is_retry_queues else job.retry_document
 
 
 def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> bool:

@@ -23,7 +23,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.validation import invalid
 from ojs_aws.domain.workflow import Workflow, WorkflowState
-from ojs_aws.domain.workflow_definition import MAX_FAULTS, Definition, refusal
+from ojs_aws.domain.workflow_definition import ID_PATTERN, MAX_FAULTS, Definition, refusal
 from ojs_aws.domain.workflow_graph import Graph, dump_graph
 from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ojs_aws.services.changing import Changing
     from ojs_aws.services.push import Push
     from ojs_aws.services.waking import Waking
-
-ID_PATTERN: Final = "[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
-"""Ids that clients may give; the specification's examples have a prefix before the UUID."""
 
 MAX_SHOWN: Final = 1000
 """Jobs of a workflow whose times are shown; of the others only the states are."""
@@ -51,12 +48,14 @@ class WorkflowView:
 
     :ivar jobs: jobs by the index of their step.
     :ivar results: what jobs left, by the same.
+    :ivar enqueued: further steps whose jobs exist, though they were not read.
     """
 
     workflow: Workflow
     graph: Graph
     jobs: Mapping[int, JobRecord]
     results: Mapping[int, RawJson]
+    enqueued: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,6 @@ class WorkflowService:
         :raises DuplicateError: another workflow has this id.
         """
         workflow_id = definition.id or self.ids.job_id()
-        if not _ID.fullmatch(workflow_id):
-            expected = "letters, digits and ._:- , at most 128, the first a letter or digit"
-            raise invalid("id", expected, definition.id)
         made = domain.create(
             definition.graph,
             workflow_id,
@@ -234,6 +230,8 @@ class WorkflowService:
         wanted = None
         if state == "pending":  # a state of the specification that no workflow is ever in here
             return WorkflowPage(())
+        if state == "active":  # what some documents call it
+            state = WorkflowState.RUNNING
         if state:
             if state not in [*WorkflowState]:
                 expected = "one of " + ", ".join(WorkflowState)
@@ -269,7 +267,8 @@ class WorkflowService:
                 workflow = stale.current or self._found(workflow_id)
                 continue
             after = self.advancing.cancel_jobs(after)
-            return WorkflowView(after, graph, {}, {})
+            enqueued = frozenset({*workflow.outstanding(graph), *view.jobs})
+            return WorkflowView(after, graph, {}, {}, enqueued)
         raise BackendError(
             f"Workflow '{workflow_id}' is being changed by too many at once.",
             hint="Repeat the request.",

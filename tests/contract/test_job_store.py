@@ -104,6 +104,7 @@ def test_what_is_inserted_is_loaded_unchanged(store: JobStore) -> None:
         failures=(failure, failure),
         past_failures=(failure,),
         retry_delay_ms=1000,
+        is_retry_queues=True,
     )
     store.insert(job)
     assert store.load(job.id) == job

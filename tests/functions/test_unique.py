@@ -95,10 +95,11 @@ async def test_the_client_reads_the_same_from_http_answers(backend: Backend) -> 
 
 
 def test_the_manifest_declares_the_strength(backend: Backend) -> None:
-    """Section 8.3; clients read the capability as a boolean."""
+    """Section 8.3, ojs-conformance 4.2 (L4-UNIQ-003); clients read the capability as a boolean."""
     manifest = Api(backend).send("GET", "/ojs/manifest").json
     assert manifest["capabilities"]["unique_jobs"] is True
     assert manifest["unique_jobs"]["strength"] == "strong"
+    assert manifest["unique_job_strength"] == "strong"
 
 
 def removed(aws: EmbeddedAws, job_id: str, **who: Any) -> dict[str, Any]:

@@ -159,6 +159,47 @@ def test_cancelling_answers_with_what_it_stopped(api: Api) -> None:
     assert api.delete("/workflows/none").status == 404
 
 
+def test_a_cancelled_workflow_is_over_and_has_no_errors(api: Api) -> None:
+    """Sections 3.3, 9.6 and 11.3: its jobs were cancelled, and none of them failed."""
+    made = api.post("/workflows", BATCH).json["workflow"]
+    cancelled = api.delete(f"/workflows/{made['id']}").json["workflow"]
+    seen = api.get(f"/workflows/{made['id']}").json["workflow"]
+    for answer in (cancelled, seen):
+        metadata = answer["metadata"]
+        assert metadata["completed_at"] == metadata["cancelled_at"]
+        assert not {"errors", "failed_job_ids"} & metadata.keys()
+        assert [each["job_id"] for each in answer["jobs"]] == [
+            each["job_id"] for each in made["jobs"]
+        ]
+        assert {each["job_id"] for each in answer["callbacks"].values()} == {None}
+
+
+def test_a_job_that_was_cancelled_by_itself_is_why_its_group_failed(
+    api: Api, stream: Stream
+) -> None:
+    """Section 9.6: the errors and the ids are of the same jobs."""
+    made = api.post("/workflows", {"type": "group", "jobs": [job("a"), job("b")]}).json
+    first = made["jobs"][0]["job_id"]
+    api.delete(f"/jobs/{first}")
+    work(api)
+    stream.flow()
+    metadata = api.get(f"/workflows/{made['id']}").json["metadata"]
+    assert metadata["failed_job_ids"] == [first]
+    assert [each["job_id"] for each in metadata["errors"]] == [first]
+
+
+def test_steps_are_answered_with_the_names_that_they_were_sent_with(api: Api) -> None:
+    """Section 10.3 has an id and a name for a nested workflow, the OpenAPI document for jobs."""
+    nested = {"type": "group", "id": "wf_1-transform", "name": "transforms", "jobs": [job("b")]}
+    body = {"type": "chain", "steps": [job("a", name="extract"), nested]}
+    made = api.post("/workflows", body).json
+    steps = api.get(f"/workflows/{made['id']}").json["workflow"]["steps"]
+    assert [(each.get("id"), each.get("name")) for each in steps] == [
+        ("extract", "extract"),
+        ("wf_1-transform", "transforms"),
+    ]
+
+
 def test_lists_are_paged_and_filtered(api: Api) -> None:
     ids = [api.post("/workflows", CHAIN).json["id"] for _ in range(3)]
     api.delete(f"/workflows/{ids[0]}")
@@ -170,6 +211,8 @@ def test_lists_are_paged_and_filtered(api: Api) -> None:
     assert {each["id"] for each in [*page["items"], *rest["items"]]} == {*ids}
     cancelled = api.get("/workflows", query={"state": "cancelled"}).json["workflows"]
     assert [each["id"] for each in cancelled] == [ids[0]]
+    active = api.get("/workflows", query={"state": "active"}).json["workflows"]
+    assert {each["id"] for each in active} == {*ids[1:]}
     assert api.get("/workflows", query={"state": "odd"}).status == 400
 
 
@@ -178,6 +221,8 @@ def test_lists_are_paged_and_filtered(api: Api) -> None:
     [
         ({"type": "chain", "steps": []}, "$.steps"),
         ({"type": "batch", "jobs": [job()], "callbacks": {}}, "$.callbacks"),
+        ({"type": "chain", "id": 7, "steps": [job()]}, "$.id"),
+        ({"type": "chain", "id": "a b", "steps": [job()]}, "$.id"),
         ({"type": "chain", "steps": [job("Bad Type")]}, "$.steps[0].type"),
         ({"steps": [job(id="a", depends_on=["b"]), job(id="b", depends_on=["a"])]}, "$.steps"),
     ],

@@ -60,6 +60,12 @@ _KEPT: Final = {
     n.KEPT_DEAD: "dead_letter_s",
 }
 
+_FLAGS: Final = {
+    n.BY_STREAM: "is_by_stream",
+    n.COUNTED: "is_counted",
+    n.RETRY_OF_QUEUE: "is_retry_queues",
+}
+
 _INSTANTS: Final = {
     n.ENQUEUED: "enqueued_at",
     n.ACTIVATED: "activated_at",
@@ -122,10 +128,7 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     if job.workflow_step is not None:
         item[n.WORKFLOW] = string(job.workflow_id)
         item[n.WORKFLOW_STEP] = number(job.workflow_step)
-    if job.is_by_stream:
-        item[n.BY_STREAM] = {"BOOL": True}
-    if job.is_counted:
-        item[n.COUNTED] = {"BOOL": True}
+    item |= {name: {"BOOL": True} for name, flag in _FLAGS.items() if getattr(job, flag)}
     if job.kept is not NO_RETENTION:
         item |= {
             name: number(seconds)
@@ -240,6 +243,7 @@ def from_item(item: Item) -> JobRecord:
         created_at=Instant(read_number(item, n.CREATED) or 0),
         retry=_policy(retry),
         retry_document=retry,
+        is_retry_queues=n.RETRY_OF_QUEUE in item,
         visibility_timeout_ms=read_number(item, n.VISIBILITY),
         retry_delay_ms=read_number(item, n.RETRY_DELAY),
         reservation=_reservation(job_id, item),

@@ -23,6 +23,7 @@ ORDER: Final = "o"
 TOKEN: Final = "tk"  # noqa: S105 - of a write, not of a person
 DOCUMENT: Final = "d"
 RETRY: Final = "rp"
+RETRY_OF_QUEUE: Final = "rq"
 TIMEOUT: Final = "to"
 VISIBILITY: Final = "vt"
 CREATED: Final = "cr"

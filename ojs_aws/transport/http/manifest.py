@@ -96,6 +96,7 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
             "retention_seconds": settings.event_retention_s,
         },
         "unique_jobs": {**UNIQUE_JOBS},
+        "unique_job_strength": UNIQUE_JOBS["strength"],  # ojs-conformance, section 4.2
         "results": {  # ojs-results, section 7: the limits must be documented
             "max_size_bytes": settings.max_result_bytes,
             "max_ttl_seconds": MAX_RESULT_TTL_S,

@@ -17,6 +17,7 @@ from ojs_aws.domain import validation as rules
 from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
 from ojs_aws.domain.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
+from ojs_aws.domain.workflow_definition import ID_PATTERN as WORKFLOW_ID_PATTERN
 from ojs_aws.domain.workflow_definition import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.services.cron import MAX_DESCRIPTION
 from ojs_aws.services.dead_letter_bulk import MAX_BULK
@@ -24,7 +25,6 @@ from ojs_aws.services.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.results import MAX_IDS
 from ojs_aws.services.schemas import MAX_URI_LENGTH
-from ojs_aws.services.workflows import ID_PATTERN as WORKFLOW_ID_PATTERN
 
 JobId = Annotated[
     str, Field(pattern=f"^{rules.ID_PATTERN}$", examples=["019539a4-b68c-7def-8000-1a2b3c4d5e6f"])

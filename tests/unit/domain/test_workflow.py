@@ -265,6 +265,54 @@ def test_the_failure_of_a_callback_is_recorded() -> None:
     assert last.failures[0].code == "bad"
 
 
+def fail_all(workflow: Workflow, graph: Graph, *indexes: int) -> Workflow:
+    ready = workflow.ready(1000)
+    enqueued = workflows.mark_enqueued(workflow, graph, ready, NOW) if ready else workflow
+    return workflows.end_jobs(enqueued, graph, [ended(index, F) for index in indexes], NOW)
+
+
+def test_a_callback_that_fails_is_named_however_many_jobs_failed_before() -> None:
+    """Sections 9.5 and 9.6: as the step that failed the batch, with its error."""
+    graph = graph_of((Kind.BATCH, [None] * 30, [Trigger.FAILURE]))
+    last = fail_all(fail_all(begun(graph), graph, *range(1, 31)), graph, 31)
+    assert len(last.failures) == workflows.MAX_ERRORS
+    assert last.failures[-1].index == 31
+    assert last.told[-1].data["failed_step_id"] == "on_failure"
+    found = workflows.cause(last, graph)
+    assert found is not None
+    assert found.index == 31
+
+
+def test_a_failed_step_is_named_however_many_failures_were_handled_before() -> None:
+    """Section 9.2: the first step's failures were told to a callback, so the second one counts."""
+    handled = (Kind.BATCH, [None] * 30, [Trigger.FAILURE])
+    graph = graph_of((Kind.CHAIN, [handled, None], None))
+    told = fail_all(begun(graph), graph, *range(2, 32))
+    ready = workflows.mark_enqueued(told, graph, told.ready(9), NOW)
+    well = workflows.end_jobs(ready, graph, [ended(32)], NOW)
+    last = fail_all(well, graph, 33)
+    assert last.state is WorkflowState.FAILED
+    assert last.told[-1].data["failed_step_id"] == "1"
+    assert 33 in [each.index for each in last.failures]
+
+
+def test_a_callback_that_is_cancelled_by_itself_fails_the_batch_and_is_named() -> None:
+    graph = graph_of((Kind.BATCH, [None], [Trigger.COMPLETE]))
+    one = workflows.end_jobs(begun(graph), graph, [ended(1)], NOW)
+    two = workflows.mark_enqueued(one, graph, [2], NOW)
+    last = workflows.end_jobs(two, graph, [ended(2, X)], NOW)
+    assert (last.state, last.failed_callback) == (WorkflowState.FAILED, "on_complete")
+
+
+def test_what_a_cancellation_cancels_is_no_failure() -> None:
+    """Section 9.6: errors are of failed jobs; one that fails all the same is among them."""
+    graph = graph_of((Kind.GROUP, [None, None], None))
+    cancelled = workflows.cancel(begun(graph), graph, NOW)
+    late = workflows.end_jobs(cancelled, graph, [ended(1, X), ended(2, F)], NOW)
+    assert (late.cancelled_count, late.failed_count) == (1, 1)
+    assert [each.index for each in late.failures] == [2]
+
+
 def test_a_cancelled_workflow_begins_nothing_and_counts_what_still_ends() -> None:
     """Section 11.3."""
     graph = graph_of((Kind.CHAIN, [None, None, None], None))

@@ -104,6 +104,14 @@ def test_a_graph_survives_being_kept() -> None:
     assert load_graph(dump_graph(graph)) == graph
 
 
+def test_a_graph_that_was_kept_before_steps_had_labels_is_read() -> None:
+    """What a release before this one wrote."""
+    graph = read({"type": "chain", "steps": [job(), job()]}).graph
+    rows = json.loads(dump_graph(graph))
+    assert {len(row) for row in rows} == {8}
+    assert load_graph(json.dumps(rows)) == graph
+
+
 @pytest.mark.parametrize(
     ("body", "path", "reason"),
     [
@@ -144,6 +152,10 @@ def test_a_graph_survives_being_kept() -> None:
         ),
         ({"type": "chain", "steps": [{"type": "chain", "steps": []}]}, "$.steps[0].steps", ""),
         ({"type": "chain", "name": 3, "steps": [job()]}, "$.name", "string"),
+        ({"type": "chain", "id": 3, "steps": [job()]}, "$.id", "letters, digits"),
+        ({"type": "chain", "id": "no/slash", "steps": [job()]}, "$.id", "letters, digits"),
+        ({"type": "chain", "steps": [job(id=3)]}, "$.steps[0].id", "string"),
+        ({"type": "chain", "steps": [job(id="a", name=3)]}, "$.steps[0].name", "string"),
         ({"type": "chain", "steps": [job()], "options": 3}, "$.options", "object"),
     ],
 )

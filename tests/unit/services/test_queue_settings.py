@@ -11,6 +11,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
     ConflictError,
+    DuplicateError,
     InvalidRequestError,
     JobTypeNotAllowedError,
     NotFoundError,
@@ -58,6 +59,26 @@ def test_a_job_takes_what_it_does_not_say_from_its_queue(world: World) -> None:
     own = push(world, timeout=5, retry={"max_attempts": 2})
     assert (own.timeout_ms, own.retry.max_attempts) == (5000, 2)
     assert push(world, queue="other").timeout_ms == 1_800_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({"max_attempts": 7}, {"max_attempts": 3}), ({"max_attempts": 7}, None), (None, {})],
+)
+def test_a_push_that_is_repeated_finds_its_job_whatever_its_queue_says_by_then(
+    world: World, before: Any, after: Any
+) -> None:
+    """The same envelope again: the job that it made, with the policy that it was given then."""
+    job_id = "01990000-0000-7000-8000-000000000001"
+    configure(world, default_retry=before)
+    first = push(world, id=job_id)
+    configure(world, default_retry=after, default_timeout=60)
+    again = world.backend.push(Job("demo.echo", [], id=job_id, queue="q"))
+    assert not again.is_new
+    assert again.record is not None
+    assert again.record.retry == first.retry
+    with pytest.raises(DuplicateError):
+        push(world, id=job_id, retry={"max_attempts": 2})
 
 
 def test_a_reservation_lasts_as_long_as_its_queue_says(world: World) -> None:

@@ -288,7 +288,7 @@ def test_the_same_request_again_finds_what_it_made(world: World) -> None:
     assert len(world.store.jobs) == 1
     with pytest.raises(DuplicateError):
         create(world, body | {"name": "other"})
-    with pytest.raises(InvalidRequestError, match="'id'"):
+    with pytest.raises(InvalidWorkflowError, match=r"\$.id"):
         create(world, body | {"id": "no/slash"})
 
 

@@ -120,8 +120,11 @@ def _metadata(view: WorkflowView) -> dict[str, JsonValue]:
     """Times, counters, and what went wrong (ojs-workflows, sections 3.3, 9.5 and 9.6)."""
     workflow, graph = view.workflow, view.graph
     metadata = _counted(workflow)
-    failed = [i for i in graph.jobs if workflow.states[i] == StepState.FAILED]
-    if not failed and not workflow.failures:
+    if workflow.cancelled_at is not None:  # terminal, as section 3.3 has it
+        metadata["completed_at"] = format_instant(workflow.cancelled_at)
+    told = {each.index for each in workflow.failures}
+    failed = [i for i in graph.jobs if workflow.states[i] == StepState.FAILED or i in told]
+    if not failed:
         return metadata
     if graph.kind is Kind.CHAIN:
         ended_badly = (StepState.FAILED, StepState.CANCELLED)
@@ -169,6 +172,8 @@ class _Steps:
         members: dict[str, JsonValue] = {}
         if step.name or parent is Kind.DAG:
             members["id"] = step.name or step.key
+        if step.label:
+            members["name"] = step.label
         if step.key.isdigit() and parent is not Kind.DAG:
             members["index"] = int(step.key)
         members["type"] = step.type or step.kind
@@ -187,11 +192,11 @@ class _Steps:
 
     def _job(self, index: int, state: str) -> dict[str, JsonValue]:
         workflow, job = self._view.workflow, self._view.jobs.get(index)
-        was_enqueued = job is not None or state in {
-            StepState.RUNNING,
-            StepState.COMPLETED,
-            StepState.FAILED,
-        }
+        was_enqueued = (
+            job is not None
+            or index in self._view.enqueued
+            or state in {StepState.RUNNING, StepState.COMPLETED, StepState.FAILED}
+        )
         members: dict[str, JsonValue] = {
             "state": self._words[state],
             "job_id": workflow.job_id(index) if was_enqueued else None,
