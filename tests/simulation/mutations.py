@@ -28,7 +28,7 @@ from tests.simulation.search import Search
 
 STEPS: Final = 300_000
 
-STORE: Final = "tests.simulation.memory:MemoryStore"
+STORE: Final = "tests.simulation.memory.jobs:MemoryStore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ MUTATIONS: Final = (
     Mutation(
         "two-under-one-key",
         "the condition on the lock of a uniqueness key is dropped",
-        "tests.simulation.memory:MemoryUniqueJobs.admit",
+        "tests.simulation.memory.unique:MemoryUniqueJobs.admit",
         (("found is not None and found != each.seen", "False"),),
     ),
     Mutation(

@@ -10,7 +10,7 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
-from tests.simulation.memory import FakeClock, MemoryStore, _place, list_of
+from tests.simulation.memory import FakeClock, MemoryStore, list_of, row_place
 
 V = TypeVar("V")
 
@@ -124,5 +124,5 @@ class SimulatedStore(MemoryStore):
             self._show(job_id)
         where = queue, name
         if where not in self._sorted:
-            self._sorted[where] = sorted(self._lists.get(where, {}).values(), key=_place)
+            self._sorted[where] = sorted(self._lists.get(where, {}).values(), key=row_place)
         return self._sorted[where]

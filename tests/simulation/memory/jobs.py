@@ -1,0 +1,312 @@
+"""Jobs in a dict, with the index over them, and the buckets that claims take places in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.results import keeps_result
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    AlreadyStoredError,
+    Between,
+    BucketTakenError,
+    Count,
+    Head,
+    JobList,
+    ListedJob,
+    Page,
+    StaleJobError,
+)
+from ojs_aws.topology import MAX_DELAY_S
+
+MAX_INLINE = 100_000
+
+
+def list_of(job: JobRecord) -> tuple[JobList, str]:
+    """Which list a job is in, and its sort key there."""
+    match job.state:
+        case JobState.AVAILABLE:
+            return JobList.READY, job.ready_key
+        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
+            return JobList.WAITING, f"{lifecycle.next_due(job) or 0:015d}"
+        case JobState.PENDING:
+            return JobList.PENDING, f"{job.created_at:015d}"
+        case JobState.COMPLETED:
+            return JobList.COMPLETED, f"{job.completed_at:015d}"
+        case JobState.CANCELLED:
+            return JobList.CANCELLED, f"{job.cancelled_at:015d}"
+    name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
+    return name, f"{job.discarded_at:015d}"
+
+
+def row_place(row: ListedJob) -> str:
+    """Where a row stands in its list: what lists are sorted by, and pages go on after."""
+    return f"{row.sort_key}|{row.id}"
+
+
+@dataclass
+class MemoryStore:
+    """Jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
+
+    jobs: dict[str, JobRecord] = field(default_factory=dict)
+    lagging: dict[str, JobRecord | None] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
+    rows_read: int = 0
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    queue_limits: dict[str, str] = field(default_factory=dict)
+    queue_visibility: dict[str, int] = field(default_factory=dict)
+
+    def release(self, before: JobRecord, after: JobRecord) -> None:
+        """Give back the places of a job that is no longer active."""
+        held, kept = (
+            set(job.reservation.places) if job.reservation else set() for job in (before, after)
+        )
+        for key in held - kept:
+            bucket = self.buckets[key]
+            self.buckets[key] = replace(bucket, active=bucket.active - 1)
+
+    def load_with_buckets(
+        self, job_id: str, keys: Sequence[str]
+    ) -> tuple[JobRecord | None, dict[str, Bucket]]:
+        """Read a job and buckets."""
+        return self.jobs.get(job_id), {key: self.buckets.get(key, Bucket(key=key)) for key in keys}
+
+    def claim_within(
+        self,
+        job: JobRecord,
+        reservation: Reservation,
+        takes: Sequence[tuple[Bucket, Bucket]],
+        now: Instant,
+    ) -> JobRecord:
+        """Claim a job and take its places, all or nothing."""
+        current = self.jobs.get(job.id)
+        if current is None or current.version != job.version or (current.enqueued_at or 0) > now:
+            raise StaleJobError(current)
+        known = {before.key: self.buckets.get(before.key, before) for before, _ in takes}
+        if any(known[before.key].version != before.version for before, _ in takes):
+            raise BucketTakenError
+        for before, after in takes:
+            found = known[before.key]
+            self.buckets[before.key] = replace(
+                after,
+                active=found.active + 1,
+                exhausted="" if before.exhausted else found.exhausted,
+                exhausted_at=found.exhausted_at,
+                released=job.id if before.exhausted else found.released,
+            )
+        self.jobs[job.id] = lifecycle.claim(current, reservation, now)
+        return self.jobs[job.id]
+
+    def insert(self, job: JobRecord) -> None:
+        """Store a new job."""
+        if job.id in self.jobs:
+            raise AlreadyStoredError({0: self.jobs[job.id]})
+        self.jobs[job.id] = job
+
+    def insert_all(self, jobs: Sequence[JobRecord]) -> None:
+        """Store new jobs, all or none."""
+        taken = {i: self.jobs[job.id] for i, job in enumerate(jobs) if job.id in self.jobs}
+        if taken:
+            raise AlreadyStoredError(taken)
+        self.jobs |= {job.id: job for job in jobs}
+
+    def check_new(self, jobs: Sequence[JobRecord]) -> None:
+        """Everything fits."""
+
+    def load(self, job_id: str) -> JobRecord | None:
+        """Read a job."""
+        return self.jobs.get(job_id)
+
+    def load_whole(self, job_id: str) -> JobRecord | None:
+        """Read a job."""
+        return self.jobs.get(job_id)
+
+    def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """Read jobs."""
+        return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
+
+    def fill(self, job: JobRecord) -> JobRecord:
+        """Nothing is kept elsewhere."""
+        return job
+
+    def save(self, before: JobRecord, after: JobRecord) -> None:
+        """Replace one version by the next."""
+        current = self.jobs.get(before.id)
+        if current is None or current.version != before.version:
+            raise StaleJobError(current)
+        self.release(before, after)
+        self.jobs[before.id] = after
+
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+    ) -> JobRecord:
+        """Move an available, unexpired job to active."""
+        current = self.jobs.get(job_id)
+        if (
+            current is None
+            or current.queue != queue
+            or current.state is not JobState.AVAILABLE
+            or (current.enqueued_at or 0) > now
+            or place not in {"", current.ready_key}
+            or (current.expires_at is not None and current.expires_at <= now)
+        ):
+            raise StaleJobError(current)
+        self.jobs[job_id] = lifecycle.claim(current, reservation, now)
+        return self.jobs[job_id]
+
+    def acknowledge(
+        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+    ) -> JobRecord:
+        """Move an active job whose reservation is not over to completed."""
+        current = self.jobs.get(job_id)
+        held = current.reservation if current else None
+        if (
+            current is None
+            or current.state is not JobState.ACTIVE
+            or held is None
+            or held.due_at <= now
+            or (current.started_at or 0) > now
+            or (worker_id is not None and held.worker_id not in {"", worker_id})
+            or (result is not None and not _takes(current, result))
+        ):
+            raise StaleJobError(current)
+        self.jobs[job_id] = lifecycle.complete(current, result, now)
+        self.release(current, self.jobs[job_id])
+        return current
+
+    def fits_inline(self, result: RawJson) -> bool:
+        """All but large ones stay with the job."""
+        return len(result) <= MAX_INLINE
+
+    def keep_result(self, job_id: str, result: RawJson) -> Document:
+        """Results stay with the job."""
+        assert job_id
+        return result
+
+    def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
+        """Checkpoints stay with the job."""
+        assert job_id
+        return state
+
+    def forget_document(self, job_id: str, document: Document) -> None:
+        """Nothing is kept elsewhere."""
+        assert job_id
+        assert isinstance(document, str)
+
+    def delete(self, job: JobRecord) -> None:
+        """Remove a job."""
+        current = self.jobs.get(job.id)
+        if current is None or current.version != job.version:
+            raise StaleJobError(current)
+        del self.jobs[job.id]
+
+    def forget_documents(self, job: JobRecord) -> None:
+        """Nothing is kept elsewhere."""
+        assert job.id not in self.jobs
+
+    def _rows(self, queue: str, name: JobList) -> list[ListedJob]:
+        shown = {**self.jobs, **self.lagging}
+        rows = []
+        for job in shown.values():
+            if job is None or job.queue != queue:
+                continue
+            listed, key = list_of(job)
+            if listed is name:
+                row = ListedJob(
+                    is_far=lifecycle.wait_ms(job) > MAX_DELAY_S * 1000,
+                    id=job.id,
+                    queue=queue,
+                    sort_key=key,
+                    state=job.state,
+                    type=job.type,
+                    timeout_ms=job.timeout_ms,
+                    visibility_timeout_ms=job.visibility_timeout_ms,
+                    # A claim writes the key without having read the job.
+                    priority=None if job.state is JobState.ACTIVE else job.priority,
+                )
+                rows.append(row)
+        return sorted(rows, key=row_place)
+
+    def head(self, queue: str, limit: int) -> Head:
+        """The first ready jobs as the index shows them."""
+        return Head(
+            tuple(self._rows(queue, JobList.READY)[:limit]),
+            queue in self.paused,
+            self.queue_limits.get(queue, ""),
+            self.queue_visibility.get(queue),
+        )
+
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """Over all ready jobs."""
+        rows = self._rows(queue, JobList.READY)
+        return min((ready_since(row.sort_key) for row in rows), default=None)
+
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
+        """Waiting jobs due in a range."""
+        rows = [
+            row
+            for row in self._rows(queue, JobList.WAITING)
+            if since <= row.due <= until and row_place(row) > cursor
+        ]
+        page = tuple(rows[:limit])
+        self.rows_read += len(page)
+        return Page(page, row_place(page[-1]) if len(rows) > limit else "")
+
+    def listed(
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
+    ) -> Page:
+        """A page of a list."""
+        rows = [row for row in self._rows(queue, name) if _is_between(row, between)]
+        if cursor and cursor.count("|") != 1:
+            raise InvalidRequestError("no cursor", details={"field": "cursor"})
+        rows.sort(key=lambda row: (row.sort_key, row.id), reverse=newest_first)
+        if cursor:
+            sort_key, _, job_id = cursor.partition("|")
+            rows = [
+                row
+                for row in rows
+                if ((row.sort_key, row.id) < (sort_key, job_id)) is newest_first
+                and (row.sort_key, row.id) != (sort_key, job_id)
+            ]
+        shown = rows[:limit]
+        return Page(tuple(shown), self.place_of(shown[-1], name) if len(rows) > limit else "")
+
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """The place of a row."""
+        assert name
+        return f"{row.sort_key}|{row.id}"
+
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
+        """How many rows there are."""
+        return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
+
+    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+        """Waiting jobs by state."""
+        counted = Counter(row.state for row in self._rows(queue, JobList.WAITING))
+        states = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
+        return {state: Count(counted[state]) for state in states}
+
+
+def _takes(job: JobRecord, result: Document) -> bool:
+    limit = job.result_limit_bytes
+    return keeps_result(job) and (limit is None or size_of(result) <= limit)
+
+
+def _is_between(row: ListedJob, between: Between | None) -> bool:
+    return between is None or between.since <= int(row.sort_key) <= between.until

@@ -1,0 +1,44 @@
+"""Time and ids, as the tests want them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from ojs_aws.domain.timestamps import Instant
+
+
+@dataclass
+class FakeClock:
+    """A clock that stands still until it is told to move."""
+
+    at: int = 1_760_000_000_000
+    _last: int = 0
+
+    def now(self) -> Instant:
+        """The current instant."""
+        return Instant(self.at)
+
+    def order(self) -> int:
+        """Strictly increasing microseconds."""
+        self._last = max(self._last + 1, self.at * 1000)
+        return self._last
+
+    def advance(self, *, ms: int = 0, s: float = 0) -> None:
+        """Let time pass."""
+        self.at += ms + round(s * 1000)
+
+
+@dataclass
+class CountingIds:
+    """Ids in sequence: valid UUIDv7 texts that tell themselves apart."""
+
+    _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def job_id(self) -> str:
+        """The next job id."""
+        return f"01990000-0000-7000-8000-{next(self._count):012x}"
+
+    def request_id(self) -> str:
+        """The next request id."""
+        return f"req_{self.job_id()}"
