@@ -5,7 +5,8 @@ commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_6
 as 3.13) and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none),
 with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
-with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
+with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). After a restore:
+``restored_table`` and ``restored_stream``, as ``ojs-aws restore table`` tells them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from aws_cdk import App, RemovalPolicy
 from infra.bundling import Machine, Target
 from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess
 from infra.constructs.backend_extensions import BackendExtensions
+from infra.constructs.job_table import RestoredTable
 from infra.stack import OjsStack, OjsStackProps
 
 MAX_CACHE_S: Final = 3600
@@ -65,6 +67,7 @@ def make_app(app: App | None = None) -> App:
         target=Target(cast("Machine", architecture), said("python", Target().python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
+        restored_table=_restored(said),
         removal_policy=_REMOVALS[removal],
     )
     OjsStack(app, said("stack", "OjsBackend"), props)
@@ -86,6 +89,14 @@ def _access(said: Callable[[str, str], str]) -> Access:
     if auth not in {"iam", "none"}:
         raise ContextError(f"auth is {auth!r}: use api-key, jwt, iam or none.")
     return Iam() if auth == "iam" else OpenAccess()
+
+
+def _restored(said: Callable[[str, str], str]) -> RestoredTable | None:
+    """The table to use from now on, where one was restored."""
+    name, stream = said("restored_table", ""), said("restored_stream", "")
+    if bool(name) != bool(stream):
+        raise ContextError("restored_table and restored_stream must be said together.")
+    return RestoredTable(name=name, stream_arn=stream) if name else None
 
 
 def _listed(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from infra.bundling import Target
 from infra.constructs.access import Access, ApiKeys
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_table import RestoredTable
 from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
@@ -34,6 +35,7 @@ class OjsStackProps:
     :ivar target: architecture and Python version of the functions.
     :ivar access: who may call the API.
     :ivar cors_origins: origins whose pages may use the API.
+    :ivar restored_table: a table restored from a backup, to be used from now on.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
 
@@ -45,6 +47,7 @@ class OjsStackProps:
     target: Target = field(default_factory=Target)
     access: Access = field(default_factory=ApiKeys)
     cors_origins: Sequence[str] = ()
+    restored_table: RestoredTable | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
 
@@ -70,6 +73,7 @@ class OjsStack(Stack):
                 target=props.target,
                 access=props.access,
                 cors_origins=props.cors_origins,
+                restored_table=props.restored_table,
                 removal_policy=props.removal_policy,
             ),
         )

@@ -21,7 +21,7 @@ from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_backend import JobBackend, JobBackendProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
-from infra.constructs.job_table import JobTable, JobTableProps
+from infra.constructs.job_table import JobTable, JobTableProps, RestoredTable
 from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
@@ -55,6 +55,7 @@ __all__ = [
     "OjsHttpApiProps",
     "OpenAccess",
     "OwnAuthorizer",
+    "RestoredTable",
     "Target",
     "TickSchedule",
     "TickScheduleProps",

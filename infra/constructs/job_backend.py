@@ -25,7 +25,7 @@ from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
 from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
-from infra.constructs.job_table import JobTable, JobTableProps
+from infra.constructs.job_table import JobTable, JobTableProps, RestoredTable
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import (
     AUTHORIZER,
@@ -46,6 +46,9 @@ from ojs_aws.topology import DEFAULT_QUEUE, KEY_PARTITION
 from ojs_aws.transport.http.routes import Group
 
 TICK_TIMEOUT_S: Final = 55
+
+BACKUP_DAYS: Final = 35
+"""How far back the table can be restored, and therefore its documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,9 @@ class JobBackendProps:
     :ivar access_log: keep a line of each request at the gateway, its own refusals included.
     :ivar encryption_key: a KMS key of your own for the table and the bucket; None: AWS's.
     :ivar deletion_protection: refuse to delete the table; None: unless it goes with the stack.
+    :ivar restored_table: a table restored from a backup, in the place of one of its own.
+    :ivar document_backup_days: how long deleted documents can be brought back, at the price of
+        keeping them; 0: not. None: as long as the table, unless all goes with the stack.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar memory_mb: memory of the API's functions.
     :ivar log_retention: how long logs are kept.
@@ -93,6 +99,8 @@ class JobBackendProps:
     access_log: bool = True
     encryption_key: kms.IKey | None = None
     deletion_protection: bool | None = None
+    restored_table: RestoredTable | None = None
+    document_backup_days: int | None = None
     event_bus: events.IEventBus | None = None
     memory_mb: int = 512
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
@@ -139,6 +147,7 @@ class JobBackend(Construct):
                 deletion_protection=stays
                 if props.deletion_protection is None
                 else props.deletion_protection,
+                restored=props.restored_table,
             ),
         )
         self.queues = JobQueues(
@@ -334,7 +343,9 @@ class JobBackend(Construct):
         return function
 
     def _bucket(self) -> s3.Bucket:
-        key = self.props.encryption_key
+        key, days = self.props.encryption_key, self.props.document_backup_days
+        if days is None:
+            days = 0 if self.props.removal_policy is RemovalPolicy.DESTROY else BACKUP_DAYS
         return s3.Bucket(
             self,
             "Documents",
@@ -345,8 +356,13 @@ class JobBackend(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             removal_policy=self.props.removal_policy,
+            versioned=days > 0 or None,
             lifecycle_rules=[
-                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                    noncurrent_version_expiration=Duration.days(days) if days else None,
+                    expired_object_delete_marker=True if days else None,
+                )
             ],
         )
 

@@ -13,17 +13,31 @@ from ojs_aws.topology import TABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredTable:
+    """A table that ``ojs-aws restore table`` made of a backup.
+
+    :ivar name: of the table.
+    :ivar stream_arn: ARN of its stream.
+    """
+
+    name: str
+    stream_arn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobTableProps:
     """How the table is kept.
 
     :ivar removal_policy: what becomes of the table when the stack goes; by default it stays.
     :ivar deletion_protection: refuse to delete the table at all.
     :ivar encryption_key: a KMS key of your own; None: the account's key for DynamoDB.
+    :ivar restored: use this table in the place of one of its own.
     """
 
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
     deletion_protection: bool = False
     encryption_key: kms.IKey | None = None
+    restored: RestoredTable | None = None
 
 
 class JobTable(Construct):
@@ -40,8 +54,25 @@ class JobTable(Construct):
         """Define the table."""
         super().__init__(scope, id_)
         props = props or JobTableProps()
+        self.table = (
+            self._made(props) if props.restored is None else self._used(props, props.restored)
+        )
+        self.index_arn = f"{self.table.table_arn}/index/{TABLE.index.name}"
+
+    def _used(self, props: JobTableProps, restored: RestoredTable) -> dynamodb.ITableV2:
+        """A table that is there already."""
+        return dynamodb.TableV2.from_table_attributes(
+            self,
+            "Restored",
+            table_name=restored.name,
+            table_stream_arn=restored.stream_arn,
+            global_indexes=[TABLE.index.name],
+            encryption_key=props.encryption_key,
+        )
+
+    def _made(self, props: JobTableProps) -> dynamodb.ITableV2:
         text = dynamodb.AttributeType.STRING
-        self.table = dynamodb.TableV2(
+        table = dynamodb.TableV2(
             self,
             "Table",
             partition_key=dynamodb.Attribute(name=TABLE.partition_key, type=text),
@@ -58,11 +89,11 @@ class JobTable(Construct):
             deletion_protection=props.deletion_protection,
             removal_policy=props.removal_policy,
         )
-        self.table.add_global_secondary_index(
+        table.add_global_secondary_index(
             index_name=TABLE.index.name,
             partition_key=dynamodb.Attribute(name=TABLE.index.partition_key, type=text),
             sort_key=dynamodb.Attribute(name=TABLE.index.sort_key, type=text),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=list(TABLE.index.projected),
         )
-        self.index_arn = f"{self.table.table_arn}/index/{TABLE.index.name}"
+        return table

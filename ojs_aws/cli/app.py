@@ -18,6 +18,7 @@ from ojs_aws.cli import (
     jobs,
     keys,
     queues,
+    restore,
     watching,
     workers,
     workflows,
@@ -33,7 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys):
+for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
 watching.register(app)
 checks.register(app)

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from ojs_aws.client.operators import OperatorTransport, objects_in
+from ojs_aws.client.operators import OperatorTransport, number_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPart:
+    """What one request of a repair did, or would do.
+
+    :ivar queues: queues that are done with it.
+    :ivar ready: messages for jobs that may run now.
+    :ivar waiting: delayed messages for jobs that are due within 15 minutes.
+    :ivar paused: ready jobs of paused queues: they get messages when the queue is resumed.
+    :ivar workflows: running workflows that were looked at.
+    """
+
+    queues: Sequence[str]
+    ready: int
+    waiting: int
+    paused: int
+    workflows: int
 
 
 class System:
@@ -49,3 +68,25 @@ class System:
     async def config(self) -> Mapping[str, JsonValue]:
         """How the backend is set: ``settings`` and its ``implementation``; no secrets."""
         return await self._transport.ask("GET", "/admin/system/config")
+
+    async def repair(self, *, dry_run: bool = False) -> AsyncIterator[RepairPart]:
+        """Send the messages again that SQS lost, after a restore; what each request did is yielded.
+
+        Needs an administrator's key. Doing it again is harmless.
+        """
+        cursor = ""
+        while True:
+            body: dict[str, JsonValue] = {"dry_run": dry_run}
+            body |= {"cursor": cursor} if cursor else {}
+            answer = await self._transport.ask("POST", "/admin/repair", body)
+            queues = answer.get("queues")
+            yield RepairPart(
+                queues=[str(each) for each in queues] if isinstance(queues, list) else [],
+                ready=number_in(answer, "ready"),
+                waiting=number_in(answer, "waiting"),
+                paused=number_in(answer, "paused"),
+                workflows=number_in(answer, "workflows"),
+            )
+            cursor = text_in(answer, "next_cursor")
+            if not cursor:
+                return

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.queues import Queues
+    from ojs_aws.services.repairing import Repair
     from ojs_aws.services.results import Results
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.schemas import SchemaRegistry
@@ -516,6 +517,14 @@ class Backend:
         from ojs_aws.services.job_bulk import JobBulk
 
         return JobBulk(self.ports.store, self.job_search, self.changing, self.waking)
+
+    @cached_property
+    def repair(self) -> Repair:
+        """What follows a restore of the table."""
+        from ojs_aws.services.repairing import Repair
+
+        ports = self.ports
+        return Repair(ports.queues, ports.store, self.waking, self.clock, lambda: self.workflows)
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -127,7 +127,7 @@ class QueueSweep:
             far = [row for row in page.jobs if row.is_far]
             if far:
                 lag_ms = max(lag_ms, now - far[0].due)
-                delayed, overdue = _delayed(far, now, overdue)
+                delayed, overdue = delayed_messages(far, now, overdue)
                 if not self.waking.send(info.name, delayed, now):
                     break
                 armed += len(far)
@@ -192,7 +192,9 @@ class QueueSweep:
                 return 0
         except QueueMissingError:
             self.queues.ensure(queue, now)
-        sent = self.waking.send(queue, [(_message(row, row.sort_key), 0) for row in late], now)
+        sent = self.waking.send(
+            queue, [(message_of_row(row, row.sort_key), 0) for row in late], now
+        )
         return len(late) if sent else 0
 
 
@@ -200,7 +202,7 @@ def _reach(now: Instant) -> Instant:
     return Instant(now + REACH_MS)
 
 
-def _delayed(
+def delayed_messages(
     rows: Iterable[ListedJob], now: Instant, overdue: int
 ) -> tuple[list[tuple[Message, int]], int]:
     """The messages of waiting jobs with their delays; ``overdue`` jobs went before them."""
@@ -209,9 +211,10 @@ def _delayed(
         delay_s = seconds_until(row.due, now)
         if row.due <= now:
             delay_s, overdue = overdue // OVERDUE_PER_S, overdue + 1
-        messages.append((_message(row), delay_s))
+        messages.append((message_of_row(row), delay_s))
     return messages, overdue
 
 
-def _message(row: ListedJob, sort_key: str = "") -> Message:
+def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
+    """The message of a listed job, with its place in line where it has one."""
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, RemovalPolicy, Stack
+from aws_cdk.assertions import Template
 
 from infra.app import ContextError, make_app
 from infra.bundling import Target
@@ -39,6 +40,36 @@ def handler_of(function: str) -> str:
 
 
 # ---------------------------------------------------------------------------------- the table
+
+STREAM_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/again/stream/2026"
+
+
+def test_a_restored_table_takes_the_place_of_the_own_one() -> None:
+    """The functions use it, its stream is read, and no other table is made."""
+    app = App(context={**NO_BUNDLING, "restored_table": "again", "restored_stream": STREAM_ARN})
+    (stack,) = make_app(app).node.children
+    assert isinstance(stack, Stack)
+    made = Synthesised(Template.from_stack(stack).to_json())
+    assert not made.of("AWS::DynamoDB::GlobalTable")
+    for name in BACKEND_FUNCTIONS:
+        function = made.function(handler_of(name))
+        assert function["Environment"]["Variables"]["OJS_TABLE"] == "again"
+    triggers = [each["EventSourceArn"] for each in made.triggers(handler_of("stream"))]
+    assert triggers == [STREAM_ARN]
+    allowed = made.statements(handler_of("tick"))
+    assert any(where.endswith("table/again/index/lists") for _, where in allowed)
+
+
+def test_deleted_documents_can_be_brought_back_as_long_as_the_table(
+    stack: Synthesised, synthesise: Synthesise
+) -> None:
+    """For the 35 days of point-in-time recovery; not in a stack that is thrown away."""
+    (bucket,) = stack.of("AWS::S3::Bucket")
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 35}
+    (thrown,) = synthesise(removal_policy=RemovalPolicy.DESTROY).of("AWS::S3::Bucket")
+    assert "VersioningConfiguration" not in thrown
 
 
 def test_the_table_is_the_one_of_the_topology(stack: Synthesised) -> None:

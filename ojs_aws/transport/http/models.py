@@ -328,6 +328,13 @@ class JobBulkBody(Body):
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 
 
+class RepairBody(Body):
+    """The next part of a repair."""
+
+    dry_run: bool = False
+    cursor: Annotated[str, Field(max_length=2048)] | None = None
+
+
 class WindowBody(Body):
     """So many starts in a period (ojs-rate-limiting, section 6.1)."""
 

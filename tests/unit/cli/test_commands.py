@@ -306,6 +306,19 @@ def test_the_api_key_comes_from_the_environment(cli: Cli, monkeypatch: pytest.Mo
     assert "secret" not in cli.run("stats", "--help").out
 
 
+def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None:
+    """Counted first, where that is asked for."""
+    cli.ask("enqueue", "demo.echo", "[1]")
+    world.messages.queues.clear()
+    assert cli.ask("restore", "messages", "--dry-run")["ready"] == 1
+    assert not world.messages.receive("default", 10, 1)
+    told = cli.run("restore", "messages").out
+    assert "Sent 1 messages for ready jobs and 0 for jobs that are due soon, in 1 queues" in told
+    assert world.messages.receive("default", 10, 1)
+    world.backend.queues.pause("default")
+    assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
+
+
 # ------------------------------------------------------------------------------------ checks
 def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
     """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""

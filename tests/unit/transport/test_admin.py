@@ -251,3 +251,17 @@ def test_the_configuration_shows_no_names_of_resources_and_no_secrets(api: Api) 
     known = {each.name for each in fields(Settings)}
     assert known >= SHOWN
     assert {"table", "bucket", "event_bus", "queue_url_prefix", "queue_prefix"} <= known - SHOWN
+
+
+def test_a_repair_is_asked_for_part_by_part(api: Api, world: World) -> None:
+    """And refuses what is no cursor, or no flag, before anything is sent."""
+    for _ in range(3):
+        push(api)
+    world.messages.queues.clear()
+    for body in ({"cursor": "x"}, {"cursor": 7}, {"dry_run": "yes"}):
+        reply = api.post("/admin/repair", body)
+        assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request"), body
+    assert not world.messages.receive("default", 10, 1)
+    whole = api.post("/admin/repair", {}).json
+    assert (whole["ready"], whole["waiting"], whole["has_more"]) == (3, 0, False)
+    assert "next_cursor" not in whole

@@ -80,6 +80,17 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         has_more=BOOLEAN,
         next_cursor=STRING,
     ),
+    "RepairAnswer": members(
+        ("dry_run", "queues", "ready", "waiting", "paused", "workflows", "has_more"),
+        dry_run=BOOLEAN,
+        queues=array(STRING),
+        ready=INTEGER,
+        waiting=INTEGER,
+        paused=INTEGER,
+        workflows=INTEGER,
+        has_more=BOOLEAN,
+        next_cursor=STRING,
+    ),
     "TotalsAnswer": members(
         ("queues", "workers", "jobs", "throughput", "is_exact"),
         queues=INTEGER,

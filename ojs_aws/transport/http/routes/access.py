@@ -94,6 +94,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "bulk_retry_jobs": _OPERATE,
     "bulk_cancel_jobs": _ADMIN,
     "bulk_delete_jobs": _ADMIN,
+    "repair": _ADMIN,
     "get_workflow": _INSPECT,
     "list_workflows": _INSPECT,
     "cancel_workflow": Access(Permission.CANCEL),

@@ -116,4 +116,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Show how the backend is set, without names of resources or secrets",
         response="ConfigAnswer",
     ),
+    Route(
+        method="POST",
+        path=f"{BASE}/admin/repair",
+        operation="repair",
+        group=Group.OPERATOR,
+        home="repair",
+        summary="Send the messages again that SQS lost, after a restore of the table",
+        request="RepairBody",
+        response="RepairAnswer",
+    ),
 )

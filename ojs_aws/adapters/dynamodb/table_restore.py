@@ -1,0 +1,150 @@
+"""A table restored to a point in time, made what a deployment needs.
+
+DynamoDB restores items, indexes and encryption. Stream, TTL, point-in-time recovery and deletion
+protection of the new table are off, and have to be switched on before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError, OjsError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+POLL_S: Final = 10.0
+MAX_POLLS: Final = 2160
+"""Six hours: AWS names no bound; most restores end within one."""
+
+
+def _missing(source: str, _: ClientError) -> OjsError:
+    return NotFoundError(f"There is no table '{source}' to restore.")
+
+
+def _off(source: str, _: ClientError) -> OjsError:
+    return InvalidRequestError(
+        f"Point-in-time recovery of table '{source}' is off: there is no backup of it."
+    )
+
+
+def _out_of_range(source: str, problem: ClientError) -> OjsError:
+    return InvalidRequestError(
+        f"Table '{source}' cannot be restored to that instant: "
+        f"{problem.response['Error'].get('Message', '')}",
+        hint="Name one of the last 35 days, at least five minutes ago.",
+    )
+
+
+def _unknown(_: str, problem: ClientError) -> ClientError:
+    return problem
+
+
+_REASONS: Final[Mapping[str, Callable[[str, ClientError], Exception]]] = {
+    "SourceTableNotFoundException": _missing,
+    "TableNotFoundException": _missing,
+    "PointInTimeRecoveryUnavailableException": _off,
+    "InvalidRestoreTimeException": _out_of_range,
+}
+"""What DynamoDB refuses to restore for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRestore:
+    """Restores tables. Each step may be repeated, and does what is left of it.
+
+    :ivar pause: waits for so many seconds.
+    """
+
+    client: DynamoDBClient
+    pause: Callable[[float], None]
+
+    def begin(self, source: str, target: str, at: Instant | None) -> bool:
+        """Let DynamoDB make ``target`` out of what ``source`` was.
+
+        :param at: the instant; None for the latest possible, some minutes ago.
+        :returns: False where ``target`` is there already: of an earlier try, or by mistake.
+        :raises BackendError: the table cannot be restored, or not to that instant.
+        """
+        moment: dict[str, Any] = {"UseLatestRestorableTime": True}
+        if at is not None:
+            moment = {"RestoreDateTime": datetime.fromtimestamp(at / 1000, UTC)}
+        with translated("RestoreTableToPointInTime"):
+            try:
+                self.client.restore_table_to_point_in_time(
+                    SourceTableName=source, TargetTableName=target, **moment
+                )
+            except ClientError as problem:
+                code = error_code(problem)
+                if code == "TableAlreadyExistsException":
+                    return False
+                raise _REASONS.get(code, _unknown)(source, problem) from problem
+        return True
+
+    def wait(self, target: str, step: Callable[[], None] = lambda: None) -> None:
+        """Wait until the table is there and has its indexes.
+
+        :param step: called at each look.
+        :raises BackendError: it is not there after hours.
+        """
+        for _ in range(MAX_POLLS):
+            if self._described(target)["TableStatus"] == "ACTIVE":
+                return
+            step()
+            self.pause(POLL_S)
+        raise BackendError(
+            f"Table '{target}' is still not active.", hint="Run the same command again later."
+        )
+
+    def complete(self, target: str) -> str:
+        """Switch on what a restored table lacks; what is on stays so.
+
+        :returns: ARN of its stream.
+        """
+        with translated("DescribeTimeToLive"):
+            ttl = self.client.describe_time_to_live(TableName=target)
+        state = ttl.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
+        if state == "DISABLED":
+            with translated("UpdateTimeToLive"):
+                self.client.update_time_to_live(
+                    TableName=target,
+                    TimeToLiveSpecification={
+                        "Enabled": True,
+                        "AttributeName": TABLE.ttl_attribute,
+                    },
+                )
+        with translated("UpdateContinuousBackups"):
+            self.client.update_continuous_backups(
+                TableName=target,
+                PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+            )
+        if not self._described(target).get("StreamSpecification", {}).get("StreamEnabled"):
+            self._update(
+                target,
+                StreamSpecification={"StreamEnabled": True, "StreamViewType": TABLE.stream_view},
+            )
+        if not self._described(target).get("DeletionProtectionEnabled"):
+            self._update(target, DeletionProtectionEnabled=True)
+        return str(self._described(target)["LatestStreamArn"])
+
+    def _update(self, target: str, **change: Any) -> None:
+        with translated("UpdateTable"):
+            self.client.update_table(TableName=target, **change)
+        self.wait(target)
+
+    def _described(self, target: str) -> dict[str, Any]:
+        with translated("DescribeTable"):
+            try:
+                return {**self.client.describe_table(TableName=target)["Table"]}
+            except ClientError as problem:
+                if error_code(problem) == "ResourceNotFoundException":
+                    raise NotFoundError(f"There is no table '{target}'.") from problem
+                raise

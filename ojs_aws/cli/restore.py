@@ -1,0 +1,164 @@
+"""``ojs-aws restore``: the steps after a loss, in their order (docs/operations-restore.md).
+
+The table and the documents are restored with the AWS credentials of whoever runs it; the messages
+by the API, with an administrator's key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from ojs_aws.cli.keys import AsJson, EndpointUrl
+from ojs_aws.cli.output import Output
+from ojs_aws.cli.session import Session, code_of, command, moment
+
+if TYPE_CHECKING:
+    from ojs_aws.bootstrap import AwsClients
+    from ojs_aws.domain.timestamps import Instant
+
+A = TypeVar("A")
+
+app = typer.Typer(
+    name="restore",
+    help="After a loss: a table from its backup, deleted documents, and the messages of all jobs.",
+    no_args_is_help=True,
+)
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")]
+
+
+@app.command(
+    epilog="Example: ojs-aws restore table OjsBackend-Jobs-1A2B ojs-restored "
+    "--at 2026-03-01T12:00:00Z"
+)
+def table(
+    source: Annotated[str, typer.Argument(help="The table: the stack's TableName.")],
+    target: Annotated[str, typer.Argument(help="Name of the table to make; it must be new.")],
+    at: Annotated[
+        str,
+        typer.Option(help="RFC 3339, or how long ago (20m). Default: the latest possible."),
+    ] = "",
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new table of what the table was, with stream, TTL, backups and protection switched on.
+
+    The old table stays as it is. DynamoDB needs from minutes to hours; when the command is
+    stopped, run it again: it goes on where the restore is.
+    """
+    out = Output(as_json=as_json)
+
+    def restore(clients: AwsClients) -> tuple[bool, str]:
+        from ojs_aws.adapters.dynamodb.table_restore import TableRestore  # noqa: PLC0415
+
+        restoring = TableRestore(clients.dynamodb, time.sleep)
+        is_new = restoring.begin(source, target, _instant(at) if at else None)
+        if not is_new:
+            out.hint(f"Table {target} is there already: going on with it.")
+        with out.progress(f"DynamoDB makes {target} ...", None) as step:
+            restoring.wait(target, lambda: step(1))
+        return is_new, restoring.complete(target)
+
+    is_new, stream = _done(out, endpoint_url, restore)
+    out.said(
+        f"Table {target} is ready. Let the deployment use it:\n"
+        f"  npx cdk deploy -c restored_table={target} -c restored_stream={stream}\n"
+        "then: ojs-aws restore messages",
+        {"table": target, "stream_arn": stream, "is_new": is_new},
+    )
+
+
+@app.command(epilog="Example: ojs-aws restore documents BUCKET --since 2026-03-01T12:00:00Z")
+def documents(
+    bucket: Annotated[str, typer.Argument(help="The bucket: the stack's BucketName.")],
+    since: Annotated[
+        str, typer.Option(help="To when the table was restored: RFC 3339, or how long ago (20m).")
+    ],
+    dry_run: DryRun = False,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back the large documents that were deleted since; the restored jobs name them."""
+    out = Output(as_json=as_json)
+
+    def bring_back(clients: AwsClients) -> int:
+        from ojs_aws.adapters.s3.deleted import DeletedDocuments  # noqa: PLC0415
+
+        pages = DeletedDocuments(clients.s3(), bucket).bring_back(_instant(since), is_dry=dry_run)
+        total = 0
+        with out.progress("Documents ...", None) as step:
+            for count in pages:
+                total += count
+                step(count)
+        return total
+
+    total = _done(out, endpoint_url, bring_back)
+    told = "would be brought back; nothing was changed" if dry_run else "were brought back"
+    out.said(f"{total} documents {told}.", {"documents": total, "dry_run": dry_run})
+
+
+@command(app, "messages", epilog="Example: ojs-aws restore messages --dry-run")
+async def messages(session: Session, dry_run: DryRun = False) -> None:
+    """Send a message again for every job that can run now or within 15 minutes.
+
+    SQS messages are part of no backup. Later jobs get theirs from the sweep, as ever; paused
+    queues when they are resumed. Workflows take over what has ended. Needs an administrator's key;
+    doing it again is harmless.
+    """
+    queues: list[str] = []
+    ready = waiting = paused = workflows = 0
+    with session.out.progress("Messages ...", None) as step:
+        async for part in session.client.system.repair(dry_run=dry_run):
+            queues += part.queues
+            ready, waiting = ready + part.ready, waiting + part.waiting
+            paused, workflows = paused + part.paused, workflows + part.workflows
+            step(part.ready + part.waiting)
+    verb = "Would send" if dry_run else "Sent"
+    text = (
+        f"{verb} {ready} messages for ready jobs and {waiting} for jobs that are due soon, in "
+        f"{len(queues)} queues; {'would look' if dry_run else 'looked'} at {workflows} workflows."
+    )
+    if paused:
+        text += f"\n{paused} jobs wait in paused queues: ojs-aws queues resume."
+    session.out.said(
+        text,
+        {
+            "dry_run": dry_run,
+            "queues": [*queues],
+            "ready": ready,
+            "waiting": waiting,
+            "paused": paused,
+            "workflows": workflows,
+        },
+    )
+
+
+def _instant(text: str) -> Instant:
+    """An instant that a person wrote.
+
+    :raises InvalidRequestError: it is none.
+    """
+    from ojs_aws.domain.timestamps import instant_of  # noqa: PLC0415
+
+    found = moment(text)
+    assert found is not None  # noqa: S101 - only an empty text is no instant
+    return instant_of(found)
+
+
+def _done(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], A]) -> A:
+    """Do something with the caller's own AWS credentials.
+
+    :raises typer.Exit: with the code of what went wrong.
+    """
+    from ojs_aws.bootstrap import aws_clients  # noqa: PLC0415
+    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+
+    try:
+        return act(aws_clients(endpoint_url))
+    except OjsError as problem:
+        out.error(problem)
+        raise typer.Exit(code_of(problem)) from None
