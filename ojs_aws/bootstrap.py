@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Pressures,
         Schemas,
         SettingsBook,
+        Tallies,
         Triggers,
         UniqueJobs,
         WorkerRegistry,
@@ -288,6 +289,12 @@ def _depths(settings: Settings, clients: AwsClients) -> Depths:
     return DynamoDepths(clients.dynamodb, settings.table)
 
 
+def _tallies(settings: Settings, clients: AwsClients) -> Tallies:
+    from ojs_aws.adapters.dynamodb.queue_tallies import DynamoTallies  # noqa: PLC0415
+
+    return DynamoTallies(clients.dynamodb, settings.table)
+
+
 def _pressures(settings: Settings, clients: AwsClients) -> Pressures:
     from ojs_aws.adapters.dynamodb.queue_depths import DynamoPressures  # noqa: PLC0415
 
@@ -392,6 +399,7 @@ def build_backend(
             settings_book=functools.partial(_settings_book, settings, aws),
             triggers=functools.cache(functools.partial(_triggers, settings, aws)),
             depths=functools.partial(_depths, settings, aws),
+            tallies=functools.partial(_tallies, settings, aws),
             pressures=functools.partial(_pressures, settings, aws),
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),

@@ -46,6 +46,7 @@ from ojs_aws.ports.queue_settings import (
 )
 from ojs_aws.ports.queues import LastTick, QueueInfo, QueueRegistry, Triggers
 from ojs_aws.ports.schemas import Schemas, SchemaTakenError
+from ojs_aws.ports.tallies import Tallies
 from ojs_aws.ports.unique import (
     MAX_ACTIONS,
     Admission,
@@ -112,6 +113,7 @@ __all__ = [
     "StaleKeyError",
     "StaleSettingsError",
     "StaleWorkflowError",
+    "Tallies",
     "TransactAction",
     "Triggers",
     "UniqueJobs",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         QueueRegistry,
         Schemas,
         SettingsBook,
+        Tallies,
         Triggers,
         UniqueJobs,
         WorkerRegistry,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.schemas import SchemaRegistry
     from ojs_aws.services.statistics import Statistics
     from ojs_aws.services.sweep import Each, Sweep
+    from ojs_aws.services.tallying import Tallying
     from ojs_aws.services.transacting import Transacting
     from ojs_aws.services.unique import Uniqueness
     from ojs_aws.services.workers import Workers
@@ -124,6 +126,7 @@ class Ports:
     bulk: Callable[[], BulkRequests]
     settings_book: Callable[[], SettingsBook]
     depths: Callable[[], Depths]
+    tallies: Callable[[], Tallies]
     pressures: Callable[[], Pressures]
     clock: Clock
     ids: IdGenerator
@@ -154,6 +157,7 @@ class Backend:
         self._limits = cache(ports.limits)
         self._book = cache(ports.settings_book)
         self._depths = cache(ports.depths)
+        self._tallies = cache(ports.tallies)
         self._pressures = cache(ports.pressures)
 
     def _missing(self, job_id: str) -> JobRecord | None:
@@ -211,6 +215,13 @@ class Backend:
         from ojs_aws.services.backpressure import Backpressure
 
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
+
+    @cached_property
+    def tallying(self) -> Tallying:
+        """What counts what queues did."""
+        from ojs_aws.services.tallying import Tallying
+
+        return Tallying(self._tallies)
 
     @cached_property
     def configuring(self) -> Configuring:
@@ -495,7 +506,7 @@ class Backend:
         """How many jobs queues have."""
         from ojs_aws.services.queue_stats import QueueStatistics
 
-        return QueueStatistics(self.ports.store, self.ports.clock)
+        return QueueStatistics(self.ports.store, self._tallies, self.ports.clock)
 
     @cached_property
     def statistics(self) -> Statistics:

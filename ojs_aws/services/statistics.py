@@ -1,8 +1,7 @@
 """What all queues hold and do together (ojs-admin-api, section 10).
 
-Made of the same counting queries as the statistics of one queue, a bounded number of them. Nothing
-is kept beside the jobs, so the past is known for as long as ended jobs are retained, and how many
-were enqueued is not.
+What they hold is made of the same counting queries as the statistics of one queue, a bounded number
+of them; what they did comes from the counters of each minute, which are kept for a month.
 """
 
 from __future__ import annotations
@@ -13,16 +12,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.tallies import MINUTE_MS, Tally, total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_queue
-from ojs_aws.ports import Between, Clock, QueueRegistry
+from ojs_aws.ports import Clock, QueueRegistry
 from ojs_aws.services.queue_stats import QueueStatistics
 
 MAX_QUEUES: Final = 50
-"""Queues that one request counts: ten queries each."""
+"""Queues that one request counts: eight queries each."""
 
-MAX_POINTS: Final = 200
-"""Points of a time series, times queues: three queries each."""
+MAX_POINTS: Final = 1500
+"""Points of a time series: a day of minutes."""
+
+MAX_MINUTES: Final = 45_000
+"""Minutes of a time series, times queues: a month of one queue, a day of thirty."""
 
 RECENT_MS: Final = 300_000
 """What the throughput is measured over."""
@@ -42,28 +45,24 @@ class Totals:
     :ivar queues: how many there are.
     :ivar counted: how many of them the numbers cover, the first ones by name.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
-    :ivar completed: jobs of the last five minutes.
-    :ivar failed: jobs discarded in the last five minutes.
+    :ivar recent: what they did in the last five minutes that are over.
     :ivar is_exact: False when any number is at least what is said.
     """
 
     queues: int
     counted: int
     jobs: Mapping[str, int]
-    completed: int
-    failed: int
+    recent: Tally
     is_exact: bool
     computed_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What ended in one period, which begins at ``at``."""
+    """What was done in one period, which begins at ``at``."""
 
     at: Instant
-    completed: int
-    failed: int
-    is_exact: bool
+    tally: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +78,19 @@ class Statistics:
         now = self.clock.now()
         names = [info.name for info in self.queues.all()]
         counted = names[:MAX_QUEUES]
-        recent = Between(Instant(now - RECENT_MS), now)
         jobs: Counter[str] = Counter()
-        completed = failed = 0
+        recent = Tally()
         is_exact = len(counted) == len(names)
         for name in counted:
             counts = self.of.counts(name)
             jobs.update(counts.counts)
-            done, lost = self.of.ended(name, recent)
-            completed, failed = completed + done.rows, failed + lost.rows
-            is_exact = is_exact and not counts.estimated and done.is_exact and lost.is_exact
+            recent.merge(total(each for _, each in self.of.minutes(name, now - RECENT_MS, now)))
+            is_exact = is_exact and not counts.estimated
         return Totals(
             queues=len(names),
             counted=len(counted),
             jobs=jobs,
-            completed=completed,
-            failed=failed,
+            recent=recent,
             is_exact=is_exact,
             computed_at=now,
         )
@@ -106,12 +102,12 @@ class Statistics:
         until: Instant | None = None,
         queue: str = "",
     ) -> list[Point]:
-        """What ended in each period of a time range, the oldest first.
+        """What was done in each period of a time range, the oldest first.
 
         :param period: one of :data:`PERIODS`; points begin at its multiples.
         :param since: an hour ago by default.
         :param until: now by default.
-        :raises InvalidRequestError: no such period, or too many points for one request.
+        :raises InvalidRequestError: no such period, or too much for one request.
         """
         if period not in PERIODS:
             raise InvalidRequestError(
@@ -123,21 +119,15 @@ class Statistics:
         begin = (end - PERIODS["1h"] if since is None else since) // step * step
         names = [check_queue(queue)] if queue else [info.name for info in self.queues.all()]
         points = max(0, -(-(end - begin) // step))
-        if points * len(names) > MAX_POINTS:
+        if points > MAX_POINTS or points * step * len(names) > MAX_MINUTES * MINUTE_MS:
             raise InvalidRequestError(
-                f"That is {points} points over {len(names)} queues; one request counts "
-                f"{MAX_POINTS} at most.",
-                details={"field": "period", "max_points": MAX_POINTS},
+                f"That is {points} points over {len(names)} queues; one request answers "
+                f"{MAX_POINTS} points and reads {MAX_MINUTES} minutes at most.",
+                details={"field": "period", "max_points": MAX_POINTS, "max_minutes": MAX_MINUTES},
                 hint="Name one queue, a longer period, or a shorter time.",
             )
-        return [self._point(names, Instant(begin + i * step), step) for i in range(points)]
-
-    def _point(self, names: list[str], at: Instant, step: int) -> Point:
-        between = Between(at, Instant(at + step - 1))
-        counts = [self.of.ended(name, between) for name in names]
-        return Point(
-            at,
-            sum(done.rows for done, _ in counts),
-            sum(lost.rows for _, lost in counts),
-            all(done.is_exact and lost.is_exact for done, lost in counts),
-        )
+        found = [Point(Instant(begin + i * step), Tally()) for i in range(points)]
+        for name in names if found else ():
+            for minute, tally in self.of.minutes(name, begin, begin + points * step - 1):
+                found[(minute - begin) // step].tally.merge(tally)
+        return found

@@ -74,10 +74,10 @@ def aws() -> Iterator[EmbeddedAws]:
         yield replace(aws, settings=replace(aws.settings, event_bus="jobs"))
 
 
-def test_a_batch_costs_one_write_for_the_log_and_a_call_for_ten_events_of_the_bus(
+def test_a_batch_costs_a_write_for_the_log_one_for_each_queue_and_a_call_for_ten_events_of_the_bus(
     aws: EmbeddedAws,
 ) -> None:
-    """Thirty jobs' lives: ninety records, 105 events."""
+    """Thirty jobs' lives in one queue: ninety records, 105 events."""
     handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
     first, *rest = lives(31)
     handler({"Records": first}, None)
@@ -85,7 +85,7 @@ def test_a_batch_costs_one_write_for_the_log_and_a_call_for_ten_events_of_the_bu
     assert len(records) == 90
     with aws.calls.counted() as calls:
         handler({"Records": records}, None)
-    assert calls == {"PutItem": 1, "PutEvents": 11}
+    assert calls == {"PutItem": 1, "PutEvents": 11, "UpdateItem": 1}
 
 
 def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) -> None:
@@ -109,7 +109,7 @@ def test_the_trace_of_a_large_job_is_in_its_events_without_a_read(aws: EmbeddedA
     handler({"Records": lives(1)[0]}, None)
     with aws.calls.counted() as calls:
         handler({"Records": [made]}, None)
-    assert calls == {"PutItem": 1, "PutEvents": 1}
+    assert calls == {"PutItem": 1, "PutEvents": 1, "UpdateItem": 1}
     *_, event = Api(backend).get("/events").json["events"]
     assert event["data"]["trace_id"] == "4bf9"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.limits import Scope, queue_key
 from ojs_aws.domain.queue_config import read_config
+from ojs_aws.domain.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,
@@ -121,3 +122,27 @@ class MemoryPressures:
             is_warned=bool(before and before.is_warned),
             rejected=pressure.rejected + (before.rejected if before else 0),
         )
+
+
+@dataclass
+class MemoryTallies:
+    """Counters in a dict, by queue and minute, each with the token of what was added last."""
+
+    kept: dict[tuple[str, Instant], tuple[Tally, str]] = field(default_factory=dict)
+
+    def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+        """Add, unless it was added last."""
+        found, last = self.kept.get((queue, minute), (Tally(), ""))
+        if last == token:
+            return False
+        found.merge(tally)
+        self.kept[queue, minute] = (found, token)
+        return True
+
+    def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
+        """Those of a time range."""
+        return [
+            (minute, tally)
+            for (name, minute), (tally, _) in sorted(self.kept.items(), key=lambda each: each[0])
+            if name == queue and since <= minute <= until
+        ]

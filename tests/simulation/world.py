@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.ports import (
@@ -27,6 +28,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend, Ports
 from ojs_aws.services.fetch import in_turn
+from ojs_aws.services.tallying import Changed
 from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (
@@ -47,7 +49,13 @@ from tests.simulation.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
-from tests.simulation.queue_memory import MemoryDepths, MemoryPressures, MemorySettings
+from tests.simulation.queue_memory import (
+    MemoryDepths,
+    MemoryPressures,
+    MemorySettings,
+    MemoryTallies,
+)
+from tests.simulation.table import Watched
 
 
 @dataclass
@@ -81,6 +89,7 @@ class World:
         self.book = MemorySettings(self.store)
         self.depths = MemoryDepths(self.store)
         self.pressures = MemoryPressures()
+        self.tallies = MemoryTallies()
         self.backend = Backend(
             self.settings,
             Ports(
@@ -105,9 +114,23 @@ class World:
                 settings_book=lambda: self.book,
                 depths=lambda: self.depths,
                 pressures=lambda: self.pressures,
+                tallies=lambda: self.tallies,
                 clock=self.clock,
                 ids=CountingIds(),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),
                 both=in_turn,
             ),
         )
+
+
+def count_changes(world: World) -> None:
+    """Count from now on what happens to jobs, as the stream's consumer does."""
+
+    def told(_: str, before: JobRecord | None, after: JobRecord | None) -> None:
+        if after is not None and (before is None or before.state is not after.state):
+            number = f"{after.id}-{after.version}"
+            world.backend.tallying([Changed(number, world.clock.now(), before, after)])
+
+    watched: Watched[JobRecord] = Watched(told)
+    watched |= world.store.jobs
+    world.store.jobs = watched

@@ -42,6 +42,7 @@ class Memory:
         self.hooked = Recent()
         self.given_up = Recent()
         self.counted = Recent()
+        self.tallied = Recent()
         self._tries: dict[str, int] = {}
 
     def tried(self, number: str) -> int:

@@ -9,6 +9,7 @@ table, counted by a metric with an alarm (docs/events.md).
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SetAside
 from ojs_aws.services.cron_runs import ended_run
 from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.tallying import Changed
 from ojs_aws.services.workflow_following import Following, follow, following
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import Measure, measure_in_log, measured
@@ -129,6 +131,7 @@ class _Change:
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     :ivar following: what it means for a workflow.
     :ivar jobs: the job before and after it.
+    :ivar changed: a job's change of state.
     """
 
     number: str
@@ -142,6 +145,7 @@ class _Change:
     waking: str = ""
     following: Following | None = None
     jobs: Jobs | None = None
+    changed: Changed | None = None
 
 
 class StreamConsumer:
@@ -188,6 +192,8 @@ class StreamConsumer:
             told = [each for each in changes if each.number not in failed]
             self.measure(measured(event for each in told for event in each.events), name)
         first = next((each for each in map(number_of, records) if each in failed), None)
+        passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
+        self._tally(changes, frozenset(passed))
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
     def _redrive(self, context: object) -> Failures:
@@ -231,6 +237,7 @@ class StreamConsumer:
                 waking=waking,
                 following=following(before, after),
                 jobs=_jobs(before, after),
+                changed=_changed(before, after, commit),
             )
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
@@ -357,6 +364,22 @@ class StreamConsumer:
             self._logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 
+    def _tally(self, changes: Sequence[_Change], passed: frozenset[str]) -> None:
+        """Count what changed with the records that will not come again; the last thing done.
+
+        What was set aside counts when it is told.
+        """
+        known = self._memory
+        found = [
+            each.changed
+            for each in changes
+            if each.changed and each.number in passed and each.number not in known.given_up
+        ]
+        found = [each for each in found if each.number not in known.tallied]
+        if found:
+            self._backend.tallying(found)
+            known.tallied.update(each.number for each in found)
+
     def _follow(self, changes: Sequence[_Change], failed: Failed) -> None:
         """Move workflows on, also where something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
@@ -424,6 +447,15 @@ def _jobs(before: object, after: object) -> Jobs | None:
     old = before if isinstance(before, JobRecord) else None
     new = after if isinstance(after, JobRecord) else None
     return None if _life(old) == _life(new) else (old, new)
+
+
+def _changed(before: object, after: object, commit: Commit) -> Changed | None:
+    """A job that came, or whose state changed."""
+    if not isinstance(after, JobRecord):
+        return None
+    old = before if isinstance(before, JobRecord) else None
+    is_other = old is None or old.state is not after.state
+    return Changed(commit.number, commit.at, old, after) if is_other else None
 
 
 def _life(job: JobRecord | None) -> str:

@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundEr
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.services.fetch import FetchRequest
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 from tests.unit.client.doubles import FakeTimer
 from tests.unit.client.test_cron import ApiServer
 
@@ -80,6 +80,7 @@ async def test_jobs_are_cancelled_and_retried(client: Client, world: World) -> N
 
 async def test_the_whole_deployment_is_described(client: Client, world: World) -> None:
     """Statistics now and in time, settings."""
+    count_changes(world)
     job_id = (await client.enqueue("demo.echo", [1])).id
     world.backend.fetch(FetchRequest(("default",), worker_id="w"))
     world.backend.ack(job_id, "w", None)

@@ -11,11 +11,12 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.tallies import Kind
 from ojs_aws.ports import Count, JobList
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.queues import MAX_WOKEN
 from tests.simulation.faults import Fault, ProcessDiedError
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 
 REQUEST = FetchRequest(("default",), worker_id="w")
 ERROR = parse_object('{"type": "Broken", "message": "it broke", "retryable": false}')
@@ -207,6 +208,7 @@ def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
 
 def test_statistics_count_each_state_once(world: World) -> None:
     """STATE-024: the numbers add up to the number of jobs."""
+    count_changes(world)
     done, failed, cancelled = push(world), push(world), push(world)
     push(world, scheduled_at="+PT1H")
     push(world, pending=True)
@@ -235,11 +237,31 @@ def test_statistics_count_each_state_once(world: World) -> None:
     assert stats.counts.counts == expected
     assert stats.counts.depth == 3
     assert stats.counts.estimated == ()
-    assert (stats.completed_last_hour, stats.failed_last_hour) == (1, 1)
-    assert (stats.durations_ms, stats.waits_ms) == ((100,), (40,))
-    world.clock.advance(s=3601)
+    assert stats.hour.counts == {
+        Kind.ENQUEUED: 6,
+        Kind.STARTED: 3,
+        Kind.COMPLETED: 1,
+        Kind.FAILED: 1,
+        Kind.CANCELLED: 1,
+    }
+    assert (stats.hour.runs.average_ms, stats.hour.waits.average_ms) == (100, 40)
+    assert not stats.minute
+    world.clock.advance(s=60)
     later = world.backend.queue_statistics("default")
-    assert (later.completed_last_hour, later.failed_last_hour) == (0, 0)
+    assert later.hour == later.minute == stats.hour
+    world.clock.advance(s=3600)
+    assert not world.backend.queue_statistics("default").hour
+
+
+def test_a_queue_says_what_it_did_since_midnight(world: World) -> None:
+    """Beside the last hour (ojs-queue-config, section 9.3)."""
+    count_changes(world)
+    day = 86_400_000
+    world.clock.advance(ms=day - world.clock.now() % day - 1)
+    for _ in range(2):
+        push(world)
+        world.clock.advance(s=2 * 3600)
+    assert world.backend.queue_statistics.today("default").counts == {Kind.ENQUEUED: 1}
 
 
 def test_a_count_that_reached_its_bound_is_named(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.transport.http.handlers.admin_system import SHOWN
 from tests.api import Api
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 
 
 def push(api: Api, **more: Any) -> str:
@@ -196,15 +197,20 @@ def test_a_bulk_change_that_is_not_clear_changes_nothing(
     assert world.store.jobs == before
 
 
-def test_adm_005_the_statistics_are_of_all_queues_together(api: Api) -> None:
+def test_adm_005_the_statistics_are_of_all_queues_together(api: Api, world: World) -> None:
     """Jobs by state, workers, throughput."""
+    count_changes(world)
     push(api, queue="email")
     die(api, queue="billing")
     api.post("/workers/heartbeat", {"worker_id": "w1"})
     stats = api.get("/admin/stats").json
     assert (stats["queues"], stats["workers"]) == (3, 1)
     assert (stats["jobs"]["available"], stats["jobs"]["discarded"]) == (1, 1)
-    assert stats["throughput"] == {"processed_per_minute": 0.2, "failed_per_minute": 0.2}
+    assert stats["throughput"] == {
+        "enqueued_per_minute": 0.4,
+        "processed_per_minute": 0.2,
+        "failed_per_minute": 0.2,
+    }
     assert stats["is_exact"] is True
 
 
@@ -222,8 +228,9 @@ def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api) -> None:
     assert "ojs_workers_active 1" in lines
 
 
-def test_adm_r002_what_ended_is_counted_by_period(api: Api, world: World) -> None:
+def test_adm_r002_what_queues_did_is_counted_by_period(api: Api, world: World) -> None:
     """Points begin at the multiples of their period; too many are refused, not left out."""
+    count_changes(world)
     for _ in range(2):
         die(api)
     world.clock.advance(s=600)
@@ -232,7 +239,12 @@ def test_adm_r002_what_ended_is_counted_by_period(api: Api, world: World) -> Non
     history = api.get("/admin/stats/history", query={"queue": "default", "period": "5m"}).json
     assert history["period"] == "5m"
     assert [point["failed"] for point in history["data"] if point["failed"]] == [2, 1]
+    assert [point["enqueued"] for point in history["data"] if point["enqueued"]] == [2, 1]
     assert all(point["timestamp"][14:16] in _FIVES for point in history["data"])
+    day = {"period": "1m", "since": format_instant(Instant(world.clock.now() - 86_400_000))}
+    minutes = api.get("/admin/stats/history", query=day).json["data"]
+    assert len(minutes) in {1440, 1441}
+    assert sum(point["failed"] for point in minutes) == 3
     too_much = api.get(
         "/admin/stats/history", query={"period": "1m", "since": "2025-01-01T00:00:00Z"}
     )

@@ -15,6 +15,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.tallies import total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
@@ -426,3 +427,67 @@ def test_an_expired_job_is_forgotten_again_when_that_failed(
 def test_an_empty_batch_is_done(handler: Handler) -> None:
     """Nothing to publish, nothing to repeat."""
     assert handler({"Records": []}, None) == {"batchItemFailures": []}
+
+
+def _ended(world: World, api: Api) -> list[dict[str, Any]]:
+    """The records of a job's life."""
+    steps: list[JobRecord | None] = [None]
+    job_id = api.post("/jobs", {"type": "demo.echo", "args": []}).json["id"]
+    steps.append(world.store.jobs[job_id])
+    world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    steps.append(world.store.jobs[job_id])
+    world.backend.ack(job_id, "w", None)
+    steps.append(world.store.jobs[job_id])
+    return [record_of(n, *steps[n - 1 : n + 1]) for n in range(1, 4)]
+
+
+def _tally(world: World) -> dict[str, int]:
+    found = total(tally for tally, _ in world.tallies.kept.values())
+    return {str(kind): amount for kind, amount in found.counts.items()}
+
+
+LIFE = {"enqueued": 1, "started": 1, "completed": 1}
+
+
+def test_what_a_queue_did_is_counted_once_though_batches_repeat(world: World) -> None:
+    """In this process, and in another one that is given the same batch."""
+    records = {"Records": _ended(world, Api(world.backend))}
+    for _ in range(2):
+        handler = build_stream(world.backend, read_image)
+        for _ in range(2):
+            handler(records, None)
+    assert _tally(world) == LIFE
+
+
+def test_what_comes_again_is_counted_when_it_does(world: World) -> None:
+    """The records before the first that failed are counted with their batch, the others later."""
+    records = _ended(world, Api(world.backend))
+    first = records[1]["dynamodb"]["SequenceNumber"]
+    trouble = [True]
+
+    def hook(event: Event) -> None:
+        if event.type == "job.started" and trouble:
+            trouble.pop()
+            raise ValueError
+
+    handler = build_stream(world.backend, read_image, hooks=hook)
+    assert handler({"Records": records}, None)["batchItemFailures"] == [{"itemIdentifier": first}]
+    assert _tally(world) == {"enqueued": 1}
+    handler = build_stream(world.backend, read_image)
+    handler({"Records": records[1:]}, None)
+    assert _tally(world) == LIFE
+
+
+def test_counters_that_cannot_be_written_hold_nothing_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch is done, and missing in the numbers."""
+
+    def fail(*_: object) -> bool:
+        raise BackendError("down")
+
+    monkeypatch.setattr(world.tallies, "add", fail)
+    handler = build_stream(world.backend, read_image)
+    records = {"Records": _ended(world, Api(world.backend))}
+    assert handler(records, None) == {"batchItemFailures": []}
+    assert len(world.events.log) == 3

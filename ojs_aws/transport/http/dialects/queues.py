@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.tallies import Kind, Tally, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.configuring import Configured
-from ojs_aws.services.queue_stats import QueueCounts, QueueStats, percentile
+from ojs_aws.services.queue_stats import QueueCounts, QueueStats
 
 _HOUR_MINUTES: Final = 60
 _HOUR_SECONDS: Final = 3600
@@ -96,15 +97,21 @@ def counted_queue(
 
 
 def queue_answer(
-    info: QueueInfo, stats: QueueStats, configured: Configured, oldest: Instant | None = None
+    info: QueueInfo,
+    stats: QueueStats,
+    configured: Configured,
+    today: Tally,
+    oldest: Instant | None = None,
 ) -> Members:
-    """One queue of the admin API, with its settings."""
-    numbers = _numbers(stats)
+    """One queue of the admin API, with its settings, and what it did since midnight."""
+    numbers = _numbers(stats) | {
+        f"{kind}_today": today.counts[kind] for kind in (Kind.COMPLETED, Kind.FAILED)
+    }
     members: Members = {
         **counted_queue(info, stats.counts, configured.settings),
         "stats": {**numbers},
         "throughput": _throughput(stats),
-        "latency_ms": _latency(stats),
+        **_latencies(stats),
         **{
             name: member
             for name, member in configured_queue(configured).items()
@@ -126,7 +133,7 @@ def stats_answer(info: QueueInfo, stats: QueueStats) -> Members:
         "queue": {**about, **numbers},
         "stats": {**numbers},
         "throughput": _throughput(stats),
-        "latency_ms": _latency(stats),
+        **_latencies(stats),
         "computed_at": format_instant(stats.computed_at),
     }
 
@@ -139,32 +146,37 @@ def _numbers(stats: QueueStats) -> Members:
         "dead": counts["dead_letter"],
         "failed": counts["discarded"],
         "depth": stats.counts.depth,
-        "completed_last_hour": stats.completed_last_hour,
-        "failed_last_hour": stats.failed_last_hour,
-        "avg_duration_ms": _average(stats.durations_ms),
-        "avg_wait_ms": _average(stats.waits_ms),
-        "throughput_per_second": round(stats.completed_last_hour / _HOUR_SECONDS, 4),
+        **{f"{kind}_last_hour": stats.hour.counts[kind] for kind in Kind},
+        **{f"{kind}_last_minute": stats.minute.counts[kind] for kind in Kind},
+        "avg_duration_ms": stats.hour.runs.average_ms,
+        "avg_wait_ms": stats.hour.waits.average_ms,
+        "throughput_per_second": round(stats.hour.counts[Kind.COMPLETED] / _HOUR_SECONDS, 4),
         "estimated": [*stats.counts.estimated],
-        "sampled": len(stats.durations_ms),
+        "sampled": stats.hour.runs.count,
     }
 
 
 def _throughput(stats: QueueStats) -> Members:
-    processed = stats.completed_last_hour + stats.failed_last_hour
+    counts = stats.hour.counts
+    processed = counts[Kind.COMPLETED] + counts[Kind.FAILED]
     return {
+        "enqueued_per_minute": round(counts[Kind.ENQUEUED] / _HOUR_MINUTES, 2),
         "processed_per_minute": round(processed / _HOUR_MINUTES, 2),
-        "failed_per_minute": round(stats.failed_last_hour / _HOUR_MINUTES, 2),
+        "failed_per_minute": round(counts[Kind.FAILED] / _HOUR_MINUTES, 2),
     }
 
 
-def _latency(stats: QueueStats) -> Members:
-    """Of waiting: from enqueueing to start."""
+def _latency(times: Times) -> Members:
     return {
-        "p50": percentile(stats.waits_ms, 0.5),
-        "p95": percentile(stats.waits_ms, 0.95),
-        "p99": percentile(stats.waits_ms, 0.99),
+        "p50": times.percentile_ms(0.5),
+        "p95": times.percentile_ms(0.95),
+        "p99": times.percentile_ms(0.99),
     }
 
 
-def _average(values: tuple[int, ...]) -> int | None:
-    return round(sum(values) / len(values)) if values else None
+def _latencies(stats: QueueStats) -> Members:
+    """Of waiting, from enqueueing to start, and of running."""
+    return {
+        "latency_ms": _latency(stats.hour.waits),
+        "duration_ms": _latency(stats.hour.runs),
+    }

@@ -9,6 +9,7 @@ from ojs_aws._version import __version__
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.tallies import Kind
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
 from ojs_aws.services.statistics import MAX_QUEUES, RECENT_MS, Point
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
@@ -54,7 +55,7 @@ def show_stats(call: Call) -> Answer:
     """What all queues hold together (section 10.1)."""
     totals = call.backend.statistics.totals()
     workers = call.backend.workers.list(1)
-    now = call.backend.clock.now()
+    now, counts = call.backend.clock.now(), totals.recent.counts
     body: dict[str, JsonValue] = {
         "queues": totals.queues,
         "queues_counted": totals.counted,
@@ -62,8 +63,9 @@ def show_stats(call: Call) -> Answer:
         "workers_by_state": {**workers.summary},
         "jobs": {**totals.jobs},
         "throughput": {
-            "processed_per_minute": (totals.completed + totals.failed) / _MINUTES,
-            "failed_per_minute": totals.failed / _MINUTES,
+            "enqueued_per_minute": counts[Kind.ENQUEUED] / _MINUTES,
+            "processed_per_minute": (counts[Kind.COMPLETED] + counts[Kind.FAILED]) / _MINUTES,
+            "failed_per_minute": counts[Kind.FAILED] / _MINUTES,
         },
         "is_exact": totals.is_exact and workers.is_exact,
         "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
@@ -104,7 +106,7 @@ def show_gauges(call: Call) -> Answer:
 
 
 def show_stats_history(call: Call) -> Answer:
-    """What ended in each period (section 10.2), for as long as ended jobs are retained."""
+    """What was done in each period (section 10.2) of the last month."""
     query = call.request.query
     period = text_of(query, "period") or "5m"
     since, until = text_of(query, "since_time"), text_of(query, "until")
@@ -119,12 +121,20 @@ def show_stats_history(call: Call) -> Answer:
 
 
 def _point(point: Point) -> dict[str, JsonValue]:
+    tally = point.tally
+    completed, failed = tally.counts[Kind.COMPLETED], tally.counts[Kind.FAILED]
     return {
         "timestamp": format_instant(point.at),
-        "processed": point.completed + point.failed,
-        "completed": point.completed,
-        "failed": point.failed,
-        "is_exact": point.is_exact,
+        "enqueued": tally.counts[Kind.ENQUEUED],
+        "processed": completed + failed,
+        "completed": completed,
+        "failed": failed,
+        "retried": tally.counts[Kind.RETRIED],
+        "cancelled": tally.counts[Kind.CANCELLED],
+        "latency_p50_ms": tally.waits.percentile_ms(0.5),
+        "latency_p99_ms": tally.waits.percentile_ms(0.99),
+        "avg_wait_ms": tally.waits.average_ms,
+        "avg_duration_ms": tally.runs.average_ms,
     }
 
 

@@ -68,8 +68,9 @@ def get_queue(call: Call) -> Answer:
     configured = call.backend.configuring.get(name)
     info = configured.info or call.backend.queues.get(name)
     stats = call.backend.queue_statistics(info.name)
+    today = call.backend.queue_statistics.today(info.name)
     oldest = call.backend.ports.store.oldest_ready(name) if stats.counts.depth else None
-    return Answer(encode(shapes.queue_answer(info, stats, configured, oldest)))
+    return Answer(encode(shapes.queue_answer(info, stats, configured, today, oldest)))
 
 
 def queue_stats(call: Call) -> Answer:

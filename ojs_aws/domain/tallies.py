@@ -1,0 +1,155 @@
+"""What a queue did in a time: how many jobs came and ended, how long they waited and ran.
+
+Times are kept as counts of ranges that grow by the square root of two, so that tallies add up and a
+percentile is known to within a fifth whatever the times are. Averages are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+
+MINUTE_MS: Final = 60_000
+
+TOP: Final = 64
+"""The last range of times: everything above 36 days."""
+
+_PER_OCTAVE: Final = 2
+
+
+class Kind(StrEnum):
+    """What is counted."""
+
+    ENQUEUED = "enqueued"
+    STARTED = "started"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RETRIED = "retried"
+    CANCELLED = "cancelled"
+
+
+def range_of(milliseconds: int) -> int:
+    """The number of the range that a time belongs to."""
+    if milliseconds < 1:
+        return 0
+    return min(TOP, 1 + int(_PER_OCTAVE * math.log2(milliseconds)))
+
+
+def typical(number: int) -> int:
+    """The middle of a range, in milliseconds."""
+    return 0 if number == 0 else round(2 ** ((number - 0.5) / _PER_OCTAVE))
+
+
+@dataclass(slots=True)
+class Times:
+    """Times of many jobs.
+
+    :ivar total_ms: their sum.
+    :ivar ranges: how many belong to each range.
+    """
+
+    total_ms: int = 0
+    ranges: Counter[int] = field(default_factory=Counter)
+
+    def add(self, milliseconds: int) -> None:
+        """Count one; a negative one, which clocks that differ make, is none at all."""
+        self.total_ms += max(0, milliseconds)
+        self.ranges[range_of(milliseconds)] += 1
+
+    def merge(self, other: Times) -> None:
+        """Count those of another one too."""
+        self.total_ms += other.total_ms
+        self.ranges.update(other.ranges)
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return sum(self.ranges.values())
+
+    @property
+    def average_ms(self) -> int | None:
+        """Their average, rounded; None where there are none."""
+        return round(self.total_ms / self.count) if self.count else None
+
+    def percentile_ms(self, share: float) -> int | None:
+        """Below which so large a share lies, to within a fifth; None where there are none."""
+        left = int(self.count * share)
+        for number in sorted(self.ranges):
+            left -= self.ranges[number]
+            if left < 0:
+                return typical(number)
+        return typical(max(self.ranges)) if self.ranges else None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one queue did.
+
+    :ivar counts: jobs that came or ended, and executions that began.
+    :ivar waits: between a job's becoming available and its start.
+    :ivar runs: of the executions that completed.
+    """
+
+    counts: Counter[Kind] = field(default_factory=Counter)
+    waits: Times = field(default_factory=Times)
+    runs: Times = field(default_factory=Times)
+
+    def merge(self, other: Tally) -> None:
+        """Add what another one counted."""
+        self.counts.update(other.counts)
+        self.waits.merge(other.waits)
+        self.runs.merge(other.runs)
+
+    def count(self, before: JobRecord | None, after: JobRecord) -> None:
+        """Count one committed change of a job's state; others count nothing."""
+        if before is None:
+            self.counts[Kind.ENQUEUED] += 1
+        state = after.state
+        if before is not None and before.state is state:
+            return
+        kind = _KINDS.get(state)
+        if before is not None and before.state is JobState.ACTIVE and state in _AGAIN:
+            kind = Kind.RETRIED
+        if kind is None:
+            return
+        self.counts[kind] += 1
+        if after.started_at is None:
+            return
+        if kind is Kind.STARTED:
+            self.waits.add(after.started_at - (after.enqueued_at or after.created_at))
+        elif kind is Kind.COMPLETED and after.completed_at is not None:
+            self.runs.add(after.completed_at - after.started_at)
+
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return bool(self.counts)
+
+
+_KINDS: Final = {
+    JobState.ACTIVE: Kind.STARTED,
+    JobState.COMPLETED: Kind.COMPLETED,
+    JobState.DISCARDED: Kind.FAILED,
+    JobState.CANCELLED: Kind.CANCELLED,
+}
+
+_AGAIN: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
+
+
+def minute_of(at: Instant) -> Instant:
+    """When the minute of an instant begins."""
+    return Instant(at // MINUTE_MS * MINUTE_MS)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """All of them together."""
+    summed = Tally()
+    for each in tallies:
+        summed.merge(each)
+    return summed
