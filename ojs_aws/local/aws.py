@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.local.expressions import fast_expressions
+from ojs_aws.local.items import fast_items
 from ojs_aws.local.queues import fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import (
@@ -63,7 +65,7 @@ def embedded_aws() -> Iterator[None]:
     mock.start()
     BotocoreStubber.process_request = one_at_a_time  # type: ignore[method-assign]
     try:
-        with fast_tables(), fast_queues():
+        with fast_tables(), fast_items(), fast_expressions(), fast_queues():
             yield
     finally:
         BotocoreStubber.process_request = original  # type: ignore[method-assign]
