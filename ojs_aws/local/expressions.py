@@ -2,7 +2,7 @@
 
 Ten checks walk the tree of an expression. Moto asks at each node which kinds of nodes the check is
 for, by way of abstract classes, and copies the tree node by node. It is the same walk here. What is
-checked of an expression as a whole, moto checks of each part of it too, since parts are expressions.
+checked of an expression as a whole, moto checks of each part of it too: parts are expressions.
 """
 
 from __future__ import annotations
