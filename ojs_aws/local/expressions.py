@@ -7,6 +7,7 @@ checked of an expression as a whole, moto checks of each part of it too: parts a
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,17 +19,22 @@ Process = Callable[[Any], Any]
 @contextmanager
 def fast_expressions() -> Iterator[None]:
     """Patch the walk over moto's expressions."""
-    from moto.dynamodb.parsing import validators  # noqa: PLC0415 - an extra
-    from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # noqa: PLC0415
-
-    walk, copy = DepthFirstTraverser.traverse, validators.deepcopy
-    DepthFirstTraverser.traverse = _traverse
-    validators.deepcopy = _copy  # type: ignore[assignment]
+    traverser, validators = _nodes().DepthFirstTraverser, _parsing("validators")
+    walk, copy = traverser.traverse, validators.deepcopy
+    traverser.traverse, validators.deepcopy = _traverse, _copy
     try:
         yield
     finally:
-        DepthFirstTraverser.traverse = walk
-        validators.deepcopy = copy
+        traverser.traverse, validators.deepcopy = walk, copy
+
+
+def _nodes() -> Any:
+    return _parsing("ast_nodes")
+
+
+def _parsing(module: str) -> Any:
+    """A module of moto, an extra, that has no types."""
+    return importlib.import_module(f"moto.dynamodb.parsing.{module}")
 
 
 def _copy(tree: Any) -> Any:
@@ -37,18 +43,17 @@ def _copy(tree: Any) -> Any:
 
 def _traverse(self: Any, root: Any) -> Any:
     """Process a tree's nodes from the leaves up; a node's place is taken by what it became."""
-    from moto.dynamodb.parsing.ast_nodes import Node, UpdateExpression  # noqa: PLC0415
-
+    nodes = _nodes()
     wanted: dict[type, Process] = self._processing_map()
-    if set(wanted) == {UpdateExpression}:
-        return wanted[UpdateExpression](root)
+    if set(wanted) == {nodes.UpdateExpression}:
+        return wanted[nodes.UpdateExpression](root)
     known: dict[type, tuple[bool, Process | None]] = {}
 
     def kind(node: Any) -> tuple[bool, Process | None]:
         found = known.get(type(node))
         if found is None:
             matching = (process for each, process in wanted.items() if isinstance(node, each))
-            found = known[type(node)] = (isinstance(node, Node), next(matching, None))
+            found = known[type(node)] = (isinstance(node, nodes.Node), next(matching, None))
         return found
 
     def visit(node: Any, place: int) -> Any:
