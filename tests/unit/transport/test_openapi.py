@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain import validation as rules
-from ojs_aws.transport.http.models import PushBody
+from ojs_aws.transport.http.models.envelopes import PushBody
 from ojs_aws.transport.http.openapi import ANSWERS, openapi_document
 from ojs_aws.transport.http.routes import ROUTES
 from tests.api import Api

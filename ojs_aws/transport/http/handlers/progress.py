@@ -50,7 +50,7 @@ def _report(call: Call, job_id: str) -> Answer:
 
 
 def _reporter(members: Mapping[str, Member], job_id: str) -> tuple[str, str | None]:
-    from ojs_aws.transport.http.models import ReportBody  # noqa: PLC0415 - imports pydantic
+    from ojs_aws.transport.http.models.workers import ReportBody  # noqa: PLC0415 - imports pydantic
 
     values = report_values(members, job_id)
     named = {name: values[name] for name in ("job_id", "worker_id") if name in values}

@@ -96,7 +96,7 @@ def resume_queue(call: Call) -> Answer:
 
 def purge_queue(call: Call) -> Answer:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
-    from ojs_aws.transport.http.models import PurgeBody  # noqa: PLC0415 - pydantic
+    from ojs_aws.transport.http.models.queues import PurgeBody  # noqa: PLC0415 - pydantic
 
     members = call.members()
     body = PurgeBody.model_validate({name: member.value for name, member in members.items()})

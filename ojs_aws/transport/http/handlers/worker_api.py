@@ -25,7 +25,7 @@ from ojs_aws.transport.http.dialects.reports import (
 
 if TYPE_CHECKING:
     from ojs_aws.services.heartbeat import Beat
-    from ojs_aws.transport.http.models import HeartbeatValues
+    from ojs_aws.transport.http.models.workers import HeartbeatValues
 
 ABOUT: Final = (
     "hostname",
@@ -45,7 +45,7 @@ MAX_ABOUT_BYTES: Final = 8192
 def fetch(call: Call) -> Answer:
     """FETCH: claim jobs; none is an empty list."""
     from ojs_aws.services.fetch import FetchRequest
-    from ojs_aws.transport.http.models import FetchBody
+    from ojs_aws.transport.http.models.workers import FetchBody
 
     body = FetchBody.model_validate(fetch_values(call.members()))
     check_fetched(call, body.queues)
@@ -72,7 +72,7 @@ def ack_job(call: Call) -> Answer:
 
 
 def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
-    from ojs_aws.transport.http.models import ReportBody
+    from ojs_aws.transport.http.models.workers import ReportBody
 
     members = call.members(optional=optional)
     body = ReportBody.model_validate(report_values(members, job_id))
@@ -92,7 +92,7 @@ def fail_job(call: Call) -> Answer:
 
 
 def _fail(call: Call, job_id: str) -> Answer:
-    from ojs_aws.transport.http.models import ReportBody
+    from ojs_aws.transport.http.models.workers import ReportBody
 
     members = call.members()
     body = ReportBody.model_validate(report_values(members, job_id))
@@ -109,7 +109,7 @@ def heartbeat(call: Call) -> Answer:
 
 def beat(call: Call) -> tuple[str, Beat]:
     """Carry out a heartbeat: the worker it came from, and what the worker is told."""
-    from ojs_aws.transport.http.models import HeartbeatValues
+    from ojs_aws.transport.http.models.workers import HeartbeatValues
 
     body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
     count = body.active_count

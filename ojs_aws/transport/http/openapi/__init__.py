@@ -14,8 +14,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from ojs_aws._version import __version__
-from ojs_aws.transport.http import models
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE
+from ojs_aws.transport.http.models import bulk, envelopes, limits, operators
+from ojs_aws.transport.http.models import cron as cron_bodies
+from ojs_aws.transport.http.models import queues as queue_bodies
+from ojs_aws.transport.http.models import schemas as schema_bodies
+from ojs_aws.transport.http.models import workers as worker_bodies
+from ojs_aws.transport.http.models import workflows as workflow_bodies
 from ojs_aws.transport.http.openapi import (
     admin,
     cron,
@@ -52,6 +57,17 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     500: "The server failed; whether the request took effect may be unknown.",
     503: "The server cannot reach its table.",
 }
+_BODIES: Final = (
+    bulk,
+    cron_bodies,
+    envelopes,
+    limits,
+    operators,
+    queue_bodies,
+    schema_bodies,
+    worker_bodies,
+    workflow_bodies,
+)
 _BEARER: Final[Schema] = {
     "type": "http",
     "scheme": "bearer",
@@ -98,10 +114,14 @@ def openapi_document(base_url: str = "") -> Schema:
 
 def _schemas() -> dict[str, Schema]:
     """The bodies' schemas as pydantic makes them, and the answers'."""
+    bodies: dict[str, type[BaseModel]] = {
+        name: model
+        for module in _BODIES
+        for name, model in vars(module).items()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    }
     names = sorted({route.request for route in ROUTES if route.request})
-    chosen: list[tuple[type[BaseModel], Any]] = [
-        (getattr(models, name), "validation") for name in names
-    ]
+    chosen: list[tuple[type[BaseModel], Any]] = [(bodies[name], "validation") for name in names]
     _, generated = models_json_schema(chosen, ref_template=REF + "{model}")
     return {**generated["$defs"], **ANSWERS}
 

@@ -27,7 +27,7 @@ class Route:
     :ivar home: the module of ``handlers`` that has it; the group's own where it is empty. A cold
         start imports the group's own, and no other.
     :ivar aliases: other paths that mean the same; documents or clients name them.
-    :ivar request: name of the body's model in ``models.py``; empty where a body is ignored.
+    :ivar request: name of the body's model in ``models``; empty where a body is ignored.
     :ivar response: name of the answer's schema in ``openapi``.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.

@@ -1,0 +1,145 @@
+"""What workers send: FETCH, ACK, FAIL, progress, checkpoints and heartbeats."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ojs_aws.services.heartbeat import MAX_JOBS
+from ojs_aws.services.results import MAX_IDS
+from ojs_aws.transport.http.models.common import (
+    LARGEST_COUNT,
+    MAX_LABELS,
+    MAX_QUEUES,
+    Body,
+    IntervalMs,
+    JobId,
+    ShortText,
+    VisibilityMs,
+    WorkerId,
+)
+
+MAX_COUNT = 1000
+
+
+class FetchBody(Body):
+    """FETCH (HTTP binding, section 10.1)."""
+
+    queues: Annotated[list[str], Field(min_length=1, max_length=MAX_QUEUES)]
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    worker_id: WorkerId | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
+
+
+class ReportBody(Body):
+    """What ACK and FAIL have in common: the job, and who reports."""
+
+    job_id: JobId
+    worker_id: WorkerId | None = None
+
+
+class AckBody(ReportBody):
+    """ACK (section 10.2). A null result is a result."""
+
+    result: Any = None
+
+
+class AckJobBody(Body):
+    """ACK of the job that the path names."""
+
+    worker_id: WorkerId | None = None
+    result: Any = None
+
+
+class ErrorObject(Body):
+    """A failure, in the form of the core (type) or of the HTTP binding (code)."""
+
+    message: str
+    type: str | None = None
+    code: str | None = None
+    retryable: bool | None = None
+    backtrace: list[str] | None = None
+    details: dict[str, Any] | None = None
+
+
+class FailBody(ReportBody):
+    """FAIL (section 10.3)."""
+
+    error: ErrorObject
+
+
+class FailJobBody(Body):
+    """FAIL of the job that the path names."""
+
+    error: ErrorObject
+    worker_id: WorkerId | None = None
+
+
+class ProgressBody(Body):
+    """PROGRESS (ojs-progress, section 6); numbers beyond the range are clamped."""
+
+    worker_id: WorkerId | None = None
+    progress: float | None = None
+    percentage: float | None = None
+    data: dict[str, Any] | None = None
+    message: str | None = None
+    checkpoint: Any = None
+
+
+class ProgressOfBody(ProgressBody):
+    """PROGRESS of the job that the body names."""
+
+    job_id: JobId
+
+
+class CheckpointBody(Body):
+    """A checkpoint (ojs-durable-execution, section 4.1)."""
+
+    state: Any
+    worker_id: WorkerId | None = None
+
+
+class ResultsBody(Body):
+    """Jobs whose outcomes are asked for (ojs-results, section 9.3)."""
+
+    ids: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)]
+
+
+class WorkerBody(Body):
+    """What a worker may tell of itself (worker protocol, section 4.2)."""
+
+    hostname: ShortText | None = None
+    pid: int | None = None
+    queues: Annotated[list[ShortText], Field(max_length=MAX_QUEUES)] | None = None
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    labels: Annotated[list[ShortText], Field(max_length=MAX_LABELS)] | None = None
+    started_at: ShortText | None = None
+    version: ShortText | None = None
+    metadata: dict[str, Any] | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
+
+
+class HeartbeatValues(WorkerBody):
+    """A heartbeat in one form: ids apart from their number, the state by its own name."""
+
+    worker_id: WorkerId | None = None
+    state: Literal["running", "quiet", "terminate"] = "running"
+    active_job_ids: list[str] = Field(default_factory=list, max_length=MAX_JOBS)
+    active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+
+
+class HeartbeatBody(WorkerBody):
+    """BEAT (section 10.4; worker protocol, section 4). Without a worker it must name jobs."""
+
+    worker_id: WorkerId | None = None
+    active_jobs: (
+        Annotated[list[JobId], Field(max_length=MAX_JOBS)]
+        | Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+        | None
+    ) = None
+    active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    state: str | None = None
