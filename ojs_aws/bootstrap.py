@@ -349,7 +349,7 @@ def build_backend(
         from ojs_aws.adapters.dynamodb.workflow_store import DynamoWorkflows  # noqa: PLC0415
 
         kept_s = settings.completed_retention_s
-        return DynamoWorkflows(aws.dynamodb, settings.table, store.new_items, _token, kept_s)
+        return DynamoWorkflows(aws.dynamodb, settings.table, store, _token, kept_s)
 
     def limits() -> Limits:
         from ojs_aws.adapters.dynamodb.limits import DynamoLimits  # noqa: PLC0415

@@ -48,10 +48,10 @@ PRODUCER: Final = Permissions(
     deletes=(BATCHES_PARTITION,),
     queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
     creates_queues=True,
-    documents=DOCUMENTS,
+    documents=("s3:DeleteObject", *DOCUMENTS),
 )
 """PUSH, INFO, CANCEL, ACTIVATE, workflows: cannot read lists, claim or delete, but the row of a
-large batch whose jobs are all in their places."""
+large batch whose jobs are all in their places. Documents of jobs that were refused are removed."""
 
 WORKER_API: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),
@@ -64,9 +64,10 @@ WORKER_API: Final = Permissions(
         "sqs:SendMessage",
     ),
     creates_queues=True,
-    documents=DOCUMENTS,
+    documents=("s3:DeleteObject", *DOCUMENTS),
 )
-"""FETCH, ACK, FAIL, BEAT: cannot delete a job. Counts messages where a limit sets some aside."""
+"""FETCH, ACK, FAIL, BEAT: cannot delete a job. Counts messages where a limit sets some aside.
+Puts jobs of large batches into their places, and removes the documents of those that were there."""
 
 OPERATOR: Final = Permissions(
     table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),

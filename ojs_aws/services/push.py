@@ -147,6 +147,11 @@ class Push:
             raise_swallowed([result])
         return pushed[0] if pushed else _dropped(result)
 
+    def for_many(self) -> Push:
+        """The same, for many jobs of one request: what is asked of their queues is asked once."""
+        terms = self.terms.for_one_request()
+        return self if terms is self.terms else replace(self, terms=terms)
+
     def check(self, job: Job) -> JobRecord:
         """What PUSH would make of an envelope, before any middleware; nothing is stored.
 
@@ -219,7 +224,7 @@ class Push:
         _check_ids(jobs)
         from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
 
-        return run_in_loop(self._push_all(jobs, now))
+        return run_in_loop(self.for_many()._push_all(jobs, now))  # noqa: SLF001 - ourselves
 
     async def _push_all(self, jobs: Sequence[Job], now: Instant) -> list[Pushed]:
         from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio

@@ -31,6 +31,9 @@ from ojs_aws.ports import (
     StaleSettingsError,
 )
 
+ONE_REQUEST_MS: Final = 60_000
+"""Longer than any request takes."""
+
 MAX_KEPT: Final = 10_000
 """Queues that a process remembers."""
 
@@ -65,6 +68,10 @@ class QueueTerms:
     clock: Clock
     age_ms: int
     _kept: dict[str, _Kept] = field(default_factory=dict)
+
+    def for_one_request(self) -> QueueTerms:
+        """The same, which reads a queue once at most for all jobs of a request."""
+        return self if self.age_ms else replace(self, age_ms=ONE_REQUEST_MS, _kept={})
 
     def of(self, queue: str) -> Terms:
         """The terms of a queue: its own settings over those of the default policy.

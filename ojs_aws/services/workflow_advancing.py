@@ -165,8 +165,9 @@ class Advancing:
     ) -> Workflow | None:
         conflicts = rounds = 0
         current = current or self.workflows.load(workflow_id)
+        service = replace(self, push=self.push.for_many())
         while current is not None:
-            change = _Change(self, current, self.plan(current))
+            change = _Change(service, current, self.plan(current))
             after = change.make(news, started_at)
             if after is current:
                 return current
@@ -189,7 +190,7 @@ class Advancing:
 
     def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
         """A new workflow with its first jobs, none of which is stored yet."""
-        change = _Change(self, workflow, plan)
+        change = _Change(replace(self, push=self.push.for_many()), workflow, plan)
         after = change.make((), None)
         told = (*workflow.told, *after.told)
         return replace(after, version=workflow.version, told=told), change.jobs

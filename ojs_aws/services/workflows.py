@@ -98,22 +98,23 @@ class WorkflowService:
             name=definition.name,
             digest=_digest(definition),
         )
-        self._check(definition)
+        push = self.push.for_many()
+        self._check(definition, push)
         if definition.id and (known := self.workflows.load(workflow_id)) is not None:
             return self._again(made, known)
         kept: list[Created] = []
         graph = definition.graph
         self._through_middleware(
-            made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
+            push, made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
         )
         return kept[0]
 
-    def _check(self, definition: Definition) -> None:
+    def _check(self, definition: Definition, push: Push) -> None:
         """Refuse what PUSH would refuse, all of it at once."""
         faults: list[tuple[str, str]] = []
         for index, job in definition.jobs.items():
             try:
-                _checked(self.push, job)
+                _checked(push, job)
             except InvalidRequestError as problem:
                 field = problem.details.get("field")
                 path = definition.paths[index]
@@ -128,6 +129,7 @@ class WorkflowService:
 
     def _through_middleware(
         self,
+        push: Push,
         made: Workflow,
         definition: Definition,
         keep: Callable[[Mapping[int, Job]], None],
@@ -145,7 +147,7 @@ class WorkflowService:
             keep({index_of[job.id]: job for job in final})
 
         paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
-        run_in_loop(_passed(self.push, jobs, paths, store))
+        run_in_loop(_passed(push, jobs, paths, store))
 
     def _check_complete(self, definition: Definition, kept: set[int]) -> None:
         missing = sorted({*definition.jobs} - kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,16 @@ def test_creating_a_workflow_costs_a_transaction_and_the_messages_of_its_first_j
 ) -> None:
     """One message for ten jobs."""
     assert created(aws, backend, body)[1] == cost
+
+
+def test_a_workflow_asks_for_the_settings_of_its_queue_as_often_as_one_job(
+    aws: EmbeddedAws,
+) -> None:
+    """However many jobs it has, and though nothing is remembered between requests."""
+    settings = replace(aws.settings, queue_settings_age_ms=0)
+    backend = build_backend(settings, aws.clients, clock=FakeClock(), both=in_turn)
+    calls = created(aws, backend, {"type": "group", "jobs": [job("a")] * 70})[1]
+    assert calls["BatchGetItem"] == 2  # when it is checked, and when its jobs are made
 
 
 def workflow_items(aws: EmbeddedAws, workflow_id: str) -> dict[str, int]:

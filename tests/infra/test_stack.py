@@ -318,6 +318,7 @@ EXPECTED_ACTIONS = {
         "sqs:CreateQueue",
         "s3:GetObject",
         "s3:PutObject",
+        "s3:DeleteObject",  # of documents whose jobs were refused
     },
     "worker_api": READ
     | WRITE
@@ -331,6 +332,7 @@ EXPECTED_ACTIONS = {
         "sqs:CreateQueue",
         "s3:GetObject",
         "s3:PutObject",
+        "s3:DeleteObject",  # of documents whose jobs were refused
     },
     "operator": READ
     | WRITE

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, packed, stored_bytes, string, unpacked
+from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, string, unpacked
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.tracing import trace_id_of
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Blobs:
     """Decides where a document is kept, and keeps it there.
 
     Documents are addressed by a hash of their text, so that a repeated or refused request can
-    never replace another's. The envelope's also by the time its job was created: when a job was
-    deleted and its id is used again, removing the old job's rest late must not hit the new one's.
+    never replace another's. The envelope's also by the attempt to store its job: neither removing
+    the rest of a deleted job late, nor what a refused request has put, must hit another's.
     """
 
     client: DynamoDBClient
@@ -112,6 +113,24 @@ class Blobs:
                 TableName=self.table,
                 Key={n.PK: string(n.job_pk(job_id)), n.SK: string(n.blob_sk(place.digest))},
             )
+
+    def discard(self, job_id: str, place: StoredElsewhere, at: Instant) -> None:
+        """Remove a document whose job was not stored.
+
+        In the table by its time to live: those who enqueue jobs may not delete there.
+
+        :param at: a moment in the past.
+        """
+        if place.place == S3:
+            self._objects().delete(object_key(job_id, place))
+            return
+        item = {
+            n.PK: string(n.job_pk(job_id)),
+            n.SK: string(n.blob_sk(place.digest)),
+            n.TTL: number(at // 1000),
+        }
+        with translated("PutItem"):
+            self.client.put_item(TableName=self.table, Item=item)
 
     def _objects(self) -> ObjectStore:
         if self.objects is None:

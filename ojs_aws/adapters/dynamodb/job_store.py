@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.ahead import Ahead, ahead_of
 from ojs_aws.adapters.dynamodb.blobs import ITEM, Blobs
 from ojs_aws.adapters.dynamodb.codec import (
     Retention,
@@ -84,15 +86,19 @@ class DynamoJobStore:
     # ------------------------------------------------------------------ new jobs
     def insert(self, job: JobRecord) -> None:
         """One put; a transaction of two when the document has an item of its own."""
-        placed, text = self.blobs.placed(job.document, _life(job))
-        item = to_item(replace(job, document=placed), self.retention)
-        check_new([item])
-        if isinstance(placed, StoredElsewhere) and text:
-            if placed.place == ITEM:
-                blob = self.blobs.item(job.id, placed, text)
-                self._insert_items([item], [blob])
-                return
-            self.blobs.keep(job.id, placed, text)
+        with self.ahead() as ahead:
+            placed, text = self.blobs.placed(job.document, ahead.life(job))
+            item = to_item(replace(job, document=placed), self.retention)
+            check_new([item])
+            if isinstance(placed, StoredElsewhere) and text:
+                if placed.place == ITEM:
+                    self._insert_items([item], [self.blobs.item(job.id, placed, text)])
+                    return
+                ahead.keep(job, placed, text)
+            ahead.is_sent = True
+            self._insert_item(item)
+
+    def _insert_item(self, item: Item) -> None:
         item[n.TOKEN] = string(self.token())
         try:
             with conditional("PutItem"):
@@ -107,13 +113,20 @@ class DynamoJobStore:
             if not failed.is_own(item):
                 raise AlreadyStoredError({0: from_item(failed.item)}) from None
 
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """What a write of new jobs puts before it, and takes back when it is refused."""
+        return ahead_of(Ahead(self.blobs, self.token()), self.load_many)
+
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """One transaction; documents that do not fit inline are put before it."""
-        self._insert_items(self.new_items(jobs), [])
+        with self.ahead() as ahead:
+            items = self.new_items(jobs, ahead)
+            ahead.is_sent = True
+            self._insert_items(items, [])
 
-    def new_items(self, jobs: Sequence[JobRecord]) -> list[Item]:
+    def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
         """The items of new jobs, for a transaction; documents that do not fit them are put now."""
-        placed = [self.blobs.placed(job.document, _life(job)) for job in jobs]
+        placed = [self.blobs.placed(job.document, ahead.life(job)) for job in jobs]
         items = [
             to_item(replace(job, document=document), self.retention)
             for job, (document, _) in zip(jobs, placed, strict=True)
@@ -121,7 +134,7 @@ class DynamoJobStore:
         check_new(items)
         for job, (document, text) in zip(jobs, placed, strict=True):
             if isinstance(document, StoredElsewhere) and text:
-                self.blobs.keep(job.id, document, text)
+                ahead.keep(job, document, text)
         return items
 
     def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
@@ -250,7 +263,7 @@ class DynamoJobStore:
 
     def change(self, before: JobRecord, after: JobRecord) -> Update:
         """The update that makes one version of a job the next."""
-        old, new = self._hot_item(before), self._hot_item(after)
+        old, new = self._hot_item(before), self._hot_item(after, before.document)
         update = Update()
         for name, value in new.items():
             if old.get(name) != value:
@@ -259,9 +272,14 @@ class DynamoJobStore:
         update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
         return update
 
-    def _hot_item(self, job: JobRecord) -> Item:
-        """The item of a job; a document that was filled in counts as the pointer it came from."""
+    def _hot_item(self, job: JobRecord, known: Document | None = None) -> Item:
+        """The item of a job; a document that was filled in counts as the pointer it came from.
+
+        :param known: the pointer, if it is known. No other large document is put by an update.
+        """
         placed, _ = self.blobs.placed(job.document, _life(job))
+        if isinstance(placed, StoredElsewhere) and isinstance(known, StoredElsewhere):
+            placed = placed if placed is job.document else known
         result = None if job.result is None else self.blobs.placed(job.result)[0]
         saved = job.checkpoint
         if saved is not None:
@@ -564,7 +582,7 @@ def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
 
 
 def _life(job: JobRecord) -> str:
-    """Tells the documents of one life of an id from those of a later job with the same id."""
+    """Gives a document the same name, though not its own, wherever it is filled in."""
     return str(job.created_at)
 
 

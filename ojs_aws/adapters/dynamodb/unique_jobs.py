@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.ahead import Ahead
 from ojs_aws.adapters.dynamodb.blobs import ITEM
 from ojs_aws.adapters.dynamodb.codec import (
     MAX_TRANSACTION_BYTES,
@@ -34,6 +35,15 @@ _EXPLAINED: Final = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 """Why a transaction may fail when others want the same key; both are answered by looking again."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A document with an item of its own."""
+
+    job: JobRecord
+    place: StoredElsewhere
+    item: Item
+
+
 @dataclass(slots=True)
 class _Transaction:
     """A transaction being put together.
@@ -41,6 +51,7 @@ class _Transaction:
     :ivar jobs: positions of the admissions whose job an action puts, by the action's position.
     :ivar locks: the same for locks.
     :ivar documents: puts that may go ahead of the transaction where it has no room for them.
+    :ivar ahead: what does.
     :ivar uploads: whether documents may be put into S3 ahead of it.
     :ivar places: how many places are given back, by the keys of their buckets.
     """
@@ -48,7 +59,8 @@ class _Transaction:
     actions: list[dict[str, Any]]
     jobs: dict[int, int]
     locks: dict[int, int]
-    documents: list[Item]
+    documents: list[_Document]
+    ahead: Ahead
     uploads: bool = True
     places: Counter[str] = field(default_factory=Counter)
 
@@ -66,18 +78,20 @@ class DynamoUniqueJobs:
     def admit(self, admissions: Sequence[Admission]) -> None:
         """One transaction; documents for S3 are put before it."""
         token = self.store.token()
-        transaction = _Transaction([], {}, {}, [])
-        for position, admission in enumerate(admissions):
-            self._add(transaction, position, admission, token)
-        check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
-        self._write(transaction, token)
+        with self.store.ahead() as ahead:
+            transaction = _Transaction([], {}, {}, [], ahead)
+            for position, admission in enumerate(admissions):
+                self._add(transaction, position, admission, token)
+            check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
+            self._write(transaction, token)
 
     def actions(self, admission: Admission) -> list[TransactAction]:
         """The same writes, with their conditions; nothing is uploaded."""
-        transaction = _Transaction([], {}, {}, [], uploads=False)
+        ahead = Ahead(self.store.blobs, self.store.token())
+        transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
         self._add(transaction, 0, admission, self.store.token())
         documents = [
-            {"Put": {"TableName": self.store.table, "Item": document}}
+            {"Put": {"TableName": self.store.table, "Item": document.item}}
             for document in transaction.documents
         ]
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
@@ -122,7 +136,7 @@ class DynamoUniqueJobs:
         self, transaction: _Transaction, position: int, admission: Admission, token: str
     ) -> None:
         if admission.job is not None:
-            life = str(admission.job.created_at)
+            life = transaction.ahead.life(admission.job)
             job = self._placed(transaction, admission.job, life, (position, admission))
             item = to_item(job, self.store.retention)
             transaction.jobs[len(transaction.actions)] = position
@@ -130,8 +144,8 @@ class DynamoUniqueJobs:
         if admission.before is not None and admission.after is not None:
             # Each version has a document of its own: the one before is removed later, and must
             # not be the one that a later version has again.
-            life = f"{admission.after.created_at}:{admission.after.version}"
             after = admission.after
+            life = f"{transaction.ahead.life(after)}:{after.version}"
             if after.document != admission.before.document:
                 after = self._placed(transaction, after, life, (position, admission))
             update = self.store.change(admission.before, after)
@@ -156,7 +170,8 @@ class DynamoUniqueJobs:
         placed, text = self.store.blobs.placed(job.document, life)
         if isinstance(placed, StoredElsewhere) and text:
             if placed.place == ITEM:
-                transaction.documents.append(self.store.blobs.item(job.id, placed, text))
+                item = self.store.blobs.item(job.id, placed, text)
+                transaction.documents.append(_Document(job, placed, item))
             elif not transaction.uploads:
                 raise PayloadTooLargeError(
                     f"The job's document of {placed.size_bytes} bytes does not fit into the "
@@ -166,7 +181,7 @@ class DynamoUniqueJobs:
                 )
             else:
                 self._require_seen(*of)
-                self.store.blobs.keep(job.id, placed, text)
+                transaction.ahead.keep(job, placed, text)
         return replace(job, document=placed)
 
     def _require_seen(self, position: int, admission: Admission) -> None:
@@ -208,6 +223,7 @@ class DynamoUniqueJobs:
         released = transaction.releases(self.store.table)
         actions = [*transaction.actions, *self._documents(transaction), *released]
         sent: Any = actions
+        transaction.ahead.is_sent = True
         with translated("TransactWriteItems"):
             try:
                 self.store.client.transact_write_items(TransactItems=sent)
@@ -225,12 +241,13 @@ class DynamoUniqueJobs:
         )
         puts: list[dict[str, Any]] = []
         for document in transaction.documents:
-            left -= item_bytes(document)
+            left -= item_bytes(document.item)
             if len(puts) < room and left > 0:
-                puts.append({"Put": {"TableName": self.store.table, "Item": document}})
+                puts.append({"Put": {"TableName": self.store.table, "Item": document.item}})
                 continue
+            transaction.ahead.note(document.job, document.place)
             with translated("PutItem"):
-                self.store.client.put_item(TableName=self.store.table, Item=document)
+                self.store.client.put_item(TableName=self.store.table, Item=document.item)
         return puts
 
     def _explain(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from botocore.exceptions import ClientError
 
@@ -35,13 +36,22 @@ from ojs_aws.topology import TABLE
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from ojs_aws.adapters.dynamodb.ahead import Ahead
+
 MAX_ACTIONS: Final = 100
 MAX_TRANSACTION_BYTES: Final = 3_900_000
 MAX_PAGES: Final = 10
 """Pages of the index that one look at a list reads at most."""
 
-NewItems = Callable[[Sequence[JobRecord]], list[Item]]
-"""The items of new jobs; documents that do not fit them are put where they belong."""
+
+class NewJobs(Protocol):
+    """What makes items of new jobs."""
+
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """What a write puts before it, and takes back when it is refused."""
+
+    def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
+        """The items of new jobs; documents that do not fit them are put ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +64,24 @@ class DynamoWorkflows:
 
     client: DynamoDBClient
     table: str
-    new_items: NewItems
+    jobs: NewJobs
     token: Callable[[], str]
     retention_s: int
 
     def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
         """One transaction; before it a put for each piece of a plan that does not fit it."""
         plans = plan_items(workflow.id, plan)
-        items = self.new_items(jobs)
-        fits = len(plans) + len(items) < MAX_ACTIONS
-        if not fits or sum(map(item_bytes, [*plans, *items])) > MAX_TRANSACTION_BYTES:
-            for item in plans:
-                with translated("PutItem"):
-                    self.client.put_item(TableName=self.table, Item=item)
-            plans = []
-        self._write(workflow, "attribute_not_exists(#pk)", {"#pk": n.PK}, {}, [*items, *plans])
+        with self.jobs.ahead() as ahead:
+            items = self.jobs.new_items(jobs, ahead)
+            fits = len(plans) + len(items) < MAX_ACTIONS
+            if not fits or sum(map(item_bytes, [*plans, *items])) > MAX_TRANSACTION_BYTES:
+                for item in plans:
+                    with translated("PutItem"):
+                        self.client.put_item(TableName=self.table, Item=item)
+                plans = []
+            ahead.is_sent = True
+            others = [*items, *plans]
+            self._write(workflow, "attribute_not_exists(#pk)", {"#pk": n.PK}, {}, others)
 
     def save(
         self,
@@ -78,9 +91,12 @@ class DynamoWorkflows:
         jobs: Sequence[JobRecord],
     ) -> None:
         """One put; a transaction where it brings results or jobs."""
-        others = [*self.new_items(jobs), *result_items(after.id, after.version, results)]
         values = {":v": number(before.version)}
-        self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)
+        with self.jobs.ahead() as ahead:
+            items = self.jobs.new_items(jobs, ahead)
+            others = [*items, *result_items(after.id, after.version, results)]
+            ahead.is_sent = True
+            self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)
 
     def _write(
         self,
