@@ -499,7 +499,7 @@ class Backend:
         """What empties queues."""
         from ojs_aws.services.purging import Purging
 
-        return Purging(self.ports.store, self.cancel, self.queues)
+        return Purging(self.ports.store, self.changing, self.queues)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:

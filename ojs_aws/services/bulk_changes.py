@@ -11,12 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import (
-    ConflictError,
-    InvalidRequestError,
-    OjsError,
-    PayloadTooLargeError,
-)
+from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
@@ -24,7 +19,7 @@ from ojs_aws.ports import Admission, NotAdmittedError
 from ojs_aws.services.bulk_enqueue import BUDGET_MS, MAX_ITEMS
 from ojs_aws.services.changing import found
 from ojs_aws.services.dead_letter_bulk import BulkOutcome, BulkStatus, tried
-from ojs_aws.services.job_bulk import BulkAction
+from ojs_aws.services.job_bulk import BulkAction, require_any
 
 if TYPE_CHECKING:
     from ojs_aws.ports import JobStore, UniqueJobs
@@ -128,7 +123,7 @@ class BulkChanges:
     def _change(self, action: BulkAction, job: JobRecord, covered: list[JobRecord]) -> None:
         if action is BulkAction.DELETE:
             settled = self.changing.settled(job, self.changing.clock.now())
-            _require(action, settled)
+            require_any(settled, STATES[action])
             self.store.delete(settled)
             return
         change = self.changing.apply(
@@ -141,7 +136,7 @@ class BulkChanges:
 
         :raises ConflictError: its state does not allow it.
         """
-        _require(action, job)
+        require_any(job, STATES[action])
         if action is BulkAction.CANCEL:
             return lifecycle.cancel(job, now)
         order = self.changing.clock.order()
@@ -192,14 +187,6 @@ class BulkChanges:
             if each.status is not BulkStatus.DONE
             else BulkOutcome(each.job_id, BulkStatus.SKIPPED, reason)
             for each in outcomes
-        )
-
-
-def _require(action: BulkAction, job: JobRecord) -> None:
-    if job.state not in STATES[action]:
-        raise ConflictError(
-            f"Job is in {job.state} state",
-            details={"job_id": job.id, "current_state": str(job.state)},
         )
 
 

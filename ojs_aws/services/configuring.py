@@ -113,11 +113,12 @@ class Configuring:
             )
         now = self.clock.now()
         base = QueueSettings(queue=name, revision=before.revision, created_at=now)
-        self.queues.registry.note(name, now)
         try:
             self._save(before, base, own, self._limit_after(name, own), found.get(DEFAULT_POLICY))
         except StaleSettingsError:
             raise _busy(name) from None
+        # Known last: one that is known without its settings could not be created again.
+        self.queues.registry.note(name, now)
         return self.get(name)
 
     def change(self, name: str, patch: JsonValue) -> Configured:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
-from ojs_aws.ports import JobList, JobStore
+from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.dead_letter_override import Override
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter, DeadLetterRows
@@ -186,9 +186,17 @@ class DeadLetters:
         """Remove a discarded job for good.
 
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not discarded.
+        :raises ConflictError: it is not discarded, or was changed meanwhile.
         """
         now = self.changing.clock.now()
         job = self.changing.load(check_job_id(job_id), now)
         lifecycle.require(job, "delete", JobState.DISCARDED)
-        self.store.delete(job)
+        try:
+            self.store.delete(job)
+        except StaleJobError as stale:
+            if stale.current is not None:
+                raise ConflictError(
+                    f"Job '{job_id}' was changed meanwhile: it is {stale.current.state}.",
+                    details={"job_id": job_id, "current_state": stale.current.state},
+                    hint="Look at it again before deleting it.",
+                ) from None

@@ -2,7 +2,8 @@
 
 Age prunes through the table's time to live, at no cost. The number of dead letters is looked at
 every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which instant
-it has looked: every dead letter is looked at once when its time has come, and not again.
+it has looked: every dead letter is looked at when its time has come, and then no more. The last
+minute is looked at again, since the index may show rows late.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Marks, QueueRegistry, StaleJobError
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.replay_rules import ReplayRule
+from ojs_aws.services.sweeping import INDEX_LAG_MS
 from ojs_aws.services.waking import Waking
 
 EVERY_MS: Final = 300_000
@@ -133,7 +135,8 @@ class DeadLetterUpkeep:
                 if job is not None:
                     replayed.append(job)
         self.waking.cover(replayed, now)
-        reached = last if seen >= MAX_CHANGED else until
+        # What the index may not show yet is looked for again.
+        reached = last if seen >= MAX_CHANGED else min(until, Instant(now - INDEX_LAG_MS))
         if reached > since:
             marks.move(name, reached)
         if replayed:

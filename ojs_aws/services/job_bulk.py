@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkOutcome, BulkStatus, tried
@@ -95,13 +96,15 @@ class JobBulk:
         if is_dry:
             outcomes = [BulkOutcome(job.id, BulkStatus.DONE) for job in found.jobs]
         else:
-            change, finish = self._change(action)
+            change, finish = self._change(action, _for(action, wanted).states)
             outcomes = [tried(job.id, _bound(change, job)) for job in found.jobs]
             finish()
         return JobBulkReport(tuple(outcomes), found.cursor)
 
-    def _change(self, action: BulkAction) -> tuple[Callable[[JobRecord], None], Callable[[], None]]:
-        """What to do with each job, and what with all of them in the end."""
+    def _change(
+        self, action: BulkAction, states: frozenset[JobState]
+    ) -> tuple[Callable[[JobRecord], None], Callable[[], None]]:
+        """What to do with each job that is still in one of the states, and what in the end."""
         clock = self.changing.clock
         retried: list[JobRecord] = []
 
@@ -113,12 +116,18 @@ class JobBulk:
             )
             retried.append(change.after)
 
+        def cancelled(found: JobRecord, now: Instant) -> JobRecord:
+            require_any(found, states)
+            return lifecycle.cancel(found, now)
+
         def cancel(job: JobRecord) -> None:
-            change = self.changing.apply(job.id, lifecycle.cancel, start=job)
+            change = self.changing.apply(job.id, cancelled, start=job)
             self.waking.forget(change.before)
 
         def delete(job: JobRecord) -> None:
-            self.store.delete(self.changing.settled(job, clock.now()))
+            settled = self.changing.settled(job, clock.now())
+            require_any(settled, states)
+            self.store.delete(settled)
 
         changes = {
             BulkAction.RETRY: retry,
@@ -126,6 +135,18 @@ class JobBulk:
             BulkAction.DELETE: delete,
         }
         return changes[action], lambda: self.waking.cover(retried, clock.now())
+
+
+def require_any(job: JobRecord, states: frozenset[JobState]) -> None:
+    """Refuse what only a job in one of some states may undergo.
+
+    :raises ConflictError: naming the state the job is in.
+    """
+    if job.state not in states:
+        raise ConflictError(
+            f"Job is in {job.state} state",
+            details={"job_id": job.id, "current_state": str(job.state)},
+        )
 
 
 def _bound(change: Callable[[JobRecord], None], job: JobRecord) -> Callable[[], None]:

@@ -104,16 +104,22 @@ class LimitBook:
                 details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
                 hint="DELETE ends what was laid down before.",
             )
-        if scope is not None and scope.type and len(self.limits.scopes(now)) >= MAX_TYPES:
+        if scope is not None and scope.type:
+            self._check_room(scope, now)
+        self.limits.override(key, scope, override.text(), override.until, now)
+        counted = self.get(key)
+        self._wake(counted.bucket, scope)
+        return counted
+
+    def _check_room(self, scope: Scope, now: Instant) -> None:
+        """Refuse one more limit of a type where there are as many as may be."""
+        there = self.limits.scopes(now)
+        if len(there) >= MAX_TYPES and scope not in there:
             raise InvalidPolicyError(
                 f"There are limits of {MAX_TYPES} job types already, the most that are allowed.",
                 details={"field": "key", "max_types": MAX_TYPES},
                 hint="DELETE /ojs/v1/rate-limits/{key} ends one.",
             )
-        self.limits.override(key, scope, override.text(), override.until, now)
-        counted = self.get(key)
-        self._wake(counted.bucket, scope)
-        return counted
 
     def lift(self, key: str) -> None:
         """Undo :meth:`override`: what jobs bring counts again.

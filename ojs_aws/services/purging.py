@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, StaleJobError
-from ojs_aws.services.cancel import Cancel
+from ojs_aws.services.changing import Changing
 from ojs_aws.services.queues import Queues
 
 MAX_PURGED: Final = 100
@@ -59,7 +60,7 @@ class Purging:
     """Empties queues, a bounded number of jobs at a time. Any part may be repeated."""
 
     store: JobStore
-    cancel: Cancel
+    changing: Changing
     queues: Queues
 
     def __call__(self, wanted: Purge, cursor: str = "") -> PurgeReport:
@@ -106,7 +107,7 @@ class Purging:
             if job.state.is_terminal:
                 deleted += self._delete(job)
             else:
-                cancelled += self._cancel(job)
+                cancelled += self._cancel(job, wanted)
         return deleted, cancelled
 
     def _delete(self, job: JobRecord) -> bool:
@@ -116,12 +117,18 @@ class Purging:
             return False
         return True
 
-    def _cancel(self, job: JobRecord) -> bool:
+    def _cancel(self, job: JobRecord, wanted: Purge) -> bool:
+        """Cancel a job, unless it has begun or ended meanwhile."""
+
+        def decide(found: JobRecord, now: Instant) -> JobRecord:
+            is_wanted = found.state in wanted.states and not found.state.is_terminal
+            return lifecycle.cancel(found, now) if is_wanted else found
+
         try:
-            self.cancel(job.id)
-        except (ConflictError, NotFoundError):
-            return False  # it ended meanwhile
-        return True
+            change = self.changing.apply(job.id, decide, start=job)
+        except NotFoundError:
+            return False
+        return change.after is not change.before
 
 
 def _before(until: Instant) -> Between:

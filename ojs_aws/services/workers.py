@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import WorkerInfo, WorkerRegistry
 from ojs_aws.services.changing import Changing
@@ -194,8 +195,13 @@ class Workers:
             for job in jobs.values()
             if job.reservation is not None and job.reservation.worker_id == worker_id
         ]
-        settled = [self.changing.settled(job, now) for job in held]
-        return tuple(job.id for job in settled if job.reservation is None)
+        return tuple(job.id for job in held if self._is_let_go(job, now))
+
+    def _is_let_go(self, job: JobRecord, now: Instant) -> bool:
+        try:
+            return self.changing.settled(job, now).reservation is None
+        except NotFoundError:  # it was removed meanwhile
+            return False
 
 
 def state_of(worker: WorkerInfo, now: Instant) -> str:

@@ -1,0 +1,190 @@
+"""What operators change while others change the same: nothing that they did not ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPolicyError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import WorkerReport
+from ojs_aws.services import limits
+from ojs_aws.services.dead_letter_bulk import BulkStatus
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.job_bulk import BulkAction
+from ojs_aws.services.job_filter import JobFilter
+from ojs_aws.services.purging import Purge
+from tests.simulation.world import World
+
+KEPT = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+
+
+@pytest.fixture
+def world() -> World:
+    """A fresh backend over the model."""
+    return World()
+
+
+def push(world: World, **attributes: Any) -> JobRecord:
+    """Push a job to the queue that is there."""
+    record = world.backend.push(Job("demo.echo", [1], **attributes)).record
+    assert record is not None
+    return record
+
+
+def claim(world: World) -> JobRecord:
+    """Fetch one job."""
+    (claimed,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    return claimed
+
+
+def die(world: World) -> JobRecord:
+    """A dead letter."""
+    push(world, retry=KEPT)
+    error = parse_object(encode({"type": "Broken", "message": "it broke"}))
+    return world.backend.fail(claim(world).id, "w", error)
+
+
+def after_next(world: World, name: str, act: Callable[[], object]) -> None:
+    """Let something happen right after the next call of this name."""
+
+    def afterwards(number: int) -> None:
+        if world.faults.calls[number] == name:
+            world.faults.afterwards = lambda _: None
+            act()
+
+    world.faults.afterwards = afterwards
+
+
+def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> None:
+    """Active jobs are their workers', whatever they were when the purge looked."""
+    job = push(world)
+    after_next(world, "load_many", lambda: claim(world))
+    report = world.backend.purging(Purge(queue="default", states=(JobState.AVAILABLE,)))
+    assert (report.cancelled, world.store.jobs[job.id].state) == (0, JobState.ACTIVE)
+
+
+def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
+    """One read of the queue, one of all its jobs, and one write for each."""
+    for _ in range(3):
+        push(world)
+    before = len(world.faults.calls)
+    wanted = Purge(queue="default", states=(JobState.AVAILABLE,))
+    assert world.backend.purging(wanted).cancelled == 3
+    made = world.faults.calls[before:]
+    assert (made.count("load_many"), made.count("load"), made.count("save")) == (1, 1, 3)
+
+
+def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began_meanwhile(world: World) -> None:
+    """The filter's states count for the job as it is when it is written."""
+    job = push(world)
+    after_next(world, "load_many", lambda: claim(world))
+    wanted = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
+    report = world.backend.job_bulk(BulkAction.CANCEL, wanted)
+    assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
+    assert world.store.jobs[job.id].state is JobState.ACTIVE
+
+
+def test_a_bulk_deletion_leaves_a_job_whose_worker_was_heard_of_at_the_last_moment(
+    world: World,
+) -> None:
+    """Its time seemed to be over for good; then its reservation was extended."""
+    job = push(world, retry=KEPT)
+    held = claim(world)
+    assert held.reservation is not None
+    world.clock.at = held.reservation.due_at + 1
+
+    def extend() -> None:
+        current = world.store.jobs[job.id]
+        assert current.reservation is not None
+        later = Instant(world.clock.at + 60_000)
+        longer = replace(
+            current.reservation, expires_at=later, execution_ends_at=later, alive_until=None
+        )
+        world.store.jobs[job.id] = replace(current, reservation=longer, version=current.version + 1)
+
+    after_next(world, "load_many", extend)
+    wanted = JobFilter(queue="default", states=frozenset({JobState.DISCARDED}))
+    report = world.backend.job_bulk(BulkAction.DELETE, wanted)
+    assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
+    assert world.store.jobs[job.id].state is JobState.ACTIVE
+
+
+def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -> None:
+    """Whoever deletes it is told that it is a dead letter no more."""
+    dead = die(world)
+    after_next(world, "load", lambda: world.backend.dead_letters.retry(dead.id))
+    with pytest.raises(ConflictError):
+        world.backend.dead_letters.delete(dead.id)
+    assert world.store.jobs[dead.id].state is JobState.AVAILABLE
+
+
+def test_a_dead_letter_that_was_deleted_meanwhile_is_deleted(world: World) -> None:
+    """Two who delete it at the same time both get what they want."""
+    dead = die(world)
+    after_next(world, "load", lambda: world.store.jobs.pop(dead.id))
+    world.backend.dead_letters.delete(dead.id)
+    assert dead.id not in world.store.jobs
+
+
+def test_a_dead_letter_that_the_index_shows_late_is_replayed_all_the_same() -> None:
+    """The rule looks again at the time in which rows may have been missing."""
+    rule = {"name": "all", "filter": {}, "delay": "PT0S", "max_replays": 1}
+    world = World(settings=Settings(dead_letter_replay=json.dumps([rule])))
+    dead = die(world)
+    world.store.lagging[dead.id] = None
+    world.clock.advance(s=1)
+    assert world.backend.dead_letter_upkeep.tick().replayed == 0
+    world.store.lagging.clear()
+    world.clock.advance(s=300)
+    assert world.backend.dead_letter_upkeep.tick().replayed == 1
+
+
+def test_a_worker_is_removed_although_a_job_of_its_is_gone(world: World) -> None:
+    """What is left of the worker is gone by then; its jobs were to be spared a write only."""
+    job = push(world)
+    report = WorkerReport(active_jobs=1, interval_ms=5000)
+    world.backend.heartbeat("w", [claim(world).id], report=report)
+    world.clock.advance(s=3600 - 1)
+    after_next(world, "load_many", lambda: world.store.jobs.pop(job.id))
+    assert world.backend.workers.deregister("w") == ()
+
+
+def test_the_limit_of_a_type_can_be_changed_where_no_more_types_may_have_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only another type is one too many."""
+    monkeypatch.setattr(limits, "MAX_TYPES", 1)
+    book = world.backend.limits
+    book.override("type:a", {"concurrency": 1})
+    changed = book.override("type:a", {"concurrency": 2})
+    assert changed.limit.concurrency == 2
+    with pytest.raises(InvalidPolicyError):
+        book.override("type:b", {"concurrency": 1})
+
+
+def test_creating_a_queue_can_be_repeated_when_the_table_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A queue without the settings it was created with would refuse the repetition."""
+
+    def refuse(*_: object) -> None:
+        raise BackendError("throttled")
+
+    for port, method in ((world.book, "save"), (world.registry, "note")):
+        with monkeypatch.context() as patched:
+            patched.setattr(port, method, refuse)
+            with pytest.raises(BackendError):
+                world.backend.configuring.create("new", {"max_size": 10})
+    made = world.backend.configuring.create("new", {"max_size": 10})
+    assert made.config["max_size"] == 10
+    with pytest.raises(ConflictError):
+        world.backend.configuring.create("new", {"max_size": 10})
