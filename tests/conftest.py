@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -59,7 +60,13 @@ def pytest_pycollect_makemodule(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `emulator` or `e2e` where what they need is not installed."""
+    """Skip the tests marked `emulator` or `e2e` where what they need is not installed.
+
+    :raises pytest.UsageError: two tests have one name: pytest-xdist would run one of them only.
+    """
+    names = Counter(item.nodeid for item in items)
+    if shared := [f"{name} ({times} times)" for name, times in names.items() if times > 1]:
+        raise pytest.UsageError(f"tests share a name, so that some would not run: {shared}")
     without_emulator = emulator_executable() is None
     without_node = not has_node()
     for item in items:

@@ -235,6 +235,15 @@ class EnqueueRejectedError(OjsError):
     type = "middleware_error"
 
 
+class BulkRefusedError(OjsError):
+    """No item of a bulk operation was done; each item says why (ojs-bulk-operations, 11.2)."""
+
+    code = "x_bulk_refused"
+    status = 422
+    retryable = False
+    type = "validation_error"
+
+
 class QueuePausedError(OjsError):
     """The queue is paused."""
 

@@ -78,11 +78,14 @@ def check_bounds(call: Call, operation: str) -> None:
     caller = call.request.caller
     if not caller.is_bound:
         return
-    bounds = access_of(operation).bounds
+    access = access_of(operation)
+    bounds = access.bounds
     if bounds is Bounds.JOB:
         check_job(call, call.job_id)
     elif bounds is Bounds.QUEUE:
         caller.check_queue(unquote(call.path["queue"]))
+        if caller.types and access.permission is not Permission.INSPECT:
+            caller.check_unbound(operation)  # a queue has jobs of other types, too
     elif bounds is Bounds.QUERY:
         _check_query(call)
 

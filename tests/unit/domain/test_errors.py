@@ -39,6 +39,7 @@ CATALOGUE = {
     errors.TokenExpiredError: ("token_expired", 401, False),
     errors.PermissionDeniedError: ("permission_denied", 403, False),
     errors.EnqueueRejectedError: ("x_enqueue_rejected", 422, False),
+    errors.BulkRefusedError: ("x_bulk_refused", 422, False),
     errors.QueuePausedError: ("queue_paused", 422, True),
     errors.QueueDrainingError: ("x_queue_draining", 409, False),
     errors.JobTypeNotAllowedError: ("JOB_TYPE_NOT_ALLOWED", 422, False),

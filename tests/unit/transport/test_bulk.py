@@ -57,6 +57,8 @@ def test_blk_002_a_job_that_fails_leaves_the_others_theirs(api: Api) -> None:
     assert error["details"]["field"] == "type"
     none = api.post("/jobs/bulk", {"jobs": [BAD]})
     assert (none.status, statuses(none)) == (422, ["failed"])
+    assert (none.error["code"], none.error["retryable"]) == ("x_bulk_refused", False)
+    assert none.error["request_id"] == none.headers["X-Request-Id"]
 
 
 def test_duplicates_are_told_apart(api: Api) -> None:

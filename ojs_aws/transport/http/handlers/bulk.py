@@ -9,6 +9,7 @@ from typing import Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
+    BulkRefusedError,
     DuplicateError,
     InvalidRequestError,
     JsonValue,
@@ -36,7 +37,7 @@ from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 CREATED: Final = 201
 OK: Final = 200
 MULTI_STATUS: Final = 207
-REFUSED: Final = 422
+REFUSED: Final = BulkRefusedError.status
 
 _MARK: Final = "k:"
 _DONE: Final = {
@@ -281,7 +282,21 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
         scope = f"{operation}\0{call.request.caller.id}"
         answered = call.backend.once(scope, key, call.request.body, work)
     headers = {} if size is None else {"X-OJS-Batch-Size": str(size)}
-    return Answer(RawJson(answered.text), answered.status, headers)
+    text = _refused(call, answered.text) if answered.status == REFUSED else answered.text
+    return Answer(RawJson(text), answered.status, headers)
+
+
+def _refused(call: Call, items: str) -> str:
+    """What is told of each item, and the error that every refusal has: clients look for one.
+
+    Added to the kept text: the request's id is another one when the answer is given again.
+    """
+    error = BulkRefusedError(
+        "Nothing was done: every item failed, or one of a request that is all or nothing.",
+        details={"field": "items"},
+        hint="Each entry of 'items' has an error of its own.",
+    )
+    return f'{{"error":{encode(error.as_dict(call.request.id))},{items[1:]}'
 
 
 def _is_atomic(values: Values) -> bool:

@@ -1,0 +1,156 @@
+"""Requests made from the API's own OpenAPI document, and who sends them.
+
+Two sources for each operation: requests that the document's constraints suggest, at, below and
+above each bound (an even choice of them), and requests by chance. Both are the same in every run,
+so that CI judges the change and not its luck; ``FUZZ=20`` makes twenty times as many, of which
+those by chance are new each time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.config import GenerationConfig
+from schemathesis.core.result import Ok
+from schemathesis.core.transport import Response
+from schemathesis.generation import GenerationMode
+from schemathesis.openapi import from_dict
+from schemathesis.schemas import APIOperation
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
+from ojs_aws.local.lambdas import Handler
+from ojs_aws.local.server import Application
+from ojs_aws.services.fetch import in_turn
+from ojs_aws.transport.http.openapi import openapi_document
+from ojs_aws.transport.http.resolver import build_resolver
+from ojs_aws.transport.http.routes import ROUTES, Group, find, group_of
+from tests.aws import embedded
+from tests.simulation.world import World
+
+load_all_checks()
+CHECKED: Final[list[Any]] = [
+    CHECKS.get_one(name)
+    for name in (
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_headers_conformance",
+        "response_schema_conformance",
+    )
+]
+TIMES: Final = int(os.environ.get("FUZZ", "1"))
+Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
+Use: TypeAlias = Callable[[Case[Any]], object]
+
+
+class Fuzzed:
+    """The functions behind the document, and its operations by name (``POST /ojs/v1/jobs``)."""
+
+    def __init__(self, authorizer: Handler | None = None, auth: str = "none") -> None:
+        """The functions over the model in memory.
+
+        :param authorizer: asked before each request, as the gateway asks it.
+        :param auth: how the deployment knows its callers.
+        """
+        self.world = World(settings=Settings(auth=auth))
+        self.handlers: dict[str, Handler] = {
+            group: build_resolver(self.world.backend, group) for group in Group
+        }
+        application = Application(self.handlers, group_of, authorizer=authorizer)
+        schema = from_dict(_without_credentials(openapi_document()))
+        schema.app = application
+        found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
+        assert len(found) == sum(len(route.paths) for route in ROUTES), "one is malformed"
+        self._operations = {operation.label: operation for operation in found}
+
+    def labels(self, groups: Iterable[Group] = Group) -> list[str]:
+        """The operations that some of the functions serve."""
+        chosen = set(groups)
+        return [label for label in self._operations if group_of(*label.split(" ", 1)) in chosen]
+
+    def named(self, label: str) -> Operation:
+        """An operation."""
+        return self._operations[label]
+
+    @contextmanager
+    def over_aws(self, groups: Iterable[Group]) -> Iterator[None]:
+        """Put an embedded AWS behind some functions."""
+        with quiet(), embedded() as aws:
+            backend = build_backend(aws.settings, aws.clients, both=in_turn)
+            for group in groups:
+                self.handlers[group] = build_resolver(backend, group)
+            yield
+
+
+def _without_credentials(document: dict[str, Any]) -> dict[str, Any]:
+    """The document as if there were none to send: the tests say which are sent."""
+    for entry in document["paths"].values():
+        for operation in entry.values():
+            operation.pop("security", None)
+    return document
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the functions' lines: thousands of requests are answered."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def operation_of(label: str) -> str:
+    """The operation's name in the route table."""
+    method, path = label.split(" ", 1)
+    route = find(method, path)
+    assert route is not None
+    return route.operation
+
+
+def suggested(operation: Operation, most: int) -> list[Case[Any]]:
+    """Up to ``most`` requests to the operation that the document's constraints suggest."""
+    cases = [
+        case
+        for case in operation.schema.iter_coverage_cases(
+            operation, generation_modes=list(GenerationMode), generation_config=GenerationConfig()
+        )
+        if case.method.upper() == operation.method.upper()
+    ]
+    return cases[:: max(1, -(-len(cases) // (most * TIMES)))]
+
+
+def by_chance(operation: Operation, use: Use, most: int) -> None:
+    """Use ``most`` requests to the operation that chance makes, valid ones and others."""
+    strategies = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
+
+    @given(case=st.one_of(strategies))
+    @settings(
+        max_examples=most * TIMES,
+        deadline=None,
+        database=None,
+        derandomize=TIMES == 1,
+        suppress_health_check=list(HealthCheck),
+    )
+    def run(case: Case[Any]) -> None:
+        use(case)
+
+    run()
+
+
+def checked(case: Case[Any], headers: Mapping[str, str] | None = None) -> Response:
+    """Send a request and check the answer: it is as documented, and no 5xx."""
+    case.headers.update(headers or {})
+    response = case.call()
+    case.validate_response(response, checks=CHECKED)
+    return response

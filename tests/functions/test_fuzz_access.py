@@ -1,0 +1,233 @@
+"""Fuzzing the API with and without credentials: what is refused, and what is never told.
+
+Through the real authorizer, with real keys, over the model in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+from schemathesis import Case
+from schemathesis.core import NOT_SET
+
+from ojs_aws.domain.access import GRANTS, Permission, Scope
+from ojs_aws.domain.api_keys import ApiKey
+from ojs_aws.services.api_keys import Authentication, KeyBook
+from ojs_aws.transport.authorizer import build_authorizer
+from ojs_aws.transport.http.routes.access import access_of, scopes_of
+from tests.functions.fuzzing import Fuzzed, checked, operation_of, quiet, suggested
+from tests.simulation.memory import FakeClock
+
+CANARY: Final = "canary"
+"""Stands in everything of the foreign queue; what a request did not say no answer may have."""
+
+FOREIGN_QUEUE: Final = "canary-queue"
+FOREIGN_TYPE: Final = "canary.open"
+OWN_QUEUE: Final = "own"
+
+
+class Keys:
+    """The records of keys in a dict."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, ApiKey] = {}
+
+    def load(self, key_id: str) -> ApiKey | None:
+        """One key."""
+        return self.kept.get(key_id)
+
+    def save(self, key: ApiKey) -> None:
+        """Keep a key."""
+        self.kept[key.id] = key
+
+    def page(self, after: str, limit: int) -> Sequence[ApiKey]:
+        """The next keys."""
+        return [self.kept[each] for each in sorted(self.kept) if each > after][:limit]
+
+
+keys, clock = Keys(), FakeClock()
+fuzzed = Fuzzed(build_authorizer(Authentication(keys, clock)), auth="api-key")
+book = KeyBook(keys, clock, random.Random(36).randbytes)
+
+
+def headers_of(
+    *scopes: Scope, queues: Sequence[str] = (), types: Sequence[str] = ()
+) -> dict[str, str]:
+    """The header with a new key."""
+    key = book.create("fuzz", scopes, queues=queues, types=types)
+    return {"Authorization": f"Bearer {key.text}"}
+
+
+SCOPED: Final = {scope: headers_of(scope) for scope in Scope}
+EVERYBODY: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with quiet():
+        yield
+
+
+@pytest.mark.parametrize("label", fuzzed.labels())
+def test_sec_003_without_credentials_nothing_answers_but_health_and_manifest(label: str) -> None:
+    """Whatever is sent: 401 as an OJS error; so it is with credentials that are none."""
+    is_public = access_of(operation_of(label)).permission is Permission.PUBLIC
+    for case in suggested(fuzzed.named(label), most=4):
+        for headers in ({}, {"Authorization": f"Bearer ojs_{'0' * 16}_{'x' * 43}"}):
+            answer = checked(case, headers)
+            if is_public:
+                assert answer.status_code not in {401, 403}
+                continue
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (401, "unauthenticated")
+            assert answer.headers["www-authenticate"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", fuzzed.labels())
+def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str) -> None:
+    """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
+    operation = operation_of(label)
+    needed = access_of(operation).permission
+    for case in suggested(fuzzed.named(label), most=4):
+        for scope, headers in SCOPED.items():
+            answer = checked(case, headers)
+            is_allowed = needed in GRANTS[scope] or needed in EVERYBODY
+            assert is_allowed is (scope in scopes_of(operation))
+            if is_allowed:
+                assert answer.status_code not in {401, 403}
+            else:
+                error = answer.json()["error"]
+                assert (answer.status_code, error["code"]) == (403, "permission_denied")
+
+
+# -------------------------------------------------------------------------- bound to a queue
+
+
+class Foreign:
+    """What somebody else has: jobs in several states, a cron job and a workflow."""
+
+    def __init__(self) -> None:
+        send = self._send
+        envelope = {"type": FOREIGN_TYPE, "args": [f"{CANARY}-args"], "queue": FOREIGN_QUEUE}
+        kept = [send("POST /ojs/v1/jobs", envelope)["job"]["id"] for _ in range(6)]
+        later = {**envelope, "options": {"delay_until": "2999-01-01T00:00:00Z"}}
+        kept.append(send("POST /ojs/v1/jobs", later)["job"]["id"])
+        fetch = {"queues": [FOREIGN_QUEUE], "worker_id": f"{CANARY}-worker", "count": 3}
+        taken = [job["id"] for job in send("POST /ojs/v1/workers/fetch", fetch)["jobs"]]
+        result = {"job_id": taken[0], "result": f"{CANARY}-result"}
+        send("POST /ojs/v1/workers/ack", result)
+        failure = {"message": f"{CANARY}-message", "code": "x", "retryable": False}
+        send("POST /ojs/v1/workers/nack", {"job_id": taken[1], "error": failure})
+        send("POST /ojs/v1/cron", {"name": f"{CANARY}-cron", "cron": "0 9 * * *", **envelope})
+        flow = {"type": "chain", "name": f"{CANARY}-flow", "steps": [envelope, envelope]}
+        self.workflow = str(send("POST /ojs/v1/workflows", flow)["id"])
+        self.jobs = kept
+
+    @staticmethod
+    def _send(label: str, body: dict[str, Any]) -> Any:
+        scope = Scope.WORKER if "/workers/" in label else Scope.OPERATOR
+        case = fuzzed.named(label).Case(body=body, media_type="application/json")
+        answer = case.call(headers=SCOPED[scope])
+        assert answer.status_code in {200, 201}, answer.text
+        return answer.json()
+
+    def snapshot(self) -> object:
+        """All of it, to be compared."""
+        world = fuzzed.world
+        return (
+            {name: job for name, job in world.store.jobs.items() if job.queue == FOREIGN_QUEUE},
+            world.cron.entries.get(f"{CANARY}-cron"),
+            world.workflows.kept.get(self.workflow),
+            world.registry.load(FOREIGN_QUEUE),
+        )
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Foreign:
+    """The others' things."""
+    with quiet():
+        return Foreign()
+
+
+BOUND: Final[Mapping[str, Mapping[str, str]]] = {
+    "producer": headers_of(Scope.PRODUCER, queues=[OWN_QUEUE]),
+    "worker": headers_of(Scope.WORKER, queues=[OWN_QUEUE]),
+    "operator": headers_of(Scope.OPERATOR, Scope.READ_ONLY, queues=[OWN_QUEUE]),
+    "operator of a type": headers_of(Scope.OPERATOR, types=["own.*"]),
+}
+
+
+def renamed(value: Any, names: Mapping[str, Any]) -> Any:
+    """A body in which members of certain names have certain values."""
+    if isinstance(value, dict):
+        return {
+            name: names[name] if name in names else renamed(each, names)
+            for name, each in value.items()
+        }
+    return [renamed(each, names) for each in value] if isinstance(value, list) else value
+
+
+def aimed(case: Case[Any], foreign: Foreign, queue: str, chance: random.Random) -> Case[Any]:
+    """The request with everything in it that names something naming the others' things."""
+    job = chance.choice(foreign.jobs)
+    names: dict[str, Any] = {
+        "job_id": job,
+        "id": job,
+        "job_ids": foreign.jobs,
+        "ids": foreign.jobs,
+        "active_jobs": foreign.jobs,
+        "queue": queue,
+        "queues": [queue],
+        "workflow_id": foreign.workflow,
+    }
+    path = {name: names.get(name, value) for name, value in (case.path_parameters or {}).items()}
+    if "/workflows/" in case.path:
+        path = dict.fromkeys(path, foreign.workflow)
+    if "/cron/" in case.path:
+        path = dict.fromkeys(path, f"{CANARY}-cron")
+    has_body = isinstance(case.body, dict | list)
+    made: Case[Any] = case.operation.Case(
+        path_parameters=path,
+        query={**(case.query or {}), "queue": queue},
+        headers=case.headers,
+        body=renamed(case.body, names) if has_body else case.body or NOT_SET,
+        media_type=case.media_type,
+    )
+    return made
+
+
+def said(case: Case[Any]) -> str:
+    """What a request says, wherever it stands."""
+    parts = (case.path_parameters, case.query, case.body)
+    return json.dumps(parts, default=str, ensure_ascii=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", fuzzed.labels())
+def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
+    label: str, foreign: Foreign
+) -> None:
+    """SEC-006: neither by naming their own queue and foreign jobs, nor by naming the foreign one.
+
+    What the others have carries a word. No answer has it, unless the request itself said it, and
+    afterwards everything of theirs is as it was.
+    """
+    before, chance = foreign.snapshot(), random.Random(label)
+    for case in suggested(fuzzed.named(label), most=3):
+        for headers in BOUND.values():
+            for queue in (OWN_QUEUE, FOREIGN_QUEUE):
+                request = aimed(case, foreign, queue, chance)
+                answer = checked(request, headers)
+                told = answer.text
+                for word in (f"{CANARY}-queue", f"{CANARY}-cron", *foreign.jobs, foreign.workflow):
+                    if word in said(request):
+                        told = told.replace(word, "")
+                assert CANARY not in told, f"{answer.status_code}: {told[:500]}"
+                if answer.status_code < 400:  # it was done, or read: then not of theirs
+                    assert not any(job in told for job in foreign.jobs)
+    assert foreign.snapshot() == before
