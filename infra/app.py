@@ -5,7 +5,9 @@ commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_6
 as 3.13) and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none),
 with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
-with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). After a restore:
+with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
+``start`` (cold, snapstart, or how many executions to provision). Who is told of alarms:
+``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). After a restore:
 ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table`` tells them.
 """
 
@@ -21,6 +23,7 @@ from infra.bundling import Machine, Target
 from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.job_table import RestoredTable
+from infra.constructs.warm_start import Provisioned, SnapStart, WarmStart
 from infra.stack import OjsStack, OjsStackProps
 
 MAX_CACHE_S: Final = 3600
@@ -67,6 +70,9 @@ def make_app(app: App | None = None) -> App:
         target=Target(cast("Machine", architecture), said("python", Target().python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
+        start=_start(said("start", "cold")),
+        alarm_email=_email(said),
+        alarm_topic_arn=said("alarm_topic", ""),
         restored_table=_restored(said),
         removal_policy=_REMOVALS[removal],
     )
@@ -89,6 +95,29 @@ def _access(said: Callable[[str, str], str]) -> Access:
     if auth not in {"iam", "none"}:
         raise ContextError(f"auth is {auth!r}: use api-key, jwt, iam or none.")
     return Iam() if auth == "iam" else OpenAccess()
+
+
+def _start(text: str) -> WarmStart | None:
+    """How functions are made ready, as the context says."""
+    if text == "cold":
+        return None
+    if text == "snapstart":
+        return SnapStart()
+    if not text.isdecimal() or not int(text):
+        raise ContextError(
+            f"start is {text!r}: use cold, snapstart, or how many executions to provision."
+        )
+    return Provisioned(int(text))
+
+
+def _email(said: Callable[[str, str], str]) -> str:
+    """Who gets mail of alarms, where somebody does."""
+    email = said("alarm_email", "")
+    if email and said("alarm_topic", ""):
+        raise ContextError("Say alarm_email or alarm_topic; a topic has its own subscribers.")
+    if email and not all(email.rpartition("@")):
+        raise ContextError(f"alarm_email is {email!r}: use an address such as ops@example.com.")
+    return email
 
 
 def _restored(said: Callable[[str, str], str]) -> RestoredTable | None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.bundling import Target
@@ -18,6 +21,7 @@ from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
 )
+from infra.constructs.warm_start import WarmStart
 from ojs_aws.topology import DEFAULT_QUEUE
 
 DEMO_QUEUE: Final = "demo"
@@ -35,6 +39,9 @@ class OjsStackProps:
     :ivar target: architecture and Python version of the functions.
     :ivar access: who may call the API.
     :ivar cors_origins: origins whose pages may use the API.
+    :ivar start: how the API's functions are made ready before they are asked; None: not.
+    :ivar alarm_email: who is told of alarms; asked by AWS to agree first. Empty: nobody.
+    :ivar alarm_topic_arn: an SNS topic of your own that is told of them. Empty: none.
     :ivar restored_table: a table restored from a backup, to be used from now on.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
@@ -47,6 +54,9 @@ class OjsStackProps:
     target: Target = field(default_factory=Target)
     access: Access = field(default_factory=ApiKeys)
     cors_origins: Sequence[str] = ()
+    start: WarmStart | None = None
+    alarm_email: str = ""
+    alarm_topic_arn: str = ""
     restored_table: RestoredTable | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
@@ -73,6 +83,8 @@ class OjsStack(Stack):
                 target=props.target,
                 access=props.access,
                 cors_origins=props.cors_origins,
+                start=props.start,
+                alarm_topic=self._alarm_topic(props),
                 restored_table=props.restored_table,
                 removal_policy=props.removal_policy,
             ),
@@ -89,6 +101,25 @@ class OjsStack(Stack):
         }
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)
+
+    def _alarm_topic(self, props: OjsStackProps) -> sns.ITopic | None:
+        """Who is told of alarms: a topic that is there, or one that sends mail."""
+        if props.alarm_topic_arn:
+            return sns.Topic.from_topic_arn(self, "AlarmTopic", props.alarm_topic_arn)
+        if not props.alarm_email:
+            return None
+        topic = sns.Topic(self, "AlarmTopic", display_name="OJS alarms", enforce_ssl=True)
+        # A topic with a policy of its own has lost the one that lets the account's alarms in.
+        topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": self.account}},
+            )
+        )
+        topic.add_subscription(subscriptions.EmailSubscription(props.alarm_email))
+        return topic
 
     def _demo_worker(self) -> LambdaWorkerFunction:
         return LambdaWorkerFunction(

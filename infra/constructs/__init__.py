@@ -28,6 +28,7 @@ from infra.constructs.lambda_worker_function import (
 )
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
+from infra.constructs.warm_start import Provisioned, SnapStart, WarmStart
 
 __all__ = [
     "Access",
@@ -55,8 +56,11 @@ __all__ = [
     "OjsHttpApiProps",
     "OpenAccess",
     "OwnAuthorizer",
+    "Provisioned",
     "RestoredTable",
+    "SnapStart",
     "Target",
     "TickSchedule",
     "TickScheduleProps",
+    "WarmStart",
 ]

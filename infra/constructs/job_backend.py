@@ -41,6 +41,7 @@ from infra.constructs.permissions import (
     Permissions,
 )
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
+from infra.constructs.warm_start import WarmStart
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE, KEY_PARTITION
 from ojs_aws.transport.http.routes import Group
@@ -76,6 +77,7 @@ class JobBackendProps:
         keeping them; 0: not. None: as long as the table, unless all goes with the stack.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar memory_mb: memory of the API's functions.
+    :ivar start: how the API's functions are made ready before they are asked; None: not.
     :ivar log_retention: how long logs are kept.
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
@@ -103,6 +105,7 @@ class JobBackendProps:
     document_backup_days: int | None = None
     event_bus: events.IEventBus | None = None
     memory_mb: int = 512
+    start: WarmStart | None = None
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
@@ -163,11 +166,13 @@ class JobBackend(Construct):
             Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
         }
         self.functions = {
-            group: self._function(group.value, permissions, description)
+            group: self._function(group.value, permissions, description, start=props.start)
             for group, (permissions, description) in api_functions.items()
         }
         self.authorizer = (
-            self._function("authorizer", AUTHORIZER, "Finds callers by their API keys", 10)
+            self._function(
+                "authorizer", AUTHORIZER, "Finds callers by their API keys", 10, props.start
+            )
             if isinstance(props.access, ApiKeys)
             else None
         )
@@ -192,9 +197,9 @@ class JobBackend(Construct):
             self,
             "Http",
             OjsHttpApiProps(
-                functions=self.functions,
+                functions={group: each.live for group, each in self.functions.items()},
                 access=props.access,
-                authorizer=self.authorizer,
+                authorizer=self.authorizer.live if self.authorizer else None,
                 public_status=props.public_status,
                 cors_origins=props.cors_origins,
                 rate_limit_per_s=props.rate_limit_per_s,
@@ -316,7 +321,12 @@ class JobBackend(Construct):
         return [] if key is None else [key.key_arn]
 
     def _function(
-        self, name: str, permissions: Permissions, description: str, timeout_s: int = 25
+        self,
+        name: str,
+        permissions: Permissions,
+        description: str,
+        timeout_s: int = 25,
+        start: WarmStart | None = None,
     ) -> OjsFunction:
         """One of the backend's own functions: ``functions/<name>/handler.py``."""
         bundle, environment = backend_bundle(self.props.target), self.environment
@@ -337,6 +347,7 @@ class JobBackend(Construct):
                 timeout_s=timeout_s,
                 log_retention=self.props.log_retention,
                 log_level=self.props.log_level,
+                start=start,
             ),
         )
         self.grant(function, permissions)

@@ -15,6 +15,7 @@ from infra.bundling import BACKEND_SERVICES, Bundle
 from infra.constructs.job_backend import JobBackend
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import LAMBDA_WORKER
+from infra.constructs.warm_start import WarmStart
 from ojs_aws.transport.http.routes import Group
 
 
@@ -34,6 +35,7 @@ class LambdaWorkerFunctionProps:
     :ivar max_concurrency: most invocations at a time for each queue (2 to 1000); None: no limit.
     :ivar timeout_s: longest invocation, 900 at most; a job that is not done by then comes back.
     :ivar memory_mb: memory of the function.
+    :ivar start: how it is made ready before there are jobs; None: not.
     :ivar log_retention: how long its log is kept.
     :ivar log_level: least level that it logs.
     """
@@ -48,6 +50,7 @@ class LambdaWorkerFunctionProps:
     max_concurrency: int | None = None
     timeout_s: int = 60
     memory_mb: int = 512
+    start: WarmStart | None = None
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
 
@@ -84,6 +87,7 @@ class LambdaWorkerFunction(Construct):
                 timeout_s=props.timeout_s,
                 log_retention=props.log_retention,
                 log_level=props.log_level,
+                start=props.start,
             ),
         )
         backend.grant(self.function, LAMBDA_WORKER, queues)
@@ -97,7 +101,7 @@ class LambdaWorkerFunction(Construct):
             for queue in queues
         ]
         for trigger in triggers:
-            self.function.add_event_source(trigger)
+            self.function.live.add_event_source(trigger)
         self._let_pause(backend, [trigger.event_source_mapping_arn for trigger in triggers])
 
     def _let_pause(self, backend: JobBackend, arns: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.bundling import Bundle, Target, build
+from infra.constructs.warm_start import SnapStart, WarmStart, check_start, live_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class OjsFunctionProps:
     :ivar log_level: least level that is logged.
     :ivar reserved_concurrency: a ceiling that is also set aside; None takes from the account's.
     :ivar removal_policy: what becomes of the log group when the stack goes.
+    :ivar start: how it is made ready before it is asked; None: not.
     """
 
     handler: str
@@ -41,14 +43,23 @@ class OjsFunctionProps:
     log_level: str = "INFO"
     reserved_concurrency: int | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.DESTROY
+    start: WarmStart | None = None
 
 
 class OjsFunction(lambda_.Function):
-    """A Python function with its own role and log group, bundled without Docker."""
+    """A Python function with its own role and log group, bundled without Docker.
+
+    :ivar live: what triggers and callers are to name: the function, or its warm alias.
+    """
 
     def __init__(self, scope: Construct, id_: str, props: OjsFunctionProps) -> None:
-        """Define the function."""
+        """Define the function.
+
+        :raises ValueError: it cannot start so.
+        """
+        check_start(props.start, props.bundle.target)
         self.props = props
+        snap_start = isinstance(props.start, SnapStart)
         super().__init__(
             scope,
             id_,
@@ -61,6 +72,7 @@ class OjsFunction(lambda_.Function):
             timeout=Duration.seconds(props.timeout_s),
             reserved_concurrent_executions=props.reserved_concurrency,
             log_group=_log_group(scope, id_, props),
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel(props.log_level),
             environment={
@@ -70,11 +82,14 @@ class OjsFunction(lambda_.Function):
                 **props.environment,
             },
         )
+        self.live = live_of(self, props.start)
 
 
 def runtime_of(target: Target) -> lambda_.Runtime:
     """The Lambda runtime of a target."""
-    return lambda_.Runtime(f"python{target.python}", lambda_.RuntimeFamily.PYTHON)
+    return lambda_.Runtime(
+        f"python{target.python}", lambda_.RuntimeFamily.PYTHON, supports_snap_start=True
+    )
 
 
 def architecture_of(target: Target) -> lambda_.Architecture:

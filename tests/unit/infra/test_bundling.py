@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +68,24 @@ def test_the_same_sources_are_bundled_once_and_changed_ones_again(
     assert second != first
     other = Bundle(target=Target("arm64", "3.9"), lock=lock, packages=(package,))
     assert build(other, store) not in {first, second}
+
+
+def test_building_twice_makes_the_same_files(lock: Path, package: Path, tmp_path: Path) -> None:
+    """Wherever and whenever: so an auditor can build what runs, byte for byte."""
+    bundle = Bundle(target=Target.host(), lock=lock, packages=(package,))
+
+    def hashes(store: Path) -> dict[str, str]:
+        folder = build(bundle, store)
+        return {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+    first = hashes(tmp_path / "here")
+    os.utime(package / "__init__.py", (1_000_000_000, 1_000_000_000))
+    assert hashes(tmp_path / "a" / "longer" / "way" / "there") == first
+    assert any(name.endswith(".pyc") for name in first)
 
 
 def test_a_missing_source_is_named(lock: Path, tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""What the stack can be told: warm starts, and who hears alarms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from infra.app import ContextError, make_app
+from infra.bundling import Target
+from infra.constructs import (
+    JobBackend,
+    JobBackendProps,
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+    Provisioned,
+    SnapStart,
+)
+from tests.infra.conftest import NO_BUNDLING, Synthesised
+
+API_FUNCTIONS = ("producer", "worker_api", "operator", "system", "authorizer")
+
+
+def made(**context: str) -> Synthesised:
+    """The stack of a context."""
+    (stack,) = make_app(App(context={**NO_BUNDLING, **context})).node.children
+    assert isinstance(stack, Stack)
+    return Synthesised(Template.from_stack(stack).to_json())
+
+
+def test_nothing_is_kept_warm_by_default() -> None:
+    """It costs money without a job."""
+    stack = made()
+    assert not stack.of("AWS::Lambda::Alias")
+    assert not any("SnapStart" in each for each in stack.of("AWS::Lambda::Function"))
+
+
+def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
+    """Of the API's functions and the authorizer; sweep and stream are never waited for."""
+    stack = made(start="snapstart")
+    for name in API_FUNCTIONS:
+        function = stack.function(f"functions.{name}.handler.handler")
+        assert function["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    for name in ("tick", "stream"):
+        assert "SnapStart" not in stack.function(f"functions.{name}.handler.handler")
+    aliases = stack.of("AWS::Lambda::Alias")
+    assert [each["Name"] for each in aliases] == ["live"] * len(API_FUNCTIONS)
+    assert len(stack.of("AWS::Lambda::Version")) == len(API_FUNCTIONS)
+    assert not any("ProvisionedConcurrencyConfig" in each for each in aliases)
+    called = [str(each["IntegrationUri"]) for each in stack.of("AWS::ApiGatewayV2::Integration")]
+    assert called
+    assert all("Live" in each for each in called), called
+    (authorizer,) = stack.of("AWS::ApiGatewayV2::Authorizer")
+    assert "Live" in str(authorizer["AuthorizerUri"])
+    permitted = [str(each["FunctionName"]) for each in stack.of("AWS::Lambda::Permission")]
+    assert sum("Live" in each for each in permitted) == len(API_FUNCTIONS)
+
+
+def test_executions_are_provisioned_on_the_alias() -> None:
+    """So many of each function."""
+    aliases = made(start="2").of("AWS::Lambda::Alias")
+    assert len(aliases) == len(API_FUNCTIONS)
+    for alias in aliases:
+        provisioned = alias["ProvisionedConcurrencyConfig"]
+        assert provisioned == {"ProvisionedConcurrentExecutions": 2}
+
+
+@pytest.mark.parametrize("start", [SnapStart(), Provisioned(3)])
+def test_a_workers_trigger_invokes_its_warm_alias(start: Any) -> None:
+    """Otherwise the unpublished version would run the jobs, cold."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(scope, "Jobs")
+    props = LambdaWorkerFunctionProps(
+        backend=backend, handler="jobs.handler", queues=["default"], start=start
+    )
+    LambdaWorkerFunction(scope, "Worker", props)
+    stack = Synthesised(Template.from_stack(scope).to_json())
+    triggered = [str(each["FunctionName"]) for each in stack.of("AWS::Lambda::EventSourceMapping")]
+    assert any("WorkerFunctionLive" in each for each in triggered), triggered
+
+
+def test_a_runtime_without_snapshots_is_refused_at_synthesis() -> None:
+    """AWS would refuse it in the middle of a deployment."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    props = JobBackendProps(start=SnapStart(), target=Target("arm64", "3.11"))
+    with pytest.raises(ValueError, match=r"3\.12"):
+        JobBackend(scope, "Jobs", props)
+
+
+def test_alarms_are_mailed_to_who_is_named() -> None:
+    """By a topic that only this account's alarms may publish to, over TLS."""
+    stack = made(alarm_email="ops@example.com")
+    (subscription,) = stack.of("AWS::SNS::Subscription")
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.com")
+    for alarm in stack.of("AWS::CloudWatch::Alarm"):
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [subscription["TopicArn"]]
+    (policy,) = stack.of("AWS::SNS::TopicPolicy")
+    statements = policy["PolicyDocument"]["Statement"]
+    (allowed,) = [each for each in statements if each["Effect"] == "Allow"]
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allowed["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    }
+    assert [each["Effect"] for each in statements if each is not allowed] == ["Deny"]
+
+
+def test_alarms_go_to_a_topic_of_ones_own() -> None:
+    """Which is left as it is."""
+    arn = "arn:aws:sns:eu-west-1:123456789012:oncall"
+    stack = made(alarm_topic=arn)
+    assert {str(each["AlarmActions"]) for each in stack.of("AWS::CloudWatch::Alarm")} == {
+        str([arn])
+    }
+    assert not stack.of("AWS::SNS::Topic")
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        ({"start": "hot"}, "start"),
+        ({"start": "0"}, "start"),
+        ({"alarm_email": "nobody"}, "alarm_email"),
+        ({"alarm_email": "a@b.c", "alarm_topic": "arn:aws:sns:x:1:y"}, "alarm_topic"),
+        ({"restored_table": "again"}, "restored_stream"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: str) -> None:
+    """In words that name the option."""
+    with pytest.raises(ContextError, match=told):
+        make_app(App(context={**NO_BUNDLING, **context}))
