@@ -7,7 +7,8 @@ with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for toke
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
 ``start`` (cold, snapstart, or how many executions to provision). Who is told of alarms:
-``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). After a restore:
+``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have ended:
+``export_days`` (how long it is kept) and ``export_documents``. After a restore:
 ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table`` tells them.
 """
 
@@ -22,6 +23,7 @@ from aws_cdk import App, RemovalPolicy
 from infra.bundling import Machine, Target
 from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess
 from infra.constructs.backend_extensions import BackendExtensions
+from infra.constructs.job_export import ExportOptions
 from infra.constructs.job_table import RestoredTable
 from infra.constructs.warm_start import Provisioned, SnapStart, WarmStart
 from infra.stack import OjsStack, OjsStackProps
@@ -71,6 +73,7 @@ def make_app(app: App | None = None) -> App:
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
         start=_start(said("start", "cold")),
+        export=_export(said),
         alarm_email=_email(said),
         alarm_topic_arn=said("alarm_topic", ""),
         restored_table=_restored(said),
@@ -108,6 +111,18 @@ def _start(text: str) -> WarmStart | None:
             f"start is {text!r}: use cold, snapstart, or how many executions to provision."
         )
     return Provisioned(int(text))
+
+
+def _export(said: Callable[[str, str], str]) -> ExportOptions | None:
+    """What is exported, where somebody says for how long."""
+    days = said("export_days", "")
+    if not days:
+        return None
+    if not days.isdecimal() or not int(days):
+        raise ContextError(f"export_days is {days!r}: use how many days to keep the files.")
+    return ExportOptions(
+        days=int(days), documents=said("export_documents", "false").lower() in _TRUE
+    )
 
 
 def _email(said: Callable[[str, str], str]) -> str:

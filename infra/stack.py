@@ -16,6 +16,7 @@ from infra.bundling import Target
 from infra.constructs.access import Access, ApiKeys
 from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_export import ExportOptions
 from infra.constructs.job_table import RestoredTable
 from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunction,
@@ -40,6 +41,7 @@ class OjsStackProps:
     :ivar access: who may call the API.
     :ivar cors_origins: origins whose pages may use the API.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
+    :ivar export: write jobs that have ended to S3; None: not.
     :ivar alarm_email: who is told of alarms; asked by AWS to agree first. Empty: nobody.
     :ivar alarm_topic_arn: an SNS topic of your own that is told of them. Empty: none.
     :ivar restored_table: a table restored from a backup, to be used from now on.
@@ -55,6 +57,7 @@ class OjsStackProps:
     access: Access = field(default_factory=ApiKeys)
     cors_origins: Sequence[str] = ()
     start: WarmStart | None = None
+    export: ExportOptions | None = None
     alarm_email: str = ""
     alarm_topic_arn: str = ""
     restored_table: RestoredTable | None = None
@@ -84,6 +87,7 @@ class OjsStack(Stack):
                 access=props.access,
                 cors_origins=props.cors_origins,
                 start=props.start,
+                export=props.export,
                 alarm_topic=self._alarm_topic(props),
                 restored_table=props.restored_table,
                 removal_policy=props.removal_policy,
@@ -99,6 +103,8 @@ class OjsStack(Stack):
             "EventBusName": backend.event_bus.event_bus_name,
             "DeadLetterQueueUrl": backend.queues.dead_letters.queue_url,
         }
+        if backend.export is not None:
+            outputs["ExportBucketName"] = backend.export.bucket.bucket_name
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)
 

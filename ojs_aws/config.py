@@ -100,6 +100,12 @@ class Settings:
         _names,
         "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all.",
     )
+    export_bucket: str = _setting(
+        "OJS_EXPORT_BUCKET", "", str, "S3 bucket of the export of jobs that have ended."
+    )
+    export_documents: bool = _setting(
+        "OJS_EXPORT_DOCUMENTS", False, _boolean, "Export args, meta and results, too."
+    )
     queues: tuple[str, ...] = _setting(
         "OJS_QUEUES", ("default",), _names, "Declared OJS queues, separated by commas."
     )

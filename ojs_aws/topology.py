@@ -44,6 +44,9 @@ TABLE: Final = Table(
 JOB_SORT_KEY: Final = "job"
 """Sort key of the items of jobs; each has a partition of its own."""
 
+STATE_ATTRIBUTE: Final = "st"
+"""Of a job's item: its state."""
+
 WORKFLOW_SORT_KEY: Final = "workflow"
 """Sort key of the items of workflows; each has a partition of its own."""
 

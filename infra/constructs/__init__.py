@@ -20,6 +20,7 @@ from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
 from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_export import ExportOptions, JobExport, JobExportProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps, RestoredTable
 from infra.constructs.lambda_worker_function import (
@@ -40,9 +41,12 @@ __all__ = [
     "BackendExtensions",
     "ChangeStream",
     "ChangeStreamProps",
+    "ExportOptions",
     "Iam",
     "JobBackend",
     "JobBackendProps",
+    "JobExport",
+    "JobExportProps",
     "JobQueues",
     "JobQueuesProps",
     "JobTable",

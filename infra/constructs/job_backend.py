@@ -24,12 +24,15 @@ from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
 from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
+from infra.constructs.job_export import ExportOptions, JobExport, JobExportProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps, RestoredTable
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import (
     AUTHORIZER,
     CREATE_QUEUE,
+    EXPORT,
+    EXPORT_DOCUMENTS,
     KEYS_DENIED,
     OPERATOR,
     OWN_KEY,
@@ -75,6 +78,7 @@ class JobBackendProps:
     :ivar restored_table: a table restored from a backup, in the place of one of its own.
     :ivar document_backup_days: how long deleted documents can be brought back, at the price of
         keeping them; 0: not. None: as long as the table, unless all goes with the stack.
+    :ivar export: write jobs that have ended to S3; None: not.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar memory_mb: memory of the API's functions.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
@@ -103,6 +107,7 @@ class JobBackendProps:
     deletion_protection: bool | None = None
     restored_table: RestoredTable | None = None
     document_backup_days: int | None = None
+    export: ExportOptions | None = None
     event_bus: events.IEventBus | None = None
     memory_mb: int = 512
     start: WarmStart | None = None
@@ -127,6 +132,7 @@ class JobBackend(Construct):
     :ivar tick: the function of the sweep and of cron jobs.
     :ivar cron_alarms: what wakes it when a cron job is due.
     :ivar stream: the function that reads the table's changes.
+    :ivar export: what writes jobs that have ended to S3, where that is wanted.
     :ivar api: the HTTP API.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
@@ -193,6 +199,7 @@ class JobBackend(Construct):
         self.changes = ChangeStream(
             self, "Changes", ChangeStreamProps(table=self.table.table, function=self.stream)
         )
+        self.export = None if props.export is None else self._export(props.export)
         self.api = OjsHttpApi(
             self,
             "Http",
@@ -352,6 +359,21 @@ class JobBackend(Construct):
         )
         self.grant(function, permissions)
         return function
+
+    def _export(self, options: ExportOptions) -> JobExport:
+        permissions = EXPORT_DOCUMENTS if options.documents else EXPORT
+        function = self._function("export", permissions, "Writes ended jobs to S3", 60)
+        return JobExport(
+            self,
+            "Exporting",
+            JobExportProps(
+                function=function,
+                table=self.table.table,
+                options=options,
+                encryption_key=self.props.encryption_key,
+                removal_policy=self.props.removal_policy,
+            ),
+        )
 
     def _bucket(self) -> s3.Bucket:
         key, days = self.props.encryption_key, self.props.document_backup_days

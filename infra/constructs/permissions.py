@@ -106,6 +106,12 @@ STREAM: Final = Permissions(
 whose retention ended, and sends the messages of jobs that were enqueued by transactions. Moves
 workflows on: enqueues their jobs. Its trigger reads the stream."""
 
+EXPORT: Final = Permissions()
+"""Writes the files of the export. Its trigger reads the stream, and hands it what it needs."""
+
+EXPORT_DOCUMENTS: Final = Permissions(table=("dynamodb:GetItem",), documents=("s3:GetObject",))
+"""The same with documents, some of which have places of their own."""
+
 LAMBDA_WORKER: Final = Permissions(
     table=("dynamodb:BatchGetItem", *READ, *WRITE),
     has_index=True,

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, decode, encode, parse_object
 from ojs_aws.domain.results import ended_at, expires_at
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
+
+_SUMMARY_INSTANTS: Final = (
+    "created_at",
+    "scheduled_at",
+    "enqueued_at",
+    "started_at",
+    "next_attempt_at",
+    "completed_at",
+    "cancelled_at",
+    "discarded_at",
+    "expires_at",
+)
 
 
 def render_job(job: JobRecord) -> dict[str, RawJson]:
@@ -33,6 +48,32 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
         _put_off(job, members)
     members |= _system(job)
     return members
+
+
+def summarise_job(job: JobRecord) -> dict[str, JsonValue]:
+    """A job as a list shows it, without its documents."""
+    summary: dict[str, JsonValue] = {
+        "id": job.id,
+        "type": job.type,
+        "queue": job.queue,
+        "state": str(job.state),
+        "priority": job.priority,
+        "attempt": job.attempt,
+        "max_attempts": job.retry.max_attempts,
+    }
+    for name in _SUMMARY_INSTANTS:
+        instant: Instant | None = getattr(job, name)
+        if instant is not None:
+            summary[name] = format_instant(instant)
+    if job.is_dead_letter:
+        summary["dead_letter"] = True
+    if job.error is not None:
+        summary["error"] = {"type": job.error.type, "message": job.error.message}
+    if job.workflow_id:
+        summary["workflow_id"] = job.workflow_id
+    if job.reservation is not None and job.reservation.worker_id:
+        summary["worker_id"] = job.reservation.worker_id
+    return summary
 
 
 def _put_off(job: JobRecord, members: dict[str, RawJson]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
-from infra.constructs import JobBackend, JobBackendProps
+from infra.constructs import ExportOptions, JobBackend, JobBackendProps
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
@@ -36,7 +36,8 @@ def sections() -> set[str]:
 def test_every_alarm_has_a_runbook() -> None:
     """Its description names a section of docs/operations.md that is there; none is left over."""
     named = set()
-    for alarm in synthesised(queues=["default", "email"]).of("AWS::CloudWatch::Alarm"):
+    whole = synthesised(queues=["default", "email"], export=ExportOptions())
+    for alarm in whole.of("AWS::CloudWatch::Alarm"):
         found = re.search(r"Runbook: docs/operations\.md#([a-z-]+)$", alarm["AlarmDescription"])
         assert found, alarm["AlarmDescription"]
         named.add(found[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.job import READY_BASE
-from ojs_aws.topology import JOB_SORT_KEY
+from ojs_aws.topology import JOB_SORT_KEY, STATE_ATTRIBUTE
 
 PK: Final = "pk"
 SK: Final = "sk"
@@ -13,7 +13,7 @@ GPK: Final = "gpk"
 GSK: Final = "gsk"
 TTL: Final = "ttl"
 
-STATE: Final = "st"
+STATE: Final = STATE_ATTRIBUTE
 TYPE: Final = "ty"
 QUEUE: Final = "qu"
 PRIORITY: Final = "pr"

@@ -18,7 +18,7 @@ from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkStatus
 from ojs_aws.services.job_bulk import BulkAction
 from ojs_aws.services.job_filter import JobFilter
 from ojs_aws.services.job_history import Entry, history_of
-from ojs_aws.services.render import render_job
+from ojs_aws.services.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import changed_job, job_answer
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
@@ -26,18 +26,6 @@ from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
 
 _MARK: Final = "j:"
 _BULK_MARK: Final = "b:"
-
-_INSTANTS: Final = (
-    "created_at",
-    "scheduled_at",
-    "enqueued_at",
-    "started_at",
-    "next_attempt_at",
-    "completed_at",
-    "cancelled_at",
-    "discarded_at",
-    "expires_at",
-)
 
 _FILTER: Final = ("queue", "state", "type", "since", "until")
 _ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
@@ -74,7 +62,7 @@ def list_jobs(call: Call) -> Answer:
         newest_first=not is_ascending,
     )
     now = call.backend.clock.now()
-    items: list[JsonValue] = [_summary(lifecycle.settle(job, now)) for job in found.jobs]
+    items: list[JsonValue] = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
     total, is_exact = _total(call, chosen, len(items), wanted.offset, found.cursor, wanted.cursor)
     cursor = write_mark(_MARK, found.cursor)
     body: dict[str, JsonValue] = {
@@ -113,32 +101,6 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
                 details={"field": name, "allowed": [*allowed], "received": given[:40]},
             )
     return order == "asc"
-
-
-def _summary(job: JobRecord) -> dict[str, JsonValue]:
-    """A job as a list shows it, without its documents."""
-    summary: dict[str, JsonValue] = {
-        "id": job.id,
-        "type": job.type,
-        "queue": job.queue,
-        "state": str(job.state),
-        "priority": job.priority,
-        "attempt": job.attempt,
-        "max_attempts": job.retry.max_attempts,
-    }
-    for name in _INSTANTS:
-        instant: Instant | None = getattr(job, name)
-        if instant is not None:
-            summary[name] = format_instant(instant)
-    if job.is_dead_letter:
-        summary["dead_letter"] = True
-    if job.error is not None:
-        summary["error"] = {"type": job.error.type, "message": job.error.message}
-    if job.workflow_id:
-        summary["workflow_id"] = job.workflow_id
-    if job.reservation is not None and job.reservation.worker_id:
-        summary["worker_id"] = job.reservation.worker_id
-    return summary
 
 
 # ---------------------------------------------------------------------------------- one by one

@@ -1,0 +1,24 @@
+"""The export function: jobs that have ended become lines of files in S3.
+
+Invoked by the table's stream, with ReportBatchItemFailures; deployed only where it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from functions.startup import started
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.s3.export import S3Files
+from ojs_aws.bootstrap import aws_clients, job_store
+from ojs_aws.config import Settings
+from ojs_aws.services.export import Export
+from ojs_aws.transport.events.export import build_export
+from ojs_aws.transport.events.stream import Handler
+
+settings = Settings.from_env(os.environ)
+clients = aws_clients()
+files = S3Files(clients.s3(), settings.export_bucket)
+store = job_store(settings, clients) if settings.export_documents else None
+handler: Final[Handler] = started(build_export(Export(files.put, store), read_image))

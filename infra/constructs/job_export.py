@@ -1,0 +1,144 @@
+"""The export of jobs that have ended to S3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.alarms import described
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.export import PREFIX
+from ojs_aws.topology import JOB_SORT_KEY, MESSAGE_RETENTION_S, STATE_ATTRIBUTE
+
+BATCH: Final = 1000
+"""Records of one invocation; Lambda hands over six megabytes at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What is exported, and how long it is kept.
+
+    :ivar days: how long files are kept; None: for ever.
+    :ivar documents: with args, meta and results. They may hold personal data, and each one that is
+        kept outside its job's item costs a read.
+    :ivar wait_s: how long changes are collected for a file, 300 seconds at most.
+    """
+
+    days: int | None = 365
+    documents: bool = False
+    wait_s: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobExportProps:
+    """What the export is made of.
+
+    :ivar function: writes the files.
+    :ivar table: the table with the stream.
+    :ivar encryption_key: a KMS key of your own for the bucket; None: S3's.
+    :ivar removal_policy: what becomes of the files when the stack goes.
+    """
+
+    function: lambda_.Function
+    table: dynamodb.ITableV2
+    options: ExportOptions
+    encryption_key: kms.IKey | None = None
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+
+
+class JobExport(Construct):
+    """A bucket, and a reader of the stream of its own that fills it.
+
+    It shares nothing with the reader that makes events: neither waits for the other.
+
+    :ivar bucket: where the files are.
+    :ivar failures: the queue of batches that were given up.
+    :ivar late: rings when the export is behind for half an hour.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: JobExportProps) -> None:
+        """Define the bucket, and connect the stream to the function."""
+        super().__init__(scope, id_)
+        options, key = props.options, props.encryption_key
+        self.bucket = s3.Bucket(
+            self,
+            "Files",
+            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=key is not None,
+            enforce_ssl=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            removal_policy=props.removal_policy,
+            lifecycle_rules=[_rule(options)],
+        )
+        self.failures = sqs.Queue(
+            self,
+            "Failures",
+            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        props.function.add_environment("OJS_EXPORT_BUCKET", self.bucket.bucket_name)
+        props.function.add_environment("OJS_EXPORT_DOCUMENTS", "1" if options.documents else "0")
+        props.function.add_to_role_policy(
+            iam.PolicyStatement(
+                actions=["s3:PutObject"], resources=[self.bucket.arn_for_objects(f"{PREFIX}/*")]
+            )
+        )
+        if key is not None:
+            key.grant(props.function, "kms:Decrypt", "kms:GenerateDataKey")
+        props.function.add_event_source(
+            sources.DynamoEventSource(
+                props.table,
+                starting_position=lambda_.StartingPosition.TRIM_HORIZON,
+                batch_size=BATCH,
+                max_batching_window=Duration.seconds(options.wait_s),
+                bisect_batch_on_error=True,
+                report_batch_item_failures=True,
+                retry_attempts=1000,
+                on_failure=sources.SqsDlq(self.failures),
+                filters=[lambda_.FilterCriteria.filter(exported_changes())],
+            )
+        )
+        self.late = cloudwatch.Alarm(
+            self,
+            "Late",
+            alarm_description=described("The export is behind.", "the-export-is-late"),
+            metric=props.function.metric(
+                "IteratorAge", statistic="Maximum", period=Duration.minutes(5)
+            ),
+            threshold=30 * 60_000,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+
+
+def exported_changes() -> dict[str, object]:
+    """The changes that invoke the function, as a pattern: jobs that have ended."""
+    ended = [str(state) for state in JobState if state.is_terminal]
+    return {
+        "dynamodb": {
+            "Keys": {"sk": {"S": [JOB_SORT_KEY]}},
+            "NewImage": {STATE_ATTRIBUTE: {"S": ended}},
+        }
+    }
+
+
+def _rule(options: ExportOptions) -> s3.LifecycleRule:
+    return s3.LifecycleRule(
+        abort_incomplete_multipart_upload_after=Duration.days(1),
+        expiration=None if options.days is None else Duration.days(options.days),
+    )

@@ -1,0 +1,34 @@
+"""Files of an export: written once under a name that tells what is in them."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ojs_aws.adapters.errors import translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True, slots=True)
+class S3Files:
+    """Compressed texts in one bucket."""
+
+    client: S3Client
+    bucket: str
+
+    def put(self, key: str, text: str) -> None:
+        """Write a file; the same text again writes the same bytes under the same name.
+
+        :raises BackendError: it may not be there; again is no error.
+        """
+        with translated("PutObject"):
+            self.client.put_object(
+                Bucket=self.bucket,
+                Key=key,
+                Body=gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0),
+                ContentType="application/x-ndjson",
+                ContentEncoding="gzip",
+            )

@@ -1,0 +1,60 @@
+"""The table's stream, for the export of jobs that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.services.export import Export
+from ojs_aws.transport.events.stream import Failures, Handler, ReadImage, number_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+
+def build_export(export: Export, read: ReadImage, logger: Logger | None = None) -> Handler:
+    """The handler of stream records of jobs.
+
+    A batch that cannot be written is repeated as a whole. A record that cannot be read is logged
+    and left out: it would hold up all that come after it.
+
+    :param read: the adapter's codec.
+    """
+    if logger is None:
+        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
+
+        logger = function_logger()
+
+    def handle(event: Mapping[str, Any], _: object) -> Failures:
+        records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
+        ended = []
+        for record in records:
+            try:
+                job = _ended(record, read)
+            except Exception:  # whatever is wrong with it, it stays so
+                logger.exception("Could not export", extra={"record": number_of(record)})
+                continue
+            if job is not None:
+                ended.append(job)
+        try:
+            files = export(ended)
+        except Exception:
+            logger.exception("Could not write an export")
+            return {"batchItemFailures": [{"itemIdentifier": number_of(records[0])}]}
+        logger.info("Exported", extra={"jobs": len(ended), "files": files})
+        return {"batchItemFailures": []}
+
+    return handle
+
+
+def _ended(record: Mapping[str, Any], read: ReadImage) -> JobRecord | None:
+    """The job that came into a terminal state with this change; None for any other change."""
+    change = record["dynamodb"]
+    before, after = (
+        read(change[name]) if change.get(name) else None for name in ("OldImage", "NewImage")
+    )
+    if not isinstance(after, JobRecord) or not after.state.is_terminal:
+        return None
+    was = before.state if isinstance(before, JobRecord) else None
+    return None if was is after.state else after

@@ -1,0 +1,167 @@
+"""The export of jobs that have ended: every one, in few files, with counted calls."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.s3.export import S3Files
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.local.aws import create_bucket
+from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.export import Export
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.transport.events.export import build_export
+from tests.api import Api
+from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
+
+BUCKET = "exported"
+LARGE = "".join(hashlib.sha256(bytes([n])).hexdigest() for n in range(20))
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A deployment that keeps documents outside their items early, with a bucket for files."""
+    with embedded(Settings(inline_limit_bytes=100)) as aws:
+        create_bucket(aws.clients.s3(), BUCKET)
+        yield aws
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+
+
+def lines(aws: EmbeddedAws) -> dict[str, list[dict[str, Any]]]:
+    """What the files say, by their keys."""
+    client = aws.clients.s3()
+    found = {}
+    for each in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        body = client.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read()
+        text = gzip.decompress(body).decode()
+        found[each["Key"]] = [json.loads(line) for line in text.splitlines()]
+    return found
+
+
+def play(backend: Backend) -> list[str]:
+    """A job for each way to end, in two queues; one that has not ended; the ended ones' ids."""
+    done = [Job("demo.echo", [n]) for n in range(3)]
+    other = Job("demo.large", [LARGE], queue="email", retry={"max_attempts": 1})
+    backend.push.all([*done, other])
+    for job in backend.fetch(FetchRequest(("default",), 3, "w")):
+        backend.ack(job.id, "w", RawJson('{"n": 1}'))
+    backend.fetch(FetchRequest(("email",), 1, "w"))
+    backend.fail(other.id, "w", _error())
+    waiting = Job("demo.echo", [9], queue="email")
+    backend.push(waiting)
+    cancelled = Job("demo.echo", [10], queue="email")
+    backend.push(cancelled)
+    backend.cancel(cancelled.id)
+    return [*(job.id for job in done), other.id, cancelled.id]
+
+
+def _error() -> Any:
+    return parse_object('{"type": "Broken", "message": "it broke"}')
+
+
+def records(aws: EmbeddedAws) -> list[dict[str, Any]]:
+    """All changes of the table, as the stream has them."""
+    found, _ = EmbeddedStream(aws.settings.table)()
+    return list(found)
+
+
+def test_every_ended_job_is_a_line_of_its_day_and_queue(aws: EmbeddedAws, backend: Backend) -> None:
+    """One file for each day and queue of a batch: two calls for five jobs, and no reads."""
+    ended = play(backend)
+    changes = records(aws)
+    handler = build_export(Export(S3Files(aws.clients.s3(), BUCKET).put), read_image)
+    with aws.calls.counted() as calls:
+        assert handler({"Records": changes}, None) == {"batchItemFailures": []}
+    assert calls == {"PutObject": 2}
+    files = lines(aws)
+    assert {key.rsplit("/", 1)[0] for key in files} == {
+        "jobs/date=2025-10-09/queue=default",
+        "jobs/date=2025-10-09/queue=email",
+    }
+    told = {line["id"]: line for each in files.values() for line in each}
+    assert set(told) == set(ended)
+    assert {line["state"] for line in told.values()} == {"completed", "cancelled", "discarded"}
+    assert all(line["ended_at"].startswith("2025-10-09T") for line in told.values())
+    secret = {"args", "meta", "result"}
+    assert not any(secret & set(line) for line in told.values())
+    assert told[ended[3]]["error"] == {"type": "Broken", "message": "it broke"}
+
+
+def test_a_repeated_batch_writes_the_same_files_again(aws: EmbeddedAws, backend: Backend) -> None:
+    """Names are made of what is in them; a batch that is cut differently repeats lines."""
+    play(backend)
+    changes = records(aws)
+    handler = build_export(Export(S3Files(aws.clients.s3(), BUCKET).put), read_image)
+    handler({"Records": changes}, None)
+    first = lines(aws)
+    handler({"Records": changes}, None)
+    assert lines(aws) == first
+    handler({"Records": changes[len(changes) // 2 :]}, None)
+    repeated = [(line["id"], line["ended_at"]) for each in lines(aws).values() for line in each]
+    assert len(set(repeated)) == 5
+
+
+def test_documents_are_exported_where_that_is_asked_for(aws: EmbeddedAws, backend: Backend) -> None:
+    """Those with a place of their own cost a read each."""
+    ended = play(backend)
+    changes = records(aws)
+    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.ports.store)
+    handler = build_export(export, read_image)
+    with aws.calls.counted() as calls:
+        handler({"Records": changes}, None)
+    assert calls == {"PutObject": 2, "GetItem": 1}
+    told = {line["id"]: line for each in lines(aws).values() for line in each}
+    assert told[ended[0]]["args"] == [0]
+    assert told[ended[0]]["result"] == {"n": 1}
+    assert told[ended[3]]["args"] == [LARGE]
+
+
+def test_a_job_that_was_deleted_meanwhile_is_exported_without_its_documents(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """What the stream still tells of it is kept."""
+    ended = play(backend)
+    changes = records(aws)
+    confirmed = {"queue": "email", "confirm": True}
+    assert Api(backend).post("/admin/jobs/bulk/delete", confirmed).json["succeeded"] == 2
+    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.ports.store)
+    build_export(export, read_image)({"Records": changes}, None)
+    told = {line["id"]: line for each in lines(aws).values() for line in each}
+    assert "args" not in told[ended[3]]
+
+
+def test_what_cannot_be_written_comes_again_and_what_cannot_be_read_is_left_out(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """An outage loses nothing; a broken record does not hold up the others."""
+    play(backend)
+    changes = records(aws)
+
+    def refuse(_: str, __: str) -> None:
+        raise BackendError("PutObject failed.")
+
+    failed = build_export(Export(refuse), read_image)({"Records": changes}, None)
+    first = changes[0]["dynamodb"]["SequenceNumber"]
+    assert failed == {"batchItemFailures": [{"itemIdentifier": first}]}
+    broken = [{"dynamodb": {"NewImage": {"pk": {"S": "job#1"}, "sk": {"S": "job"}}}}, *changes]
+    handler = build_export(Export(S3Files(aws.clients.s3(), BUCKET).put), read_image)
+    assert handler({"Records": broken}, None) == {"batchItemFailures": []}
+    assert sum(map(len, lines(aws).values())) == 5
+    assert build_export(Export(refuse), read_image)({}, None) == {"batchItemFailures": []}
