@@ -47,6 +47,9 @@ JOB_SORT_KEY: Final = "job"
 STATE_ATTRIBUTE: Final = "st"
 """Of a job's item: its state."""
 
+EXPORT_PREFIX: Final = "jobs"
+"""Begins the name of each file of an export."""
+
 WORKFLOW_SORT_KEY: Final = "workflow"
 """Sort key of the items of workflows; each has a partition of its own."""
 

@@ -18,8 +18,7 @@ from constructs import Construct
 
 from infra.constructs.alarms import described
 from ojs_aws.domain.job import JobState
-from ojs_aws.services.export import PREFIX
-from ojs_aws.topology import JOB_SORT_KEY, MESSAGE_RETENTION_S, STATE_ATTRIBUTE
+from ojs_aws.topology import EXPORT_PREFIX, JOB_SORT_KEY, MESSAGE_RETENTION_S, STATE_ATTRIBUTE
 
 BATCH: Final = 1000
 """Records of one invocation; Lambda hands over six megabytes at most."""
@@ -95,7 +94,8 @@ class JobExport(Construct):
         props.function.add_environment("OJS_EXPORT_DOCUMENTS", "1" if options.documents else "0")
         props.function.add_to_role_policy(
             iam.PolicyStatement(
-                actions=["s3:PutObject"], resources=[self.bucket.arn_for_objects(f"{PREFIX}/*")]
+                actions=["s3:PutObject"],
+                resources=[self.bucket.arn_for_objects(f"{EXPORT_PREFIX}/*")],
             )
         )
         if key is not None:

@@ -18,8 +18,8 @@ from ojs_aws.domain.results import ended_at
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.render import render_job, summarise_job
+from ojs_aws.topology import EXPORT_PREFIX
 
-PREFIX: Final = "jobs"
 _DATE: Final = 10
 _NAME: Final = 32
 
@@ -50,7 +50,7 @@ class Export:
                 lines[f"{job.id} {at}"] = self._line(job, at)
         for (date, queue), lines in files.items():
             name = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_NAME]
-            key = f"{PREFIX}/date={date}/queue={queue}/{name}.jsonl.gz"
+            key = f"{EXPORT_PREFIX}/date={date}/queue={queue}/{name}.jsonl.gz"
             self.put(key, "".join(f"{line}\n" for line in lines.values()))
         return len(files)
 
