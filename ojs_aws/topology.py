@@ -47,6 +47,9 @@ JOB_SORT_KEY: Final = "job"
 STATE_ATTRIBUTE: Final = "st"
 """Of a job's item: its state."""
 
+ENDED_STATES: Final = ("completed", "cancelled", "discarded")
+"""The values of that attribute that are final."""
+
 EXPORT_PREFIX: Final = "jobs"
 """Begins the name of each file of an export."""
 

@@ -17,8 +17,13 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.alarms import described
-from ojs_aws.domain.job import JobState
-from ojs_aws.topology import EXPORT_PREFIX, JOB_SORT_KEY, MESSAGE_RETENTION_S, STATE_ATTRIBUTE
+from ojs_aws.topology import (
+    ENDED_STATES,
+    EXPORT_PREFIX,
+    JOB_SORT_KEY,
+    MESSAGE_RETENTION_S,
+    STATE_ATTRIBUTE,
+)
 
 BATCH: Final = 1000
 """Records of one invocation; Lambda hands over six megabytes at most."""
@@ -128,11 +133,10 @@ class JobExport(Construct):
 
 def exported_changes() -> dict[str, object]:
     """The changes that invoke the function, as a pattern: jobs that have ended."""
-    ended = [str(state) for state in JobState if state.is_terminal]
     return {
         "dynamodb": {
             "Keys": {"sk": {"S": [JOB_SORT_KEY]}},
-            "NewImage": {STATE_ATTRIBUTE: {"S": ended}},
+            "NewImage": {STATE_ATTRIBUTE: {"S": [*ENDED_STATES]}},
         }
     }
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from ojs_aws.adapters.dynamodb.images import READERS
-from ojs_aws.topology import LIMIT_PARTITION, QUEUE_PARTITION, STREAMED_PARTITIONS, is_told
+from ojs_aws.domain.job import JobState
+from ojs_aws.topology import (
+    ENDED_STATES,
+    LIMIT_PARTITION,
+    QUEUE_PARTITION,
+    STREAMED_PARTITIONS,
+    is_told,
+)
 
 
 def test_every_kind_of_item_that_can_be_read_from_the_stream_invokes_its_function() -> None:
@@ -18,3 +25,8 @@ def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:
     assert is_told("queues", "email")
     for key in (("job#x", "blob#1"), ("events", "000000000000001"), ("events#aside", "1")):
         assert not is_told(*key)
+
+
+def test_the_export_is_told_of_every_state_that_is_final() -> None:
+    """A state that the pattern does not name would never be exported."""
+    assert set(ENDED_STATES) == {state for state in JobState if state.is_terminal}
