@@ -1,13 +1,149 @@
-"""Every benchmark: ``python -m benchmarks``, or ``make bench``."""
+"""Every benchmark, one after the other: ``python -m benchmarks``, or ``make bench``.
+
+    QUICK=1 python -m benchmarks         # minutes: everything once, with small numbers
+    python -m benchmarks growth load     # only those
+
+What each printed, and its tables and plots, are in build/benchmarks.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from benchmarks import costs, lateness, middleware, startup, sweep_costs
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks.local_server import ROOT, end_by_sigterm
+from benchmarks.results import FOLDER
+
+SKIPPED: Final = 77
+WIDTH: Final = "120"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A module of this package.
+
+    :ivar arguments: of its command.
+    :ivar quick: the same when it must be quick.
+    :ivar is_deployed: it needs the CDK, and so Node, and the emulator.
+    """
+
+    name: str
+    arguments: Sequence[str] = ()
+    quick: Sequence[str] = ()
+    is_deployed: bool = False
+
+
+ALL: Final = (
+    Benchmark("costs"),
+    Benchmark("batch_costs"),
+    Benchmark("capacity"),
+    Benchmark("sweep_costs", quick=("--waiting", "500")),
+    Benchmark("growth"),
+    Benchmark("overhead", quick=("--rounds", "20")),
+    Benchmark("middleware", quick=("--quick",)),
+    Benchmark("startup", quick=("--rounds", "3")),
+    Benchmark("imports"),
+    Benchmark("lateness", quick=("--timers", "60", "--window", "6")),
+    Benchmark("soak", quick=("--jobs", "100")),
+    Benchmark("crash", quick=("--jobs", "60")),
+    Benchmark("load", quick=("--quick",)),
+    Benchmark("load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True),
+    Benchmark("crash_deployed", quick=("--jobs", "20"), is_deployed=True),
+)
+"""What counts comes first, what takes long last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How one ended.
+
+    :ivar code: its exit status; ``SKIPPED`` where what it needs is missing.
+    :ivar log: the file with what it printed.
+    """
+
+    title: str
+    code: int
+    seconds: float
+    log: str
+
+
+def run(benchmark: Benchmark, environ: Mapping[str, str], console: Console) -> Run:
+    """Run one in a process of its own, keep what it prints, and print it."""
+    arguments = benchmark.quick if environ.get("QUICK") else benchmark.arguments
+    title = " ".join((benchmark.name, *arguments))
+    if benchmark.is_deployed and not can_deploy(environ):
+        return Run(title, SKIPPED, 0.0, "")
+    suffix = "-deployed" if "emulator" in arguments else ""
+    log = FOLDER / f"{benchmark.name}{suffix}.txt"
+    began = time.monotonic()
+    with log.open("w", encoding="utf-8") as output:
+        code = subprocess.run(  # noqa: S603 - ourselves
+            [sys.executable, "-m", f"benchmarks.{benchmark.name}", *arguments],
+            cwd=ROOT,
+            env={**environ, "COLUMNS": WIDTH, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+    console.print(f"--- {title}", markup=False)
+    console.print(log.read_text("utf-8", "replace"), markup=False, highlight=False)
+    return Run(title, code, time.monotonic() - began, str(log.relative_to(ROOT)))
+
+
+def can_deploy(environ: Mapping[str, str]) -> bool:
+    """Whether the CDK and the emulator are installed."""
+    from infra.deployment import DeploymentError, find_cdk  # noqa: PLC0415 - not for all
+    from infra.emulator import EmulatorError, find_ministack  # noqa: PLC0415
+
+    try:
+        find_cdk(environ)
+        find_ministack(environ)
+    except (DeploymentError, EmulatorError):
+        return False
+    return True
+
+
+def show(runs: Sequence[Run], console: Console) -> None:
+    """Print how each ended, and where everything is."""
+    table = Table("benchmark", "ended", "seconds", "what it printed")
+    for each in runs:
+        ended = {0: "well", SKIPPED: "skipped"}.get(each.code, f"BADLY ({each.code})")
+        table.add_row(each.title, ended, f"{each.seconds:.0f}", each.log)
+    console.print(table)
+    if any(each.code == SKIPPED for each in runs):
+        console.print("Skipped: what needs the CDK (`make node`) and the emulator.")
+    console.print(f"Tables and plots: {FOLDER.relative_to(ROOT)}")
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Run the benchmarks of these names, or all; 1 when one ended badly, 2 for a wrong name."""
+    if unknown := set(wanted) - {each.name for each in ALL}:
+        print(f"No such benchmark: {', '.join(sorted(unknown))}.", file=sys.stderr)
+        return 2
+    end_by_sigterm()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    chosen = [each for each in ALL if not wanted or each.name in wanted]
+    console, runs = Console(), list[Run]()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(chosen))
+        for benchmark in chosen:
+            progress.update(task, description=benchmark.name)
+            runs.append(run(benchmark, os.environ, console))
+            progress.advance(task)
+    show(runs, console)
+    return int(any(each.code not in {0, SKIPPED} for each in runs))
+
 
 if __name__ == "__main__":
-    sys.argv = sys.argv[:1]
-    costs.main()
-    failed = [main() for main in (sweep_costs.main, lateness.main, middleware.main, startup.main)]
-    raise SystemExit(any(failed))
+    raise SystemExit(main(sys.argv[1:]))

@@ -5,9 +5,8 @@
 What survives is what survives in AWS: the table and the queues, here in the emulator, a process of
 its own. The functions run in the local server, which is killed in the middle of whatever it does
 and started again; the workers are processes, too. Afterwards each job must have ended by the rules,
-as in ``benchmarks.soak``. A server that starts reads the table's stream from its beginning, so the
-run takes the longer, the more often it is killed. Without the emulator (`make emulator`) nothing
-would survive the server, and only the workers are killed.
+as in ``benchmarks.soak``. Without the emulator (`make emulator`) nothing would survive the server,
+and only the workers are killed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,11 +31,18 @@ from typing import Any, Final
 
 import httpx
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from benchmarks.crash_worker import QUEUES
-from benchmarks.local_server import ROOT, answers, free_port, http_client, start_server
+from benchmarks.local_server import (
+    ROOT,
+    answers,
+    end_by_sigterm,
+    free_port,
+    http_client,
+    start_server,
+)
+from benchmarks.progress import telling
 from benchmarks.soak import MAX_SHOWN, Log
 from benchmarks.soak_checks import problems
 from benchmarks.soak_worker import FATAL, Diary, Held, Report
@@ -44,7 +50,7 @@ from infra.emulator import ACCESS_KEY, REGION, EmulatorError, start_emulator
 from ojs_aws.client.ids import UuidV7
 
 BATCH: Final = 20
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +65,9 @@ class Plan:
     jobs: int = 5000
     workers: int = 4
     seed: int = 1
-    server_lives_s: tuple[float, float] = (8.0, 40.0)
-    worker_lives_s: tuple[float, float] = (0.5, 3.0)
-    longest_s: float = 3600.0
+    server_lives_s: tuple[float, float] = (8.0, 60.0)
+    worker_lives_s: tuple[float, float] = (0.5, 6.0)
+    longest_s: float = 7200.0
 
 
 @dataclass
@@ -108,7 +114,7 @@ class Server:
 class Workers:
     """Worker processes, each with a diary that outlives it."""
 
-    server: Server
+    url: str
     folder: Path
     seed: int
     alive: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -119,7 +125,7 @@ class Workers:
         """One more."""
         self._born += 1
         name = f"w{self._born}"
-        command = [sys.executable, "-m", "benchmarks.crash_worker", self.server.url, name]
+        command = [sys.executable, "-m", "benchmarks.crash_worker", self.url, name]
         command += [str(self.folder / f"{name}.jsonl"), f"{self.seed}/{name}"]
         self.alive.append(subprocess.Popen(command, cwd=ROOT))  # noqa: S603 - ourselves
 
@@ -176,7 +182,7 @@ def crash(plan: Plan, tell: Callable[[int], None] = lambda _: None) -> Result:
     with _aws() as endpoint, tempfile.TemporaryDirectory() as folder:
         server = Server(free_port(), endpoint)
         server.start()
-        workers = Workers(server, Path(folder), plan.seed)
+        workers = Workers(server.url, Path(folder), plan.seed)
         try:
             return _run(plan, server, workers, began, tell)
         finally:
@@ -204,34 +210,32 @@ def _run(
     chance, over = random.Random(plan.seed), threading.Event()
     for _ in range(plan.workers):
         workers.start()
-    killers = [threading.Thread(target=_kill_workers, args=(plan, workers, over))]
+    killers = [threading.Thread(target=kill_workers, args=(plan, workers, over))]
     if server.endpoint_url is not None:
         killers.append(threading.Thread(target=_kill_server, args=(plan, server, over)))
-    allowed: dict[str, int] = {}
     with http_client(server.url, 4) as http:
         log = Log(http)
         for killer in killers:
             killer.start()
         try:
-            _push(http, plan, chance, allowed)
-            _follow(log, plan, began + plan.longest_s, tell)
+            allowed = push(http, [new_job(chance) for _ in range(plan.jobs)])
+            follow(log, plan.jobs, began + plan.longest_s, tell)
         finally:
             over.set()
             for killer in killers:
                 killer.join()
             kills, deaths = server.kills, workers.kills
             workers.end()
-        _persist(log.read)
-        jobs = [_persist(partial(_job_of, http, job_id)) for job_id in allowed]
+        found = look(http, log, allowed)
     diary = workers.diary()
     return Result(
         seconds=time.monotonic() - began,
-        states=Counter(job["state"] for job in jobs),
+        states=Counter(job["state"] for job in found),
         diary=diary,
         server_kills=kills,
         worker_kills=deaths,
         survives=server.endpoint_url is not None,
-        problems=list(problems(jobs, log.events, diary, allowed)),
+        problems=list(problems(found, log.events, diary, allowed)),
     )
 
 
@@ -240,7 +244,8 @@ def _job_of(http: httpx.Client, job_id: str) -> dict[str, Any]:
     return job
 
 
-def _kill_workers(plan: Plan, workers: Workers, over: threading.Event) -> None:
+def kill_workers(plan: Plan, workers: Workers, over: threading.Event) -> None:
+    """Kill one after the other, until it is over."""
     chance = random.Random(f"{plan.seed}/workers")
     while not over.wait(chance.uniform(*plan.worker_lives_s)):
         workers.kill(chance)
@@ -253,7 +258,7 @@ def _kill_server(plan: Plan, server: Server, over: threading.Event) -> None:
         server.start()
 
 
-def _persist(call: Callable[[], Any]) -> Any:
+def persist(call: Callable[[], Any]) -> Any:
     """Call again while the server is down, as clients do."""
     ends = time.monotonic() + PATIENCE_S
     while True:
@@ -265,22 +270,28 @@ def _persist(call: Callable[[], Any]) -> Any:
             time.sleep(0.1)
 
 
-def _push(http: httpx.Client, plan: Plan, chance: random.Random, allowed: dict[str, int]) -> None:
-    """Push the jobs; ``allowed`` gets the attempts that each policy allows.
+def push(http: httpx.Client, jobs: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Push jobs that have ids; the attempts that each one's policy allows.
 
     A batch that got no answer is sent again with the same ids: it is stored once.
     """
-    for begin in range(0, plan.jobs, BATCH):
-        jobs = [_job(chance) for _ in range(min(BATCH, plan.jobs - begin))]
+    for begin in range(0, len(jobs), BATCH):
 
-        def send(batch: Sequence[dict[str, Any]] = jobs) -> None:
+        def send(batch: Sequence[dict[str, Any]] = jobs[begin : begin + BATCH]) -> None:
             http.post("jobs/batch", json={"jobs": batch}).raise_for_status()
 
-        _persist(send)
-        allowed |= {job["id"]: job["options"]["retry"]["max_attempts"] for job in jobs}
+        persist(send)
+    return {job["id"]: job["options"]["retry"]["max_attempts"] for job in jobs}
 
 
-def _job(chance: random.Random) -> dict[str, Any]:
+def look(http: httpx.Client, log: Log, job_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """Read the rest of the log, and then every job."""
+    persist(log.read)
+    return [persist(partial(_job_of, http, job_id)) for job_id in job_ids]
+
+
+def new_job(chance: random.Random) -> dict[str, Any]:
+    """A job of one of the workers' queues, with a policy of its own."""
     retry = {
         "max_attempts": chance.randint(2, 8),
         "initial_interval": chance.choice(["PT0.1S", "PT1S"]),
@@ -292,8 +303,9 @@ def _job(chance: random.Random) -> dict[str, Any]:
     return {"id": UuidV7().job_id(), "type": "crash", "args": [], "options": options}
 
 
-def _follow(log: Log, plan: Plan, ends: float, tell: Callable[[int], None]) -> None:
-    while len(log.ended) < plan.jobs and time.monotonic() < ends:
+def follow(log: Log, jobs: int, ends: float, tell: Callable[[int], None]) -> None:
+    """Read the log until so many jobs have ended, or it is given up."""
+    while len(log.ended) < jobs and time.monotonic() < ends:
         with suppress(httpx.HTTPError):
             log.read()
         tell(len(log.ended))
@@ -326,6 +338,7 @@ def show(plan: Plan, result: Result, console: Console) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Crash and print; 1 when something was not as it must be."""
+    end_by_sigterm()
     standard = Plan(jobs=300) if os.environ.get("QUICK") else Plan()
     parser = argparse.ArgumentParser(description="Kill the server and its workers while jobs run.")
     parser.add_argument("--jobs", type=int, default=standard.jobs)
@@ -334,10 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     plan = Plan(jobs=given.jobs, workers=given.workers, seed=given.seed)
     console = Console()
-    columns = (TextColumn("jobs that have ended"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=plan.jobs)
-        result = crash(plan, lambda ended: progress.update(task, completed=ended))
+    with telling("jobs that have ended", plan.jobs, console) as tell:
+        result = crash(plan, tell)
     show(plan, result, console)
     return 1 if result.problems else 0
 

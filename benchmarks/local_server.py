@@ -17,7 +17,7 @@ from typing import IO, Final
 import httpx
 
 ROOT: Final = Path(__file__).parents[1]
-START_S: Final = 60.0
+START_S: Final = 240.0
 STOP_S: Final = 60.0
 
 
@@ -30,7 +30,7 @@ def local_server(**environ: str) -> Iterator[str]:
     """Run ``ojs-aws local`` and yield its URL.
 
     :param environ: settings of the server, such as ``OJS_FETCH_WAIT_MS``.
-    :raises ServerError: it does not answer within a minute.
+    :raises ServerError: it does not answer in time.
     """
     port = free_port()
     with tempfile.TemporaryFile("w+") as printed:
@@ -71,6 +71,15 @@ def http_client(url: str, connections: int) -> httpx.Client:
     )
 
 
+def end_by_sigterm() -> None:
+    """Let SIGTERM end this process as Ctrl-C does, so that what it started ends with it."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+
+
 def free_port() -> int:
     """A port that nobody uses at this moment."""
     with socket.socket() as probe:
@@ -80,7 +89,7 @@ def free_port() -> int:
 
 
 def answers(url: str, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until a server answers; False when it has ended, or does not within a minute."""
+    """Wait until a server answers; False when it has ended, or does not in time."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends and process.poll() is None:
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
 
 BATCH = 100
+PLACE: Final = {TABLE.partition_key: {"S": "local"}, TABLE.sort_key: {"S": "stream"}}
+"""Key of the item that says how far a stream was read through its API."""
 
 
 class EmbeddedStream:
@@ -50,12 +53,15 @@ class EmbeddedStream:
 
 
 class RemoteStream:
-    """Reads a stream through its API."""
+    """Reads a stream through its API, and notes in the table how far it got.
+
+    So a server that was stopped, or killed, goes on where it was, as a deployed trigger does.
+    """
 
     def __init__(
         self, dynamodb: DynamoDBClient, streams: DynamoDBStreamsClient, table: str
     ) -> None:
-        """Read the stream of a table from its beginning."""
+        """Read the stream of a table from where the last reader was, or from its beginning."""
         self._dynamodb = dynamodb
         self._streams = streams
         self._table = table
@@ -69,19 +75,35 @@ class RemoteStream:
         except ClientError:
             self._iterator = ""
             raise
+        told = [record for record in page.get("Records", []) if _is_told(dict(record))]
 
         def done() -> None:
+            if told:  # writing the place is a record, too, and must not lead to the next one
+                self._note(told[-1]["dynamodb"]["SequenceNumber"])
             self._iterator = page.get("NextShardIterator", "")
 
-        records = [dict(record) for record in page.get("Records", [])]
-        return [_as_event(record) for record in records if _is_told(record)], done
+        return [_as_event(dict(record)) for record in told], done
 
     def _open(self) -> str:
         arn = self._dynamodb.describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
         shards = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+        shard = shards[-1]["ShardId"]
+        noted = self._dynamodb.get_item(TableName=self._table, Key=PLACE, ConsistentRead=True)
+        if place := noted.get("Item", {}).get("at", {}).get("S"):
+            # The stream of an earlier table, or one that forgot the record, is begun anew.
+            with suppress(ClientError):
+                return self._streams.get_shard_iterator(
+                    StreamArn=arn,
+                    ShardId=shard,
+                    ShardIteratorType="AFTER_SEQUENCE_NUMBER",
+                    SequenceNumber=place,
+                )["ShardIterator"]
         return self._streams.get_shard_iterator(
-            StreamArn=arn, ShardId=shards[-1]["ShardId"], ShardIteratorType="TRIM_HORIZON"
+            StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
+
+    def _note(self, place: str) -> None:
+        self._dynamodb.put_item(TableName=self._table, Item={**PLACE, "at": {"S": place}})
 
 
 def _is_told(record: Event) -> bool:

@@ -1,0 +1,235 @@
+"""What grows when there is more: waiting timers, queues, jobs in line. Nothing should.
+
+    python -m benchmarks.growth          # counts everything; QUICK=1: smaller numbers
+
+Calls are counted at the client, read units computed by DynamoDB's rules from what the queries
+read; nothing is timed. The table and the plot are kept in build/benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rich.console import Console
+
+from benchmarks.progress import telling
+from benchmarks.reads import Reads
+from benchmarks.results import draw, tell
+from benchmarks.sweep_costs import SweepLaboratory
+from benchmarks.wide_table import WideTable
+from ojs_aws.adapters.dynamodb.codec import to_item
+from ojs_aws.domain.envelope import Job
+from ojs_aws.local.aws import REGION, embedded_aws
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.services.fetch import FetchRequest
+
+TIMERS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
+QUEUES: Final = (1, 10, 100, 1_000)
+BACKLOGS: Final = (100, 1_000, 10_000, 100_000)
+ASKED: Final = (1, 10, 100)
+QUICK: Final = 1_000
+"""The largest number of each when it must be quick."""
+
+TICKS: Final = 20
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+STARTS_AT: Final = 1_900_000_000_000
+"""Always the same instant: by it the sweep draws when it looks at an idle queue again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one operation costs at one size.
+
+    :ivar curve: what grows, and what is done.
+    :ivar calls: AWS calls of it.
+    :ivar units: read units of its queries.
+    """
+
+    curve: str
+    what: str
+    size: int
+    calls: int
+    units: float
+
+
+class Counter:
+    """A backend on an embedded AWS, whose calls and reads are counted."""
+
+    def __init__(self) -> None:
+        """Set up; the embedded AWS must be running."""
+        self.sweep = SweepLaboratory()
+        self.sweep.clock.at = STARTS_AT
+        self.backend = self.sweep.backend
+        self.table = WideTable(self.sweep.lab.settings.table)
+        self._sqs = self.sweep.lab.meter
+        self.reads = Reads(self.sweep.lab.dynamodb)
+
+    def __call__(self, call: Callable[[], object]) -> tuple[int, float]:
+        """Calls and read units."""
+        self._sqs.take()
+        self.reads.calls.clear()
+        self.reads.units = 0.0
+        call()
+        return sum(self._sqs.take()[0].values()), self.reads.units
+
+    def fetch(self, *queues: str) -> tuple[int, float]:
+        """One FETCH of one job; the queues' settings are known already."""
+        for queue in queues:
+            self.backend.queue_terms.of(queue)
+        return self(lambda: self.backend.fetch(FetchRequest(queues, worker_id="w")))
+
+    def ticks(self, count: int) -> tuple[int, float]:
+        """A tick a minute."""
+        self.reads.units = 0.0
+        bill = self.sweep.ticks(count)  # it counts with the same meter
+        return sum(bill.calls.values()), self.reads.units
+
+
+@contextmanager
+def counter() -> Iterator[Counter]:
+    """A fresh one."""
+    with embedded_aws(), fast_queues():
+        yield Counter()
+
+
+def timers(size: int, seed: int = 1) -> Iterator[Point]:
+    """Jobs that wait for some time within the next month, none of them within the hour."""
+    chance = random.Random(seed)
+    with counter() as count:
+        made = count.backend.push(Job("timer", [1], scheduled_at="+P7D")).record
+        if made is None:  # pragma: no cover - nothing drops it
+            raise RuntimeError
+        now = count.sweep.clock.now()
+        due = (now + HOUR_MS + chance.randrange(30 * DAY_MS) for _ in range(size))
+        count.table.hold(made.id, [*due])
+        curve = "timers that wait"
+        yield Point(curve, f"{TICKS} ticks", size, *count.ticks(TICKS))
+        yield Point(curve, "FETCH, nothing there", size, *count.fetch("default"))
+        count.backend.push(Job("now", [1]))
+        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+
+
+def queues(size: int) -> Iterator[Point]:
+    """Queues that are idle, but for one."""
+    curve = "queues"
+    with counter() as count:
+        count.backend.push(Job("first", [1]))
+        names = [f"queue-{number:04d}" for number in range(size)]
+        for name in names:
+            count.backend.ports.queues.ensure(name, count.sweep.clock.now())
+        count.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        yield Point(curve, "the first tick of a process", size, *count.ticks(1))
+        yield Point(curve, f"{TICKS} ticks after it", size, *count.ticks(TICKS))
+        count.backend.push(Job("now", [1]))
+        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+
+
+def asked(size: int) -> Iterator[Point]:
+    """Queues that one FETCH names, all empty: the worst of it."""
+    with counter() as count:
+        names = [f"queue-{number:04d}" for number in range(size)]
+        for name in names:
+            count.backend.ports.queues.ensure(name, count.sweep.clock.now())
+        yield Point("queues in a FETCH", "FETCH, nothing there", size, *count.fetch(*names))
+
+
+def backlogs(size: int) -> Iterator[Point]:
+    """Jobs in line."""
+    curve = "jobs in line"
+    with counter() as count:
+        first = count.backend.push(Job("demo.echo", [1])).record
+        if first is None:  # pragma: no cover - nothing drops it
+            raise RuntimeError
+        for _ in range(size):
+            job_id, order = count.backend.ids.job_id(), count.sweep.clock.order()
+            count.table.put(to_item(replace(first, id=job_id, order=order), lambda _, __: 0))
+        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+        yield Point(curve, "one tick", size, *count.ticks(1))
+
+
+CURVES: Final[Sequence[tuple[Callable[[int], Iterator[Point]], Sequence[int]]]] = (
+    (timers, TIMERS),
+    (queues, QUEUES),
+    (asked, ASKED),
+    (backlogs, BACKLOGS),
+)
+
+
+def measure(largest: int, told: Callable[[int], None] = lambda _: None) -> list[Point]:
+    """Every curve, up to a size."""
+    points: list[Point] = []
+    wanted = [(curve, size) for curve, sizes in CURVES for size in sizes if size <= largest]
+    for done, (curve, size) in enumerate(wanted):
+        told(done)
+        points += curve(size)
+    return points
+
+
+def grown(points: Sequence[Point]) -> list[str]:
+    """What costs more because there is more of something, although it must not."""
+    wrong = []
+    for curve, what in dict.fromkeys((point.curve, point.what) for point in points):
+        mine = [point for point in points if (point.curve, point.what) == (curve, what)]
+        if curve in {"timers that wait", "jobs in line"} or what == "FETCH of a job":
+            first, last = mine[0], mine[-1]
+            if last.calls > first.calls or last.units > first.units:
+                wrong.append(f"{what}: {last.calls} calls with {last.size:,} {curve}")
+    return wrong
+
+
+def plot(points: Sequence[Point], console: Console) -> None:
+    """A panel for each thing that grows."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second to import
+
+    curves = list(dict.fromkeys(point.curve for point in points))
+    figure = Figure(figsize=(4 * len(curves), 3.5), layout="constrained")
+    for axes, curve in zip(figure.subplots(1, len(curves)), curves, strict=True):
+        for what in dict.fromkeys(point.what for point in points if point.curve == curve):
+            mine = [point for point in points if (point.curve, point.what) == (curve, what)]
+            sizes = [point.size for point in mine]
+            axes.plot(sizes, [point.calls for point in mine], marker="o", label=what)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(curve)
+        axes.set_ylabel("AWS calls")
+        axes.set_ylim(bottom=1)
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize="x-small")
+    draw("growth", figure, console)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count, print and draw; 1 when something grew that must not."""
+    parser = argparse.ArgumentParser(description="Count what grows with timers, queues and jobs.")
+    largest = QUICK if os.environ.get("QUICK") else max(TIMERS)
+    parser.add_argument("--largest", type=int, default=largest, help="of each number")
+    given = parser.parse_args(arguments)
+    os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
+    os.environ.pop("AWS_ENDPOINT_URL", None)
+    logging.disable(logging.INFO)
+    console = Console()
+    total = sum(size <= given.largest for _, sizes in CURVES for size in sizes)
+    with telling("sizes counted", total, console) as told:
+        points = measure(given.largest, told)
+    rows = [
+        (point.curve, f"{point.size:,}", point.what, f"{point.calls:,}", f"{point.units:g}")
+        for point in points
+    ]
+    columns = ("what there is", "how many", "what is done", "AWS calls", "read units of queries")
+    tell("growth", "What grows", columns, rows, console)
+    plot(points, console)
+    for problem in (wrong := grown(points)):
+        console.print(f"It grew: {problem}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
