@@ -42,20 +42,27 @@ RESERVE_MS: Final = 4000
 BETWEEN_S: Final = (0.5, 5.0)
 """Shortest and longest time between two deaths of functions, in seconds."""
 
+NEWBORN: Final = 0.2
+"""Share of the deaths that may meet a function while it starts. The others spare it so long: a
+start takes seconds here, and nothing would ever get done."""
+
 
 @dataclass
 class Functions:
     """The processes in which the emulator runs functions.
 
+    :ivar start_s: how long a function takes to start here.
     :ivar killed: how many of each function were killed.
     """
 
     emulator: Emulator
+    start_s: float
     killed: Counter[str] = field(default_factory=Counter)
 
     def kill(self, chance: random.Random) -> None:
         """SIGKILL one of them; the emulator starts another when there is something to do."""
-        if not (alive := self._alive()):
+        is_any = chance.random() < NEWBORN
+        if not (alive := self._alive(0.0 if is_any else self.start_s)):
             return
         victim = chance.choice(alive)
         name = _function_of(victim)
@@ -63,16 +70,21 @@ class Functions:
             os.kill(victim, signal.SIGKILL)
             self.killed[name] += 1
 
-    def _alive(self) -> list[int]:
+    def _alive(self, age_s: float) -> list[int]:
+        """Those of at least this age."""
         listed = subprocess.run(
-            ["ps", "-A", "-o", "pid=,ppid=,stat="],  # noqa: S607 - wherever it is
+            ["ps", "-A", "-o", "pid=,ppid=,stat=,etimes="],  # noqa: S607 - wherever it is
             capture_output=True,
             text=True,
             check=True,
         ).stdout
         rows = [line.split() for line in listed.splitlines()]
         parent = str(self.emulator.process.pid)
-        return [int(pid) for pid, ppid, state in rows if ppid == parent and state[0] != "Z"]
+        return [
+            int(pid)
+            for pid, ppid, state, age in rows
+            if ppid == parent and state[0] != "Z" and int(age) >= age_s
+        ]
 
 
 def _function_of(pid: int) -> str:
@@ -106,13 +118,22 @@ def run(plan: crash.Plan, say: Callable[[str], None], tell: Callable[[int], None
         with tempfile.TemporaryDirectory() as folder:
             workers = crash.Workers(url, Path(folder), plan.seed)
             try:
-                result = _run(plan, Functions(emulator), workers, tell)
+                functions = Functions(emulator, _start_s(url))
+                result = _run(plan, functions, workers, tell)
             finally:
                 workers.end()
         destroy(emulator)
         return result
     finally:
         emulator.stop()
+
+
+def _start_s(url: str) -> float:
+    """How long the first request to a function takes."""
+    began = time.monotonic()
+    with http_client(url, 1) as http:
+        crash.persist(lambda: http.get("events", params={"limit": "1"}).raise_for_status())
+    return time.monotonic() - began
 
 
 def _run(

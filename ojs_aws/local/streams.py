@@ -33,6 +33,11 @@ class EmbeddedStream:
         self._shard: Any = None
         self._position = 0
 
+    @property
+    def position(self) -> int:
+        """How many records of the stream have been handled."""
+        return self._position
+
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
         """The next records."""
         from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra

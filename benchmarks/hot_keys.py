@@ -1,0 +1,140 @@
+"""Which keys of the table all jobs share, and how much each job writes to them: counted.
+
+Jobs pass from PUSH to ACK on an embedded AWS, through one queue, and the stream's consumer tells
+of them. Then every write is looked up in the table's own stream: whose partition it went to, and
+which partitions of the index followed. A key that many jobs write to is hot: DynamoDB gives one
+partition a thousand write units a second and no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from benchmarks.costs import Laboratory
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.domain.envelope import Job
+from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.topology import TABLE
+from ojs_aws.transport.events.stream import build_stream
+
+KILOBYTE: Final = 1024
+PUSHED: Final = 10
+FETCHED: Final = 10
+ARGS: Final = [{"order": 48_213, "customer": 7_155, "items": ["a-17", "b-204"], "note": "x" * 400}]
+_SHOWN: Final = (
+    TABLE.partition_key,
+    TABLE.sort_key,
+    TABLE.index.partition_key,
+    TABLE.index.sort_key,
+    *TABLE.index.projected,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What jobs wrote.
+
+    :ivar table: write units by partition key of the table; all jobs' own together as ``job``.
+    :ivar index: write units by partition key of the index.
+    :ivar told: records that invoke the stream's consumer.
+    :ivar items: writes of the table.
+    """
+
+    jobs: int
+    table: Counter[str] = field(default_factory=Counter)
+    index: Counter[str] = field(default_factory=Counter)
+    told: int = 0
+    items: int = 0
+
+    def per_job(self, key: str) -> float:
+        """Write units of each job in a partition, of the table or of the index."""
+        return (self.table[key] + self.index[key]) / self.jobs
+
+    @property
+    def units(self) -> float:
+        """Write units of each job, everywhere."""
+        return (sum(self.table.values()) + sum(self.index.values())) / self.jobs
+
+    def hot(self) -> list[str]:
+        """The keys that jobs share, busiest first: at least a write unit for a hundred jobs."""
+        shared = self.table + self.index
+        del shared["job"]
+        return [key for key, units in shared.most_common() if units * 100 >= self.jobs]
+
+
+def observe(jobs: int) -> Writes:
+    """Pass jobs through and count their writes."""
+    with embedded_aws(), fast_queues():
+        lab = Laboratory()
+        backend, name = lab.backend, lab.settings.table
+        stream = EmbeddedStream(name)
+        consume = build_stream(backend, read_image)
+        backend.push(Job("warm.up", []))
+        _ack_all(lab)
+        _flow(stream, consume)
+        begin = len(_records(name))
+        for _ in range(0, jobs, PUSHED):
+            backend.push.all([Job("order.ship", [*ARGS]) for _ in range(PUSHED)])
+        _ack_all(lab)
+        told = _flow(stream, consume)
+        return _counted(_records(name)[begin:], jobs, told)
+
+
+def _ack_all(lab: Laboratory) -> None:
+    request = FetchRequest(("default",), FETCHED, "worker-1")
+    while fetched := lab.backend.fetch(request):
+        for job in fetched:
+            lab.backend.ack(job.id, "worker-1", None)
+
+
+def _flow(stream: EmbeddedStream, consume: Any) -> int:
+    told = 0
+    while True:
+        records, done = stream()
+        if records:
+            told += len(records)
+            if consume({"Records": records}, None)["batchItemFailures"]:
+                raise RuntimeError("The stream's consumer could not tell everything.")
+        before = stream.position
+        done()
+        if stream.position == before:
+            return told
+
+
+def _records(table: str) -> list[Any]:
+    from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
+
+    held: Any = dynamodb_backends[ACCOUNT][REGION].get_table(table)
+    return [record.record["dynamodb"] for record in held.stream_shard.items]
+
+
+def _counted(records: list[Any], jobs: int, told: int) -> Writes:
+    found = Writes(jobs=jobs, told=told, items=len(records))
+    for record in records:
+        old, new = record.get("OldImage", {}), record.get("NewImage", {})
+        size = max(item_bytes(old) if old else 0, item_bytes(new) if new else 0)
+        partition = record["Keys"][TABLE.partition_key]["S"]
+        key = "job" if partition.startswith("job#") else partition
+        found.table[key] += -(-size // KILOBYTE)
+        for listed in _index_writes(old, new):
+            found.index[listed] += 1
+    return found
+
+
+def _index_writes(old: Any, new: Any) -> list[str]:
+    """The partitions of the index that a write of an item writes to."""
+    name = TABLE.index.partition_key
+    before, after = ({at: item[at] for at in _SHOWN if at in item} for item in (old, new))
+    was, now = name in before, name in after
+    moved = [before.get(at) for at in (name, TABLE.index.sort_key)] != [
+        after.get(at) for at in (name, TABLE.index.sort_key)
+    ]
+    if was and now and not moved:
+        return [after[name]["S"]] if before != after else []
+    return [image[name]["S"] for image, is_there in ((before, was), (after, now)) if is_there]
