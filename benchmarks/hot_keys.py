@@ -26,7 +26,9 @@ from ojs_aws.transport.events.stream import build_stream
 KILOBYTE: Final = 1024
 PUSHED: Final = 10
 FETCHED: Final = 10
-ARGS: Final = [{"order": 48_213, "customer": 7_155, "items": ["a-17", "b-204"], "note": "x" * 400}]
+ARGS: Final[list[Any]] = [
+    {"order": 48_213, "customer": 7_155, "items": ["a-17", "b-204"], "note": "x" * 400}
+]
 _SHOWN: Final = (
     TABLE.partition_key,
     TABLE.sort_key,
@@ -80,7 +82,7 @@ def observe(jobs: int) -> Writes:
         _flow(stream, consume)
         begin = len(_records(name))
         for _ in range(0, jobs, PUSHED):
-            backend.push.all([Job("order.ship", [*ARGS]) for _ in range(PUSHED)])
+            backend.push.all([Job("order.ship", ARGS) for _ in range(PUSHED)])
         _ack_all(lab)
         told = _flow(stream, consume)
         return _counted(_records(name)[begin:], jobs, told)
