@@ -79,7 +79,7 @@ docs: setup ## Build the documentation's site into build/docs; every warning is 
 	echo "docs: open build/docs/index.html"
 
 .PHONY: bench
-bench: setup ## Measure cold starts, and count what a job costs
+bench: setup ## Run every benchmark, an hour or two (QUICK=1: each once, in minutes); results in build/benchmarks
 	$(BIN)/python -m benchmarks
 
 .PHONY: simulate

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Console
@@ -60,6 +60,8 @@ WORKER_BATCH: Final = 10
 TICK_S: Final = 60
 QUERY_S: Final = 0.01
 TICK_THREADS: Final = 8
+SERVERS: Final = (50.0, 200.0, 1_000.0)
+"""Dollars a month: one small machine with its cache; two of them in two zones; a small cluster."""
 MONTH_S: Final = 30 * 24 * 3600
 KILOBYTE: Final = 1024
 GB: Final = 1e9
@@ -237,6 +239,15 @@ def dollars(load: Load, *, http: bool) -> float:
     return sum(line.dollars for line in estimate(workload)) + jobs * 3 * BUS_PRICE
 
 
+def break_even(server: float, load: Load, *, http: bool) -> float:
+    """Jobs a month for which this costs what a server costs; 0 where that is never so.
+
+    :param server: dollars a month of what is always on: machines, database, load balancer.
+    """
+    fixed, million = (dollars(replace(load, rate=jobs / MONTH_S), http=http) for jobs in (0.0, 1e6))
+    return max(0.0, (server - fixed) / (million - fixed) * 1e6)
+
+
 def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:
     """Print both tables."""
     counted = [(key, f"{writes.per_job(key):g}") for key in writes.hot()]
@@ -271,6 +282,19 @@ def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:
     )
 
 
+def show_break_even(servers: Sequence[float], load: Load, console: Console) -> None:
+    """Print where a server that is always on begins to be cheaper."""
+    rows = []
+    for server in servers:
+        jobs = [break_even(server, load, http=http) for http in (True, False)]
+        cells = [f"{each / 1e6:,.1f} million ({each / MONTH_S:,.1f}/s)" for each in jobs]
+        rows.append((f"{server:,.0f}", *cells))
+    columns = ("a server's $ a month", "jobs a month, HTTP workers", "jobs a month, Lambda workers")
+    tell(
+        "break-even", f"Cheaper below so many jobs (prices of {PRICED_ON})", columns, rows, console
+    )
+
+
 def _amount(number: float) -> str:
     return f"{number:,.1f}" if number < 10 else f"{number:,.0f}"
 
@@ -282,6 +306,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--job-ms", type=float, default=200.0, help="what a handler takes")
     parser.add_argument("--size", type=int, default=600, help="bytes of an envelope")
     parser.add_argument("--counted", type=int, default=200, help="jobs to count the writes of")
+    parser.add_argument(
+        "--server", type=float, action="append", help="$ a month of a server; repeatable"
+    )
     given = parser.parse_args(arguments)
     os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "ERROR")
@@ -291,7 +318,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Load(rate=rate, job_s=given.job_ms / 1000, size_bytes=given.size)
         for rate in given.rate or (1_000.0, 100_000.0)
     ]
-    show(loads, observe(given.counted), Console())
+    console = Console()
+    show(loads, observe(given.counted), console)
+    show_break_even(given.server or SERVERS, loads[0], console)
     return 0
 
 

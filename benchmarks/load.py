@@ -1,10 +1,11 @@
 """Throughput and latency of the API, with 1 to 64 clients at once.
 
-    python -m benchmarks.load [--on local|emulator|URL] [--jobs 400] [--plot load.svg] [--quick]
+    python -m benchmarks.load [--on local|emulator|URL] [--jobs 400] [--quick]
 
-The local server and the emulator run in Python on this machine and share its processors with the
-clients: their figures compare operations, numbers of clients and versions with each other, and say
-nothing about AWS. For that, give the URL of a deployment.
+The table and the plot are kept in build/benchmarks. The local server and the emulator run in Python
+on this machine and share its processors with the clients: their figures compare operations, numbers
+of clients and versions with each other, and say nothing about AWS. For that, give the URL of a
+deployment. Lambda workers are those of the queue ``demo``, which both of them have.
 """
 
 from __future__ import annotations
@@ -16,20 +17,32 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
-from benchmarks.load_operations import Load, Timing, end_to_end, timed
-from benchmarks.local_server import local_server
+from benchmarks.load_operations import (
+    BATCH,
+    Load,
+    Timing,
+    end_to_end,
+    end_to_end_lambda,
+    timed,
+)
+from benchmarks.local_server import end_by_sigterm, local_server
+from benchmarks.results import draw, tell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CLIENTS: Final = (1, 4, 16, 64)
 QUICK_CLIENTS: Final = (1, 16)
 QUICK_JOBS: Final = 60
-OPERATIONS: Final = ("push", "fetch", "ack", "push x 10", "fetch x 10", "ack again", "end to end")
+OPERATIONS: Final = ("push", "fetch", "ack", "push x 10", "fetch x 10", "ack again")
+END_TO_END: Final = 4
+"""Ways from push to start: HTTP and Lambda workers, jobs one by one and together."""
 SHARES: Final[Mapping[str, float]] = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -39,7 +52,7 @@ async def measure(url: str, clients: Sequence[int], jobs: int, progress: Progres
     :param url: of the API, up to ``/ojs/v1/``.
     """
     found: list[Timing] = []
-    task = progress.add_task("Loading", total=len(clients) * len(OPERATIONS))
+    task = progress.add_task("Loading", total=len(clients) * (len(OPERATIONS) + END_TO_END))
     limits = httpx.Limits(max_connections=128, max_keepalive_connections=128)
     async with httpx.AsyncClient(
         base_url=url,
@@ -55,9 +68,13 @@ async def measure(url: str, clients: Sequence[int], jobs: int, progress: Progres
                 progress.update(task, description=f"{name}, {number} at once")
                 found.append(await timed(name, number, jobs, step))
                 progress.advance(task)
-            progress.update(task, description=f"end to end, {number} at once")
-            found.append(await end_to_end(http, f"{load.queue}-e", number, jobs))
-            progress.advance(task)
+            for together in (1, BATCH):
+                progress.update(task, description=f"end to end, {number} at once")
+                queue = f"{load.queue}-e{together}"
+                found.append(await end_to_end(http, queue, number, jobs, together))
+                progress.advance(task)
+                found.append(await end_to_end_lambda(http, number, jobs, together))
+                progress.advance(task)
     return [timing for timing in found if timing.operation != "ack again"]
 
 
@@ -66,20 +83,22 @@ def _credentials() -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def show(found: Sequence[Timing], console: Console) -> None:
-    """Print the table."""
-    table = Table("operation", "at once", "jobs/s", *SHARES, title="Milliseconds and throughput")
-    for timing in sorted(found, key=lambda each: OPERATIONS.index(each.operation)):
+def show(found: Sequence[Timing], where: str, console: Console) -> None:
+    """Print the table and keep it."""
+    order = list(dict.fromkeys(timing.operation for timing in found))
+    rows = []
+    for timing in sorted(found, key=lambda each: order.index(each.operation)):
         waits = [f"{timing.percentile(share):.0f}" for share in SHARES.values()]
-        table.add_row(timing.operation, str(timing.clients), f"{timing.per_second:.0f}", *waits)
-    console.print(table)
+        rows.append((timing.operation, str(timing.clients), f"{timing.per_second:.0f}", *waits))
+    title = f"Jobs a second, and milliseconds, on {where}"
+    tell(f"load-{where}", title, ("operation", "at once", "jobs/s", *SHARES), rows, console)
 
 
-def plot(found: Sequence[Timing], path: Path) -> None:
-    """Draw throughput and median latency by the number of clients; SVG or PNG by the name."""
+def plot(found: Sequence[Timing]) -> Figure:
+    """Throughput and median latency by the number of clients."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second to import
 
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(12, 5), layout="constrained")
     rates, waits = figure.subplots(1, 2)
     for name in dict.fromkeys(timing.operation for timing in found):
         mine = [timing for timing in found if timing.operation == name]
@@ -93,7 +112,7 @@ def plot(found: Sequence[Timing], path: Path) -> None:
         axes.set_ylabel(label)
         axes.grid(visible=True, alpha=0.3)
     waits.legend(fontsize="small")
-    figure.savefig(path)
+    return figure
 
 
 @contextmanager
@@ -118,10 +137,11 @@ def target(name: str) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and draw."""
+    end_by_sigterm()
     parser = argparse.ArgumentParser(description="Measure throughput and latency of the API.")
     parser.add_argument("--on", default="local", help="local, emulator, or the URL of a deployment")
     parser.add_argument("--jobs", type=int, default=400, help="per operation")
-    parser.add_argument("--plot", type=Path, help="file to draw to (.svg or .png)")
+    parser.add_argument("--plot", type=Path, help="another file to draw to (.svg or .png)")
     parser.add_argument("--quick", action="store_true", help="few jobs, two numbers of clients")
     given: Any = parser.parse_args(arguments)
     clients = QUICK_CLIENTS if given.quick else CLIENTS
@@ -129,9 +149,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     with target(given.on) as url, Progress(console=console) as progress:
         found = asyncio.run(measure(url, clients, jobs, progress))
-    show(found, console)
+    where = given.on if given.on in {"local", "emulator"} else "deployment"
+    show(found, where, console)
+    figure = plot(found)
+    draw(f"load-{where}", figure, console)
     if given.plot:
-        plot(found, given.plot)
+        figure.savefig(given.plot)
         console.print(f"drawn to {given.plot}")
     return 0 if all(timing.jobs >= jobs for timing in found) else 1
 

@@ -6,12 +6,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
 
 BATCH: Final = 10
 IDLE_S: Final = 0.02
+LOOK_S: Final = 0.1
+"""Between two looks at a job that a Lambda worker runs, in seconds."""
+LAMBDA_QUEUE: Final = "demo"
 PATIENCE_S: Final = 120.0
 
 
@@ -92,6 +96,13 @@ class Load:
     def _job(self) -> dict[str, object]:
         return {"type": "load", "args": ["x" * 100], "options": {"queue": self.queue}}
 
+    async def send(self, jobs: Sequence[dict[str, object]]) -> list[dict[str, Any]]:
+        """PUSH one job, or several together; as they were stored."""
+        if len(jobs) == 1:
+            return [(await self.post("jobs", jobs[0]))["job"]]
+        stored: list[dict[str, Any]] = (await self.post("jobs/batch", {"jobs": jobs}))["jobs"]
+        return stored
+
     async def push(self, _: int) -> int:
         """PUSH one job."""
         await self.post("jobs", self._job())
@@ -124,27 +135,37 @@ class Load:
         return 1
 
 
-async def end_to_end(http: httpx.AsyncClient, queue: str, clients: int, jobs: int) -> Timing:
+async def end_to_end(
+    http: httpx.AsyncClient, queue: str, clients: int, jobs: int, together: int = 1
+) -> Timing:
     """From the moment a push is sent until a polling worker has the job in its hands.
 
-    Each producer pushes its next job when the one before is in hands, so that no queue builds up.
+    Each producer pushes its next jobs when those before are in hands, so that no queue builds up.
+
+    :param together: jobs of one push, and of one FETCH.
     """
-    timing = Timing("end to end", clients)
+    timing = Timing(_named("end to end, HTTP worker", together), clients)
     load = Load(http, queue)
     sent: dict[int, float] = {}
     held = [asyncio.Event() for _ in range(jobs)]
     ends = time.perf_counter() + PATIENCE_S
 
     async def produce(numbers: Sequence[int]) -> None:
-        for number in numbers:
-            sent[number] = time.perf_counter()
-            job = {"type": "load", "args": [number], "options": {"queue": queue}}
-            await load.post("jobs", job)
-            await asyncio.wait_for(held[number].wait(), PATIENCE_S)
+        for begin in range(0, len(numbers), together):
+            group = numbers[begin : begin + together]
+            sent.update(dict.fromkeys(group, time.perf_counter()))
+            options = {"queue": queue}
+            batch: list[dict[str, object]] = [
+                {"type": "load", "args": [number], "options": options} for number in group
+            ]
+            await load.send(batch)
+            async with asyncio.timeout(PATIENCE_S):
+                for number in group:
+                    await held[number].wait()
 
     async def consume(worker: int) -> None:
         while timing.jobs < jobs and time.perf_counter() < ends:
-            body = {"queues": [queue], "count": 1, "worker_id": f"w{worker}"}
+            body = {"queues": [queue], "count": together, "worker_id": f"w{worker}"}
             found = (await load.post("workers/fetch", body))["jobs"]
             now = time.perf_counter()
             for job in found:
@@ -162,3 +183,48 @@ async def end_to_end(http: httpx.AsyncClient, queue: str, clients: int, jobs: in
     await asyncio.gather(*producers, *consumers)
     timing.seconds = time.perf_counter() - began
     return timing
+
+
+async def end_to_end_lambda(
+    http: httpx.AsyncClient, clients: int, jobs: int, together: int = 1
+) -> Timing:
+    """From the moment a push is sent until a Lambda worker has begun with the job.
+
+    The worker is the demo's; its clock is this machine's, or that of AWS for a deployment there.
+
+    :param together: jobs of one push.
+    """
+    timing = Timing(_named("end to end, Lambda worker", together), clients)
+    load = Load(http, LAMBDA_QUEUE)
+    ends = time.perf_counter() + PATIENCE_S
+
+    async def started(job_id: str) -> datetime | None:
+        while time.perf_counter() < ends:
+            answer = await http.get(f"jobs/{job_id}")
+            job = answer.raise_for_status().json()["job"]
+            if job["state"] == "completed":
+                return datetime.fromisoformat(job["started_at"])
+            await asyncio.sleep(LOOK_S)
+        return None
+
+    async def produce(numbers: Sequence[int]) -> None:
+        for begin in range(0, len(numbers), together):
+            group = numbers[begin : begin + together]
+            options = {"queue": LAMBDA_QUEUE}
+            batch: list[dict[str, object]] = [
+                {"type": "demo.echo", "args": [number], "options": options} for number in group
+            ]
+            sent = datetime.now(UTC)
+            for job in await load.send(batch):
+                if (at := await started(job["id"])) is not None:
+                    timing.waits_ms.append((at - sent).total_seconds() * 1000)
+                    timing.jobs += 1
+
+    began = time.perf_counter()
+    await asyncio.gather(*(produce(range(number, jobs, clients)) for number in range(clients)))
+    timing.seconds = time.perf_counter() - began
+    return timing
+
+
+def _named(operation: str, together: int) -> str:
+    return operation if together == 1 else f"{operation} x {together}"
