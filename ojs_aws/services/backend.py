@@ -160,9 +160,9 @@ class Backend:
         self._tallies = cache(ports.tallies)
         self._pressures = cache(ports.pressures)
 
-    def _missing(self, job_id: str) -> JobRecord | None:
-        """The job of a committed batch that is not in its place yet."""
-        return self.batching.rescue(job_id)
+    def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """The jobs of committed batches that are not in their places yet."""
+        return self.batching.rescue(job_ids)
 
     @property
     def clock(self) -> Clock:

@@ -220,16 +220,22 @@ class Batching:
                 _log.exception("Batch %s could not be rolled forward", batch.id)
         return done
 
-    def rescue(self, job_id: str) -> JobRecord | None:
-        """The job of a committed batch that nobody has put into its place yet: now it is there.
+    def rescue(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """The jobs of committed batches that nobody has put into their places yet: now they are.
 
-        :returns: None when there is no such job.
+        :returns: by id, without those that do not exist.
         """
+        jobs: dict[str, JobRecord] = {}
         for batch in self.batches.open():
-            if batch.part_of(job_id) is not None and (job := self._rescued(batch, job_id)):
-                return job
-        # It may have got there, and its batch may have been closed, since the caller looked.
-        return self.store.load(job_id)
+            for job_id in job_ids:
+                if job_id not in jobs and (job := self._rescued(batch, job_id)):
+                    jobs[job_id] = job
+        # Others may have got there, and their batches been closed, since the caller looked.
+        left = [job_id for job_id in job_ids if job_id not in jobs]
+        if len(left) == 1:
+            there = self.store.load(left[0])
+            return jobs if there is None else jobs | {there.id: there}
+        return jobs | self.store.load_many(left) if left else jobs
 
     def _rescued(self, batch: OpenBatch, job_id: str) -> JobRecord | None:
         number = batch.part_of(job_id)

@@ -73,7 +73,7 @@ class BulkChanges:
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
         ids = _checked(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
-        jobs = self.store.load_many(ids)
+        jobs = self.changing.find_many(ids)
         if is_atomic:
             return BulkChanged(self._together(action, ids, jobs))
         return BulkChanged(self._one_by_one(action, ids, jobs))
@@ -113,8 +113,7 @@ class BulkChanges:
                 continue
 
             def change(job_id: str = job_id) -> None:
-                job = found(jobs.get(job_id) or self.changing.missing(job_id), job_id)
-                self._change(action, job, covered)
+                self._change(action, found(jobs.get(job_id), job_id), covered)
 
             outcomes.append(tried(job_id, change))
         self.waking.cover(covered, clock.now())
@@ -163,8 +162,7 @@ class BulkChanges:
         changes: list[Admission] = []
 
         def decide(job_id: str) -> None:
-            stored = found(jobs.get(job_id) or self.changing.missing(job_id), job_id)
-            job = self.changing.settled(stored, now)
+            job = self.changing.settled(found(jobs.get(job_id), job_id), now)
             changes.append(Admission(before=job, after=self._after(action, job, now)))
 
         outcomes = [tried(job_id, lambda job_id=job_id: decide(job_id)) for job_id in ids]  # type: ignore[misc]

@@ -6,7 +6,7 @@ starts over from that version, so nothing is ever decided on a stale read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
@@ -26,24 +26,32 @@ class Change:
     after: JobRecord
 
 
-def _nowhere(_: str) -> None:
+def _nowhere(_: Sequence[str]) -> dict[str, JobRecord]:
     """No batches: a job that is not there does not exist."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Changing:
     """Settles and changes jobs of one store.
 
-    :ivar missing: asked for a job that is not in its place: one of a committed batch is put there.
+    :ivar missing: asked for jobs that are not in their places: those of committed batches are put
+        there.
     """
 
     store: JobStore
     clock: Clock
-    missing: Callable[[str], JobRecord | None] = _nowhere
+    missing: Callable[[Sequence[str]], dict[str, JobRecord]] = _nowhere
 
     def find(self, job_id: str) -> JobRecord | None:
         """The job as it is stored, strongly consistent, documents kept elsewhere not filled in."""
-        return self.store.load(job_id) or self.missing(job_id)
+        return self.store.load(job_id) or self.missing([job_id]).get(job_id)
+
+    def find_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """The same of several jobs, by id: one read, and two calls where any are not there."""
+        jobs = self.store.load_many(job_ids)
+        absent = [job_id for job_id in job_ids if job_id not in jobs]
+        return jobs | self.missing(absent) if absent else jobs
 
     def settled(self, job: JobRecord, now: Instant) -> JobRecord:
         """Write what time has already decided; one conditional write per due transition.

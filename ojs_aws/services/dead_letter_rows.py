@@ -16,6 +16,9 @@ PAGE: Final = 100
 MAX_EXAMINED: Final = 1000
 """Rows that one request looks at; a filter that matches few is gone on with by the cursor."""
 
+MAX_QUEUES: Final = 200
+"""Queues that one search looks into, empty ones included."""
+
 MAX_BYTES: Final = 3_000_000
 """Documents of one page, and one more: Lambda answers with 6 MB at most."""
 
@@ -107,8 +110,8 @@ class DeadLetterRows:
     def find(self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0) -> Found:
         """Up to ``limit`` matching dead letters, without the documents that are kept elsewhere.
 
-        Ends earlier where the documents grow large, or after a thousand rows; then the cursor
-        leads on.
+        Ends earlier where the documents grow large, after a thousand rows, or after two hundred
+        queues; then the cursor leads on.
 
         :raises InvalidRequestError: not a cursor that this server gave out.
         """
@@ -117,6 +120,8 @@ class DeadLetterRows:
         found: list[JobRecord] = []
         examined = size = 0
         for position, name in enumerate(names):
+            if position >= MAX_QUEUES:
+                return Found(tuple(found), f"{name}!")
             for rows, is_last in self._pages(name, wanted, place, size_of_page):
                 jobs = self._loaded(rows, wanted)
                 for row in rows:

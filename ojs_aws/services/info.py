@@ -26,7 +26,7 @@ class Info:
         :raises NotFoundError: there is no such job.
         """
         whole = self.store.load_whole(check_job_id(job_id))
-        job = whole or self.store.fill(found(self.changing.missing(job_id), job_id))
+        job = whole or self.store.fill(found(self.changing.missing([job_id]).get(job_id), job_id))
         now = self.changing.clock.now()
         if lifecycle.settle_once(job, now) is not None:
             job = self.store.fill(self.changing.settled(job, now))

@@ -78,7 +78,7 @@ class Results:
         )
 
     def many(self, job_ids: Sequence[str]) -> Mapping[str, JobRecord | None]:
-        """Several jobs with their outcomes, in one read; one more for each that is not there.
+        """Several jobs with their outcomes, in one read; two more calls where any are not there.
 
         :returns: by id; None where there is no such job. A job that is not over, and one whose
             outcome is pruned, come without a result.
@@ -88,11 +88,10 @@ class Results:
         check_ids(job_ids)
         now = self.changing.clock.now()
         named = [job_id for job_id in job_ids if is_job_id(job_id)]
-        loaded = self.store.load_many(named)
+        loaded = self.changing.find_many(named) if named else {}
         jobs: dict[str, JobRecord | None] = dict.fromkeys(job_ids)
         for job_id in named:
-            job = loaded.get(job_id) or self.changing.missing(job_id)
-            jobs[job_id] = self._settled(job, now)
+            jobs[job_id] = self._settled(loaded.get(job_id), now)
         _check_together([job for job in jobs.values() if job is not None])
         return {
             job_id: job if job is None or job.result is None else self._filled(job)

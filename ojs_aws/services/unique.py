@@ -222,7 +222,7 @@ class Uniqueness:
         if not lock.batch or (holder is not None and not lock.is_brought):
             return lock, holder
         if self.decide(lock.batch):
-            self.changing.missing(lock.applied_id or lock.job_id)
+            self.changing.missing([lock.applied_id or lock.job_id])
             now = self.jobs.lock(lock.key)
             return now, None if now is None else self.store.load(now.job_id)
         if holder is None and lock.previous:

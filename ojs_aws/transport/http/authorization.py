@@ -106,9 +106,8 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
     caller = call.request.caller
     if not caller.is_bound or not job_ids:
         return job_ids
-    jobs = call.backend.ports.store.load_many([check_job_id(each) for each in job_ids])
-    known = {each: jobs.get(each) or call.backend.changing.missing(each) for each in job_ids}
-    return [each for each, job in known.items() if job is not None and _may_touch(caller, job)]
+    known = call.backend.changing.find_many([check_job_id(each) for each in job_ids])
+    return [each for each in job_ids if each in known and _may_touch(caller, known[each])]
 
 
 def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:

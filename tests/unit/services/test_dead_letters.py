@@ -206,6 +206,25 @@ def test_the_statistics_count_by_queue_and_by_error(world: World) -> None:
     assert (stats.oldest_at, stats.newest_at) == (first.discarded_at, last.discarded_at)
 
 
+def test_one_request_looks_into_a_bounded_number_of_queues(world: World) -> None:
+    """Empty queues cost a query each; the cursor leads on to the others."""
+    for number in range(250):
+        world.registry.ensure(f"a{number:03d}", world.clock.now())
+    dead = die(world, queue="z")
+    first = world.backend.dead_letters.list()
+    assert (first.jobs, first.cursor) == ((), "a200!")
+    last = world.backend.dead_letters.list(cursor=first.cursor)
+    assert (ids(last.jobs), last.cursor) == ([dead.id], "")
+
+
+def test_the_statistics_of_many_queues_count_the_first_ones_and_say_so(world: World) -> None:
+    """A request has an end, however many queues there are."""
+    for number in range(60):
+        die(world, queue=f"q{number:02d}")
+    stats = world.backend.dead_letters.stats()
+    assert (stats.total, stats.is_exact, max(stats.by_queue)) == (49, False, "q48")
+
+
 # ------------------------------------------------------------------------------------- enqueuing
 
 

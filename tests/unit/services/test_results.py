@@ -206,6 +206,14 @@ def test_pauses_are_short_at_first_and_make_up_the_whole() -> None:
     assert max(made) == 1000
 
 
+def test_jobs_that_are_not_there_cost_three_calls_however_many(world: World) -> None:
+    """One read, one look at the batches that are open, and one more read."""
+    unknown = [f"01990000-0000-7000-8000-{number:012x}" for number in range(900, 1000)]
+    before = len(world.faults.calls)
+    assert [*world.backend.results.many(unknown).values()] == [None] * 100
+    assert world.faults.calls[before:] == ["load_many", "open", "load_many"]
+
+
 def test_outcomes_of_several_jobs_come_at_once(world: World) -> None:
     """Section 9.3: null for what there is not, for jobs that are not over, and pruned results."""
     over, short = done(world), done(world, result_ttl=60)
