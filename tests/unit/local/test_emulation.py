@@ -12,11 +12,13 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.core.serialize import BaseJSONSerializer
+from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import Item
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.parsing import validators
 from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # type: ignore[attr-defined]
+from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ignore[attr-defined]
 
 from ojs_aws.local.aws import ACCOUNT, REGION, create_table
 from ojs_aws.local.expressions import fast_expressions
@@ -25,6 +27,7 @@ from ojs_aws.local.queues import fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import TABLE
 
+PARSERS = (ConditionExpressionParser, UpdateExpressionParser)
 NAME = "t"
 INDEX = "lists"
 NAMES = (*TABLE.index.projected[:4], "far", "wide")
@@ -203,7 +206,7 @@ def test_a_transaction_that_fails_leaves_nothing_in_the_stream() -> None:
 
 def test_moto_is_left_as_it_was() -> None:
     """Once the local server has stopped."""
-    owners = (Table, Item, BaseJSONSerializer, DepthFirstTraverser, validators)
+    owners = (Table, Item, BaseJSONSerializer, DepthFirstTraverser, validators, *PARSERS)
     before = [dict(vars(owner)) for owner in owners]
     with fast_tables(), fast_items(), fast_expressions():
         assert all(dict(vars(o)) != old for o, old in zip(owners, before, strict=True))
