@@ -65,7 +65,16 @@ SETTINGS_PARTITION: Final = "settings"
 PRESSURE_PARTITION: Final = "pressure"
 """Partition of what is told of full queues: warnings, and what was rejected."""
 
-STREAMED_PARTITIONS: Final = ("cron", "workers", SETTINGS_PARTITION, PRESSURE_PARTITION)
+BULK_PARTITION: Final = "bulk"
+"""Partition of the bulk operations that are over and to be told of."""
+
+STREAMED_PARTITIONS: Final = (
+    "cron",
+    "workers",
+    SETTINGS_PARTITION,
+    PRESSURE_PARTITION,
+    BULK_PARTITION,
+)
 """Partitions of items whose every change is told by the stream, beside the jobs."""
 
 BATCHES_PARTITION: Final = "batches"

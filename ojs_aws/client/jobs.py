@@ -145,6 +145,17 @@ class Jobs:
         """
         return await self._one(job_id, "retry")
 
+    async def reprioritise(self, job_id: str, priority: int) -> JobEntry:
+        """Change the priority of a job that is available, scheduled or pending.
+
+        :param priority: -100 to 100; the higher is served first.
+        :raises InvalidRequestError: another priority.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is in another state.
+        """
+        body: Mapping[str, JsonValue] = {"priority": priority}
+        return _entry(await self._transport.ask("PATCH", f"/jobs/{segment(job_id)}", body))
+
     async def _one(self, job_id: str, action: str) -> JobEntry:
         path = f"{ADMIN_JOBS}/{segment(job_id)}/{action}"
         return _entry(await self._transport.ask("POST", path, {}, repeatable=False))

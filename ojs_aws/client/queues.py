@@ -141,6 +141,16 @@ class Queues:
             described=described,
         )
 
+    async def priorities(self, name: str) -> Mapping[int, int]:
+        """How many jobs of a queue are available in each priority, the highest first.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        answer = await self._transport.ask("GET", f"/queues/{segment(name)}/priority-stats")
+        counts = answer.get("counts_by_priority")
+        found = counts if isinstance(counts, dict) else {}
+        return {int(each): n for each, n in found.items() if isinstance(n, int)}
+
     async def pause(self, name: str) -> QueueEntry:
         """Let nobody fetch from a queue; active jobs go on, and jobs may still be enqueued."""
         return _entry(await self._transport.pause(name))

@@ -134,6 +134,7 @@ class SyncQueues(_Face[Queues]):
 
     list = _face(Queues.list)
     stats = _face(Queues.stats)
+    priorities = _face(Queues.priorities)
     pause = _face(Queues.pause)
     resume = _face(Queues.resume)
     purge = _face(Queues.purge)
@@ -152,6 +153,7 @@ class SyncJobs(_Face[Jobs]):
     detail = _face(Jobs.detail)
     cancel = _face(Jobs.cancel)
     retry = _face(Jobs.retry)
+    reprioritise = _face(Jobs.reprioritise)
     change_some = _face(Jobs.change_some)
 
 

@@ -209,6 +209,27 @@ def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
     return _moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
 
 
+def reprioritise(job: JobRecord, priority: int) -> JobRecord:
+    """The same state in another place in line (ojs-priority, section 8.1).
+
+    Within its new priority it stands where its time puts it. The job itself for the one it has.
+
+    :raises ConflictError: it does not wait to begin: it runs, has ended, or waits for a retry.
+    """
+    if job.state not in _MOVABLE:
+        raise ConflictError(
+            f"The priority of a job cannot be changed in state '{job.state}'.",
+            details={"job_id": job.id, "current_state": job.state},
+            hint="It can while the job is available, scheduled or pending.",
+        )
+    if job.priority == priority:
+        return job
+    return replace(job, version=job.version + 1, priority=priority)
+
+
+_MOVABLE: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
+
+
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3).
 

@@ -114,7 +114,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         id=job_id,
         type=check_type(job.get("type")),
         queue=queue,
-        priority=_check_priority(job.get("priority")),
+        priority=check_priority(job.get("priority")),
         is_pending=job.get("pending") is True,
         retry=parse_retry_policy(job.get("retry")),
         retry_document=members.get("retry") if job.get("retry") is not None else None,
@@ -239,7 +239,11 @@ def _check_schema(value: JsonValue) -> None:
         raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
 
 
-def _check_priority(value: JsonValue) -> int:
+def check_priority(value: JsonValue) -> int:
+    """A priority; 0 for None.
+
+    :raises InvalidRequestError: it is no integer from -100 to 100.
+    """
     if value is None:
         return 0
     if _is_integer(value) and -PRIORITY_LIMIT <= value <= PRIORITY_LIMIT:

@@ -12,7 +12,7 @@ from ojs_aws.ports.batches import (
     OpenBatch,
     StagedJob,
 )
-from ojs_aws.ports.bulk import BulkRequest, BulkRequests
+from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests
 from ojs_aws.ports.clients import ClientBuckets
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
@@ -67,6 +67,7 @@ __all__ = [
     "Batches",
     "Between",
     "BucketTakenError",
+    "BulkDone",
     "BulkRequest",
     "BulkRequests",
     "ClientBuckets",

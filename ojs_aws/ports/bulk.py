@@ -26,6 +26,25 @@ class BulkRequest:
     answer: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkDone:
+    """A bulk operation that is over, to be told of by the stream.
+
+    :ivar id: names it.
+    :ivar operation: enqueue, cancel, retry or delete.
+    :ivar total: jobs that it was about.
+    :ivar done: those that it did it to.
+    :ivar is_atomic: all or none.
+    """
+
+    id: str
+    operation: str
+    total: int
+    done: int
+    is_atomic: bool
+    at: Instant
+
+
 class BulkRequests(Protocol):
     """Bulk operations by their idempotency keys."""
 
@@ -37,3 +56,6 @@ class BulkRequests(Protocol):
 
     def answer(self, request: BulkRequest) -> None:
         """Keep the answer of a request that was begun."""
+
+    def tell(self, done: BulkDone) -> None:
+        """Let the stream tell of an operation; one write."""

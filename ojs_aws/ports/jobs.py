@@ -268,6 +268,12 @@ class JobStore(Protocol):
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
         """How many rows a list has, in one call; not exact beyond some thousands."""
 
+    def count_priorities(self, queue: str) -> tuple[Mapping[int, int], bool]:
+        """How many jobs are ready in each priority, in one call; bounded like :meth:`count`.
+
+        :returns: the numbers by priority, and whether they are exact.
+        """
+
     def count_waiting(self, queue: str) -> Mapping[JobState, Count]:
         """How many jobs wait for time in each state, in one call; bounded like :meth:`count`.
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.batching import Batching, Spread
     from ojs_aws.services.bulk_changes import BulkChanges
     from ojs_aws.services.bulk_enqueue import BulkEnqueue
-    from ojs_aws.services.bulk_requests import Once
+    from ojs_aws.services.bulk_requests import Once, Telling
     from ojs_aws.services.cancel import Cancel
     from ojs_aws.services.checkpoints import Checkpoints
     from ojs_aws.services.client_limiting import ClientLimiting
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.queues import Queues
     from ojs_aws.services.repairing import Repair
+    from ojs_aws.services.reprioritising import Reprioritise
     from ojs_aws.services.results import Results
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.schemas import SchemaRegistry
@@ -217,6 +218,13 @@ class Backend:
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
 
     @cached_property
+    def reprioritise(self) -> Reprioritise:
+        """What changes the priority of jobs."""
+        from ojs_aws.services.reprioritising import Reprioritise
+
+        return Reprioritise(self.changing)
+
+    @cached_property
     def tallying(self) -> Tallying:
         """What counts what queues did."""
         from ojs_aws.services.tallying import Tallying
@@ -292,6 +300,13 @@ class Backend:
         from ojs_aws.services.bulk_requests import Once
 
         return Once(self.ports.bulk(), self.clock)
+
+    @cached_property
+    def telling(self) -> Telling:
+        """What lets bulk operations be told of."""
+        from ojs_aws.services.bulk_requests import Telling
+
+        return Telling(self.ports.bulk(), self.clock, self.ids)
 
     @cached_property
     def batching(self) -> Batching:

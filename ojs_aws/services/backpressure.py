@@ -161,7 +161,7 @@ class Backpressure:
         bound = config.max_size or 1
         threshold = config.warning_threshold * bound
         fill = Fill(queue, depth, bound, is_high=depth >= threshold)
-        if depth - count < threshold <= depth:
+        if depth - count < threshold <= depth or depth == bound:
             self._tell(
                 Pressure(queue=queue, at=self.clock.now(), is_warned=True, depth=depth, bound=bound)
             )

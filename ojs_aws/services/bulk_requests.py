@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.errors import ConflictError, OjsError
 from ojs_aws.domain.events import event_id
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import invalid
-from ojs_aws.ports import BulkRequest, BulkRequests
+from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Clock
+    from ojs_aws.ports import Clock, IdGenerator
 
 KEPT_MS: Final = 48 * 3_600_000
 """How long an answer is given again."""
 
 MAX_KEY: Final = 256
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +82,31 @@ class Once:
         if answered.is_final:
             self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
         return answered
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Lets the stream tell of bulk operations (ojs-bulk-operations, section 12.1)."""
+
+    requests: BulkRequests
+    clock: Clock
+    ids: IdGenerator
+
+    def __call__(self, operation: str, total: int, done: int, *, is_atomic: bool) -> None:
+        """Write down that an operation is over; what is done stays done if that fails.
+
+        :param total: jobs that it was about.
+        :param done: those that it did it to.
+        """
+        over = BulkDone(
+            id=self.ids.request_id(),
+            operation=operation,
+            total=total,
+            done=done,
+            is_atomic=is_atomic,
+            at=self.clock.now(),
+        )
+        try:
+            self.requests.tell(over)
+        except OjsError:
+            _log.warning("Could not tell of a bulk %s", operation, exc_info=True)

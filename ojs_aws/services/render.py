@@ -40,6 +40,8 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
         "priority": encode(job.priority),
     }
     members |= {name: member.raw for name, member in parse_object(_text(job.document)).items()}
+    if (decode(members["priority"]) or 0) != job.priority:
+        members["priority"] = encode(job.priority)  # it was changed since
     if job.retry_document is not None:
         members["retry"] = job.retry_document
     if job.replay is not None:

@@ -30,6 +30,7 @@ from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reporting import Reporter
 from ojs_aws.worker.reservations import JobSource
 from ojs_aws.worker.signals import signals_to
+from ojs_aws.worker.turns import Turns
 
 BEATS_PER_RESERVATION: Final = 4
 MAX_FETCH: Final = 100
@@ -63,7 +64,7 @@ class Worker(BaseWorker):
         self,
         url: str | None = None,
         *,
-        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        queues: Sequence[str] | Mapping[str, int] = (DEFAULT_QUEUE,),
         concurrency: int = 10,
         api_key: str | None = None,
         credentials: Credentials | None = None,
@@ -83,7 +84,8 @@ class Worker(BaseWorker):
         """Describe the worker; nothing is opened yet.
 
         :param url: of the OJS server.
-        :param queues: emptied strictly from left to right.
+        :param queues: emptied strictly from left to right; or the weights of queues, by which each
+            comes first in its share of the fetches: ``{"critical": 5, "default": 2, "low": 1}``.
         :param concurrency: jobs executed at the same time at most.
         :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
         :param credentials: another way to be known, such as ``SigV4()`` for IAM.
@@ -99,11 +101,13 @@ class Worker(BaseWorker):
         :param source: another way to jobs than HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
         """
-        super().__init__(queues=queues, middleware=middleware, hooks=hooks, registry=registry)
+        names_of = queues if isinstance(queues, str) else tuple(queues)
+        super().__init__(queues=names_of, middleware=middleware, hooks=hooks, registry=registry)
         if (url is None) == (source is None):
             raise ValueError("a worker needs the URL of a server or a source, and not both")
         if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
             raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
+        self._turns = Turns(queues)
         self.concurrency = concurrency
         self.grace_s = grace_s
         self.worker_id = worker_id or f"worker_{UuidV7().job_id()}"
@@ -194,7 +198,7 @@ class Worker(BaseWorker):
 
         The answer is waited for even when the worker is to end: it may bring jobs.
         """
-        asked = asyncio.ensure_future(self._source.fetch(self.queues, count))
+        asked = asyncio.ensure_future(self._source.fetch(self._turns.next(), count))
         await self._first_of(asyncio.shield(asked), self.lifecycle.forced())
         if not asked.done():
             asked.cancel()

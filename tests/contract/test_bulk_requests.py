@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests
+from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkRequest, BulkRequests
+from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.topology import is_told
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW
 from tests.simulation.batches import MemoryBulkRequests
@@ -40,3 +43,18 @@ def test_the_first_request_of_a_key_stands_with_its_answer(requests: BulkRequest
     requests.answer(answered)
     assert requests.begin(later, Instant(NOW - 10)) == answered
     assert requests.begin(later, Instant(NOW + 10)) == later
+
+
+def test_an_operation_that_is_over_is_told_by_the_stream() -> None:
+    """Its item is read as what was written, and one that goes by its TTL tells nothing."""
+    done = BulkDone(id="r1", operation="cancel", total=9, done=4, is_atomic=False, at=Instant(NOW))
+    with embedded() as aws:
+        client, table = aws.clients.dynamodb, aws.settings.table
+        DynamoBulkRequests(client, table).tell(done)
+        key = {"pk": {"S": "bulk"}, "sk": {"S": "r1"}}
+        image = client.get_item(TableName=table, Key=key)["Item"]
+    assert is_told("bulk", "r1")
+    assert read_image(image) == done
+    commit = Commit(Instant(NOW), "1")
+    assert [each.type for each in events_of(None, done, commit)] == ["bulk.cancel.completed"]
+    assert events_of(done, None, commit) == []

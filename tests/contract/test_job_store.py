@@ -354,3 +354,21 @@ def test_nothing_happens_to_a_job_before_what_happened_already(store: JobStore) 
         store.acknowledge(job.id, "w1", None, Instant(NOW - 1))
     assert stale.value.current == held
     assert store.acknowledge(job.id, "w1", None, NOW) == held
+
+
+def test_ready_jobs_are_counted_by_priority(store: JobStore) -> None:
+    """Those of the queue, and none that waits for time."""
+    for number, priority in enumerate((0, 0, 100, -100, -7), 1):
+        store.insert(a_job(number, priority=priority))
+    store.insert(a_job(8, queue="other"))
+    assert store.count_priorities("default") == ({0: 2, 100: 1, -100: 1, -7: 1}, True)
+    assert store.count_priorities("none") == ({}, True)
+
+
+def test_a_job_with_another_priority_has_another_place(store: JobStore) -> None:
+    """Behind those who were there before it in the new one."""
+    jobs = [a_job(number, priority=priority) for number, priority in ((1, 0), (2, 5), (3, 0))]
+    for job in jobs:
+        store.insert(job)
+    store.save(jobs[2], lifecycle.reprioritise(jobs[2], 5))
+    assert [row.id for row in store.head("default", 5).jobs] == [jobs[n].id for n in (1, 2, 0)]

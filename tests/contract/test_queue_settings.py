@@ -196,13 +196,14 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
         write()
         told.extend((e.type, e.data) for e in events_of(before, image(partition), COMMIT))
 
-    def pressure(**more: Any) -> Pressure:
-        return Pressure(queue="q", at=Instant(7), depth=4, bound=4, **more)
+    def pressure(depth: int = 4, **more: Any) -> Pressure:
+        return Pressure(queue="q", at=Instant(7), depth=depth, bound=4, **more)
 
+    told_of("pressure", lambda: pressures.warn(pressure(3, is_warned=True)))
     told_of("pressure", lambda: pressures.warn(pressure(is_warned=True)))
     told_of("pressure", lambda: pressures.reject(pressure(rejected=3, job_type="a.b")))
     told_of("pressure", lambda: pressures.reject(pressure(rejected=2, job_type="a.b")))
-    told_of("pressure", lambda: pressures.warn(pressure()))
+    told_of("pressure", lambda: pressures.warn(pressure(2)))
     created = QueueSettings(queue="q", revision=1, created_at=Instant(7), updated_at=Instant(7))
     told_of("settings", lambda: book.save(QueueSettings(queue="q"), created))
     told_of("settings", lambda: book.save(created, settings(2, max_size=5)))
@@ -210,6 +211,7 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
     told_of("settings", lambda: book.save(settings(2), gone))
     assert [kind for kind, _ in told] == [
         "backpressure.warning",
+        "queue.full",
         "backpressure.rejected",
         "backpressure.rejected",
         "backpressure.cleared",
@@ -217,8 +219,8 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
         "queue.config_updated",
         "queue.deleted",
     ]
-    assert told[1][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
-    assert '"count":2' in told[2][1]
+    assert told[2][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
+    assert '"count":2' in told[3][1]
 
 
 def test_the_oldest_available_job_is_found_in_every_priority(

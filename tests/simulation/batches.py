@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkRequest, Decision, OpenBatch, StagedJob
+from ojs_aws.ports import BulkDone, BulkRequest, Decision, OpenBatch, StagedJob
 
 
 @dataclass
@@ -71,6 +71,7 @@ class MemoryBulkRequests:
     """Bulk operations by their keys, in a dict."""
 
     requests: dict[str, BulkRequest] = field(default_factory=dict)
+    told: list[BulkDone] = field(default_factory=list)
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
         """Store a request whose key is free."""
@@ -82,3 +83,7 @@ class MemoryBulkRequests:
     def answer(self, request: BulkRequest) -> None:
         """Keep an answer."""
         self.requests[request.key] = request
+
+    def tell(self, done: BulkDone) -> None:
+        """Keep what is to be told."""
+        self.told.append(done)

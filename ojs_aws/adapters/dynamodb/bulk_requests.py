@@ -18,7 +18,8 @@ from ojs_aws.adapters.dynamodb.values import (
 )
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkRequest
+from ojs_aws.ports import BulkDone, BulkRequest
+from ojs_aws.topology import BULK_PARTITION
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,6 +28,12 @@ REQUEST: Final = "request"
 DIGEST: Final = "dg"
 STATUS: Final = "hs"
 KEPT_S: Final = 3 * 86_400
+
+TOTAL: Final = "bt"
+DONE: Final = "bn"
+ATOMIC: Final = "bm"
+TOLD_S: Final = 3600
+"""How long an operation that is to be told of is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,33 @@ class DynamoBulkRequests:
         """One put."""
         with translated("PutItem"):
             self.client.put_item(TableName=self.table, Item=_item(request))
+
+    def tell(self, done: BulkDone) -> None:
+        """One put."""
+        item: Item = {
+            n.PK: string(BULK_PARTITION),
+            n.SK: string(done.id),
+            n.TYPE: string(done.operation),
+            n.CREATED: number(done.at),
+            TOTAL: number(done.total),
+            DONE: number(done.done),
+            ATOMIC: {"BOOL": done.is_atomic},
+            n.TTL: number(done.at // 1000 + TOLD_S),
+        }
+        with translated("PutItem"):
+            self.client.put_item(TableName=self.table, Item=item)
+
+
+def read_done(item: Item) -> BulkDone:
+    """The operation that an item tells of."""
+    return BulkDone(
+        id=read_string(item, n.SK),
+        operation=read_string(item, n.TYPE),
+        total=read_number(item, TOTAL) or 0,
+        done=read_number(item, DONE) or 0,
+        is_atomic=bool(item.get(ATOMIC, {}).get("BOOL")),
+        at=Instant(read_number(item, n.CREATED) or 0),
+    )
 
 
 def _item(request: BulkRequest) -> Item:

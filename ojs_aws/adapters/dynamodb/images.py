@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import (
+    bulk_requests,
     cron_entries,
     limits,
     queue_depths,
@@ -18,13 +19,14 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.codec import from_item
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 from ojs_aws.adapters.dynamodb.workflow_codec import workflow_of
-from ojs_aws.topology import PRESSURE_PARTITION, WORKFLOW_SORT_KEY
+from ojs_aws.topology import BULK_PARTITION, PRESSURE_PARTITION, WORKFLOW_SORT_KEY
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
     queue_settings.PARTITION: queue_settings.read_settings,
     PRESSURE_PARTITION: queue_depths.read_pressure,
+    BULK_PARTITION: bulk_requests.read_done,
     cron_entries.PARTITION: cron_entries.read_cron,
     limits.PARTITION: limits.read_bucket,
 }

@@ -535,6 +535,10 @@ class DynamoJobStore:
         """One query of the index."""
         return self.lists.count(queue, name, between)
 
+    def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
+        """One query of the index."""
+        return self.lists.count_priorities(queue)
+
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """One query of the index."""
         return self.lists.count_waiting(queue)

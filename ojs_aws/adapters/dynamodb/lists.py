@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.codec import from_row
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.job import JobState, after_priority, ready_since
+from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.topology import TABLE
@@ -122,6 +122,20 @@ class Lists:
                 TableName=self.table, IndexName=TABLE.index.name, Select="COUNT", **arguments
             )
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
+
+    def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
+        """One query that answers nothing but places; it reads a megabyte of the index at most."""
+        arguments = _condition(n.list_key(queue, JobList.READY), _ALL_JOBS)
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                ProjectionExpression="#gsk",
+                **arguments,
+            )
+        places = (read_string(row, n.GSK) for row in answer["Items"])
+        counted = Counter(READY_BASE - int(place.partition("#")[0]) for place in places)
+        return dict(counted), not answer.get("LastEvaluatedKey")
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """One query that answers nothing but states; it reads a megabyte of the index at most."""

@@ -25,7 +25,8 @@ from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.workflow import Workflow
-from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, WorkerInfo
+from ojs_aws.ports import BulkDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
+from ojs_aws.services.events.bulk import bulk_events
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
@@ -43,6 +44,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
     QueueInfo: queue_events,
     QueueSettings: settings_events,
     Pressure: pressure_events,
+    BulkDone: bulk_events,
     CronEntry: cron_events,
     Workflow: workflow_events,
     Bucket: limit_events,

@@ -27,6 +27,8 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
     told: Told = []
     if before is None or before.state is not after.state:
         told = _TELLERS[after.state](before, after)
+    elif before.priority != after.priority:
+        told = [_reprioritised(before, after, commit)]
     elif before.progress != after.progress:
         told = _progress(before, after)
     elif _is_heartbeat(before, after):
@@ -73,6 +75,17 @@ def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
         "visible_until": _instant(held.expires_at if held else job.created_at),
     }
     return "job.heartbeat", Instant(max(commit.at, job.started_at or job.created_at)), data
+
+
+def _reprioritised(
+    before: JobRecord, after: JobRecord, commit: Commit
+) -> tuple[str, Instant, Data]:
+    """ojs-priority, section 11.1."""
+    data: Data = {
+        "previous_priority": encode(before.priority),
+        "new_priority": encode(after.priority),
+    }
+    return "priority.changed", Instant(max(commit.at, after.created_at)), data
 
 
 def _progress(before: JobRecord, after: JobRecord) -> Told:

@@ -27,7 +27,10 @@ def settings_events(
 
 
 def pressure_events(before: Pressure | None, after: Pressure | None, commit: Commit) -> list[Made]:
-    """``backpressure.warning`` and ``.cleared``, ``.rejected`` with how many since the last one."""
+    """``backpressure.warning`` and ``.cleared``, ``queue.full``, ``.rejected`` with how many.
+
+    A queue is full once until it is known to have had room.
+    """
     if after is None:
         return []
     del commit
@@ -41,11 +44,18 @@ def pressure_events(before: Pressure | None, after: Pressure | None, commit: Com
     if after.is_warned != was_warned:
         kind = "backpressure.warning" if after.is_warned else "backpressure.cleared"
         made.append(_made(kind, after.queue, after.at, where))
+    if _is_full(after) and not _is_full(before):
+        made.append(_made("queue.full", after.queue, after.at, where))
     rejected = after.rejected - (before.rejected if before else 0)
     if rejected > 0:
         data = {**where, "job_type": after.job_type, "count": rejected}
         made.append(_made("backpressure.rejected", after.queue, after.at, data))
     return made
+
+
+def _is_full(pressure: Pressure | None) -> bool:
+    """Whether the last place was taken when it was written; a rejection says so, too."""
+    return pressure is not None and 0 < pressure.bound <= pressure.depth
 
 
 def _made(kind: str, queue: str, time: Instant, data: dict[str, JsonValue]) -> Made:

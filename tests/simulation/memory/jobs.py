@@ -296,6 +296,11 @@ class MemoryStore:
         """How many rows there are."""
         return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
 
+    def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
+        """Ready jobs by priority."""
+        rows = self._rows(queue, JobList.READY)
+        return dict(Counter(100 - int(row.sort_key.partition("#")[0]) for row in rows)), True
+
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """Waiting jobs by state."""
         counted = Counter(row.state for row in self._rows(queue, JobList.WAITING))

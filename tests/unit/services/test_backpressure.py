@@ -10,6 +10,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Depth
+from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.push import Pushed
 from tests.simulation.world import World
@@ -172,6 +173,17 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
         world.backend.cancel(job.id)
         tell(world, job, job.id)
     assert world.pressures.told["warned"].is_warned is False
+
+
+def test_a_queue_that_takes_its_last_job_is_full(world: World) -> None:
+    """``queue.full`` (ojs-queue-config, 10.1): told when its last place is taken."""
+    push(world)
+    assert "small" not in world.pressures.told
+    push(world)
+    told = world.pressures.told["small"]
+    (warning, full) = events_of(None, told, Commit(world.clock.now(), "1"))
+    assert (warning.type, full.type) == ("backpressure.warning", "queue.full")
+    assert full.data == '{"queue":"small","depth":2,"bound":2}'
 
 
 def test_bp_004_rejections_are_told_once_a_second(world: World) -> None:

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.json_text import decode
+from ojs_aws.services.events import Commit, events_of
 from tests.api import Api, Reply
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
@@ -309,3 +312,43 @@ def test_a_partial_answer_is_kept_only_when_the_backend_did_not_fail(
     assert statuses(again) == ["duplicate", "duplicate"]
     assert len(world.store.jobs) == 2
     assert api.post("/jobs/bulk", body).text == again.text
+
+
+def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) -> None:
+    """Section 12.1; a request that is answered from its key is none."""
+    body = {"jobs": [JOB, BAD, JOB], "idempotency_key": "k"}
+    for _ in range(2):
+        reply = api.post("/jobs/bulk", body)
+    ids = ids_of(reply)
+    api.post("/jobs/bulk/cancel", {"job_ids": ids, "atomicity": "atomic"})
+    api.post("/jobs/bulk/retry", {"job_ids": ids})
+    api.post("/jobs/bulk/delete", {"job_ids": ids[:1]})
+    told = [
+        (event.type, decode(event.data))
+        for done in world.bulk.told
+        for event in events_of(None, done, Commit(world.clock.now(), "1"))
+    ]
+    assert told == [
+        (
+            "bulk.enqueue.completed",
+            {"total": 3, "succeeded": 2, "failed": 1, "atomicity": "partial"},
+        ),
+        (
+            "bulk.cancel.completed",
+            {"total": 2, "cancelled": 2, "skipped": 0, "atomicity": "atomic"},
+        ),
+        ("bulk.retry.completed", {"total": 2, "retried": 0, "skipped": 2, "atomicity": "partial"}),
+        ("bulk.delete.completed", {"total": 1, "deleted": 1, "skipped": 0, "atomicity": "partial"}),
+    ]
+
+
+def test_a_bulk_request_that_cannot_be_told_is_done_all_the_same(
+    api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its jobs have events of their own."""
+
+    def fail(_: object) -> None:
+        raise BackendError("down")
+
+    monkeypatch.setattr(world.bulk, "tell", fail)
+    assert api.post("/jobs/bulk", {"jobs": [JOB]}).status == 201

@@ -78,7 +78,7 @@ def test_what_is_not_in_the_table_is_the_system_functions() -> None:
 
 def test_the_methods_of_a_path_are_known() -> None:
     """What an answer to a wrong method lists."""
-    assert methods_of(f"/ojs/v1/jobs/{ID}") == ("DELETE", "GET")
+    assert methods_of(f"/ojs/v1/jobs/{ID}") == ("DELETE", "GET", "PATCH")
     assert methods_of("/nowhere") == ()
 
 

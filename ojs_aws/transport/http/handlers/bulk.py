@@ -88,6 +88,8 @@ def bulk_enqueue(call: Call) -> Answer:
                 jobs.append(job)
         service = call.backend.bulk_enqueue
         items = (service.all if is_atomic else service.each)(jobs)
+        succeeded = sum(item.problem is None for item in items)
+        call.backend.telling("enqueue", len(items), succeeded, is_atomic=is_atomic)
         return _enqueued(items)
 
     return _once(call, "enqueue", values, len(raws), work)
@@ -168,6 +170,8 @@ def _change(call: Call, action: BulkAction) -> Answer:
             done = call.backend.bulk_changes.named(action, [*map(str, ids)], is_atomic=is_atomic)
         else:
             done = _matching(call, action, given, values)
+        changed = sum(each.status is BulkStatus.DONE for each in done.outcomes)
+        call.backend.telling(str(action), len(done.outcomes), changed, is_atomic=is_atomic)
         return _changed(action, done, is_atomic=is_atomic)
 
     return _once(call, str(action), values, len(ids) if isinstance(ids, list) else None, work)

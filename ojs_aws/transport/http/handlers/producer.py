@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.validation import check_priority, invalid
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
@@ -113,6 +115,22 @@ def cancel(call: Call) -> Answer:
 def activate(call: Call) -> Answer:
     """ACTIVATE a pending job."""
     return _changed(call.backend.activate(call.job_id))
+
+
+def change_job(call: Call) -> Answer:
+    """Change a job's priority (ojs-priority, section 10.2); nothing else of a job changes."""
+    members = {name: member.value for name, member in call.members().items()}
+    others = sorted(members.keys() - {"priority"})
+    if others:
+        raise InvalidRequestError(
+            f"Only the priority of a job can be changed; received '{others[0][:40]}'.",
+            details={"field": others[0][:40], "allowed": ["priority"]},
+        )
+    if members.get("priority") is None:
+        raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
+    change = call.backend.reprioritise(call.job_id, check_priority(members["priority"]))
+    previous = {"previous_priority": encode(change.before.priority)}
+    return Answer(job_answer(changed_job(change.after), previous))
 
 
 def _changed(change: Change) -> Answer:

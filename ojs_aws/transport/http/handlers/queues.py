@@ -80,6 +80,20 @@ def queue_stats(call: Call) -> Answer:
     return Answer(encode(shapes.stats_answer(info, stats)))
 
 
+def priority_stats(call: Call) -> Answer:
+    """How many jobs of a queue are available in each priority (ojs-priority, section 10.3)."""
+    info = call.backend.queues.get(_name(call))
+    counts, is_exact = call.backend.ports.store.count_priorities(info.name)
+    shown: dict[str, JsonValue] = {str(each): counts[each] for each in sorted(counts, reverse=True)}
+    body: dict[str, JsonValue] = {
+        "queue": info.name,
+        "counts_by_priority": shown,
+        "total": sum(counts.values()),
+        "is_exact": is_exact,
+    }
+    return Answer(encode(body))
+
+
 def pause_queue(call: Call) -> Answer:
     """Let nobody fetch from a queue."""
     info = call.backend.queues.pause(_name(call))

@@ -72,6 +72,12 @@ class PushBody(OptionsBody):
     options: OptionsBody | None = None
 
 
+class JobChangeBody(Body):
+    """What of a job can be changed (ojs-priority, section 8.1)."""
+
+    priority: Annotated[int, Field(ge=-rules.PRIORITY_LIMIT, le=rules.PRIORITY_LIMIT)]
+
+
 class BatchBody(Body):
     """PUSH of a batch (section 9.2)."""
 

@@ -94,6 +94,13 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         status=_STATUS,
         computed_at=INSTANT,
     ),
+    "PriorityStatsAnswer": members(
+        ("queue", "counts_by_priority", "total", "is_exact"),
+        queue=STRING,
+        counts_by_priority={"type": "object"},
+        total=INTEGER,
+        is_exact=BOOLEAN,
+    ),
     "CountedQueuesAnswer": members(
         ("items", "pagination"), items=array(ref("Queue")), pagination=ref("Pagination")
     ),

@@ -58,6 +58,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 409),
     ),
     Route(
+        method="PATCH",
+        path=f"{BASE}/jobs/<job_id>",
+        operation="change_job",
+        group=Group.PRODUCER,
+        summary="Change the priority of a job that waits to begin",
+        request="JobChangeBody",
+        response="JobAnswer",
+        errors=(404, 409),
+        needs_body=True,
+    ),
+    Route(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/activate",
         operation="activate",

@@ -125,6 +125,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404,),
     ),
     Route(
+        method="GET",
+        path=f"{BASE}/queues/<queue>/priority-stats",
+        aliases=(f"{BASE}/admin/queues/<queue>/priority-stats",),
+        operation="priority_stats",
+        group=Group.OPERATOR,
+        home="queues",
+        summary="Count the available jobs of a queue by priority",
+        response="PriorityStatsAnswer",
+        errors=(404,),
+    ),
+    Route(
         method="POST",
         path=f"{BASE}/queues/<queue>/pause",
         aliases=(f"{BASE}/admin/queues/<queue>/pause",),
