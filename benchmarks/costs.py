@@ -25,6 +25,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
+from ojs_aws.ports import Clock
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
@@ -82,8 +83,11 @@ class Row:
 class Laboratory:
     """A backend whose items can be weighed."""
 
-    def __init__(self) -> None:
-        """Set up an embedded AWS; it must be running."""
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Set up an embedded AWS; it must be running.
+
+        :param clock: None for the time as it is.
+        """
         import boto3  # noqa: PLC0415 - inside the embedded AWS
 
         self.dynamodb, sqs, s3 = (
@@ -98,7 +102,7 @@ class Laboratory:
         self.settings = settings
         events: Any = boto3.client("events")
         clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
-        self.backend: Backend = build_backend(settings, clients, both=in_turn)
+        self.backend: Backend = build_backend(settings, clients, clock=clock, both=in_turn)
         self.clients = (self.dynamodb, sqs)
         self.meter = Meter()
         for client in (self.dynamodb, sqs):

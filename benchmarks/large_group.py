@@ -58,8 +58,6 @@ class Run:
         """
         with self._timed("create"):
             self.workflow_id = self._create()
-        with self._timed("all enqueued"):
-            self._wait(lambda: self._depth() >= self.jobs)
         with self._timed("worked through"):
             self._work()
         with self._timed("completed"):
@@ -85,10 +83,6 @@ class Run:
         answer = self.http.post("workflows", json=body, timeout=REQUEST_S)
         answer.raise_for_status()
         return str(answer.json()["workflow"]["id"])
-
-    def _depth(self) -> int:
-        answer = self.http.get(f"queues/{self.queue}/stats").raise_for_status()
-        return int(answer.json()["stats"]["available"])
 
     def _work(self) -> None:
         """Until the callback has been executed, too."""

@@ -46,6 +46,25 @@ _GB: Final = 1_000_000_000
 _IDLE_POLLS: Final = 5 * _MONTH_S / 20
 """Receives of an idle Lambda trigger in a month: five pollers that wait twenty seconds each."""
 
+UNIQUE_WRITES: Final = 2
+"""Write units of a lock in a transaction, which the job's item joins at twice its price; these and
+the next are what ``python -m benchmarks.flow_costs`` counts."""
+
+STEP_WRITES: Final = 4
+STEP_READS: Final = 2
+"""Of a workflow's step: the workflow and a result in the transaction that begins it; two reads."""
+
+PLACE_WRITES: Final = 2
+PLACE_READS: Final = 2
+"""Of a place in a limit's bucket, taken and given back: in a transaction each."""
+
+BATCHED_MESSAGES: Final = 0.1
+BATCHED_WRITES: Final = 0.03
+BATCHED_READS: Final = 1.0
+BATCH_JOBS: Final = 1000
+"""Of a job in a batch of so many: calls to SQS, its share of the log, the look whether ids are
+free."""
+
 _TICKS: Final = _MONTH_S / 60
 _TICK_MS: Final = 100
 _TICK_READS: Final = 0.75
@@ -64,6 +83,10 @@ class Workload:
     :ivar job_ms: what a handler takes, for Lambda workers; 0 leaves their time out.
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
+    :ivar unique: the share of jobs with a unique policy, 0.5 for half of them; likewise the others.
+    :ivar steps: the share that are steps of workflows, begun one after the other.
+    :ivar limited: the share that need a place in a limit's bucket.
+    :ivar batched: the share that is enqueued in batches of a thousand.
     """
 
     jobs: float
@@ -74,6 +97,10 @@ class Workload:
     job_ms: float = 0.0
     worker_mb: int = 512
     retention_days: float = 7.0
+    unique: float = 0.0
+    steps: float = 0.0
+    limited: float = 0.0
+    batched: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +124,7 @@ class Line:
 ASSUMPTIONS: Final[Sequence[str]] = (
     f"prices of {REGION}, {PRICED_ON}, without free tiers, taxes, data transfer and logs",
     "a push is one request to the API; clients inside AWS that go directly save it",
+    "steps of workflows begin one after the other; members of large groups cost less",
     f"an API request runs for {_API_MS} ms at {_API_GB} GB",
     f"a job tells {_EVENTS} events of {_EVENT_KB} KB each; the event bus comes on top",
     "documents above 4 KB compress six to one; nothing above 300 KB (those are in S3)",
@@ -124,26 +152,51 @@ def move_units(size_bytes: int) -> float:
     return hot_kilobytes(size_bytes) + 2
 
 
+def _orchestration(w: Workload, attempts: float) -> list[Line]:
+    """What uniqueness, workflows, limits and batches add; nothing where there are none."""
+    hot = hot_kilobytes(w.size_bytes)
+    doubled = hot if w.size_bytes <= INLINE_BYTES else 0  # larger ones are transactions anyway
+    unique, steps = w.jobs * w.unique, w.jobs * w.steps
+    limited, batched = attempts * w.limited, w.jobs * w.batched
+    # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
+    places = limited * (3 * hot + 2 * PLACE_WRITES)
+    lines = [
+        Line("uniqueness, written", unique * (UNIQUE_WRITES + doubled), "write unit"),
+        Line("workflows, written", steps * (STEP_WRITES + doubled), "write unit"),
+        Line("workflows, read", steps * STEP_READS, "read unit"),
+        Line("limits, written", places, "write unit"),
+        Line("limits, read", limited * PLACE_READS, "read unit"),
+        Line("batches, written", batched * BATCHED_WRITES, "write unit"),
+        Line("batches, read", batched * BATCHED_READS, "read unit"),
+    ]
+    return [line for line in lines if line.amount]
+
+
 def estimate(workload: Workload) -> list[Line]:
     """What a month costs, line by line.
 
-    :raises ValueError: a number that is negative.
+    :raises ValueError: a number that is negative, or a share of more than all.
     """
     w = workload
     numbers = (w.jobs, w.size_bytes, w.failure_rate, w.queues, w.job_ms, w.retention_days)
-    if min(numbers) < 0:
+    shares = (w.unique, w.steps, w.limited, w.batched)
+    if min(*numbers, *shares) < 0:
         raise ValueError("A workload has no negative numbers.")
+    if max(shares) > 1:
+        raise ValueError("A share is 1 at most.")
     attempts = w.jobs * (1 + w.failure_rate)
     failures = w.jobs * w.failure_rate
     move = move_units(w.size_bytes)
-    calls = w.jobs + (2 * attempts if w.uses_http_workers else 0)
+    pushes = w.jobs * (1 - w.batched + w.batched / BATCH_JOBS)
+    sent = w.jobs * (1 - w.batched + w.batched * BATCHED_MESSAGES)
+    calls = pushes + (2 * attempts if w.uses_http_workers else 0)
     stored = (w.size_bytes + _FRAME) * w.jobs / 30 * w.retention_days / _GB
     lines = [
         Line("PUSH, written", w.jobs * push_units(w.size_bytes), "write unit"),
         Line("FETCH, ACK and FAIL, written", 2 * attempts * move, "write unit"),
         Line("heads of queues and jobs, read", attempts * 0.5 + failures, "read unit"),
         Line("event log, written", (w.jobs * _EVENTS + failures * 2) * _EVENT_KB, "write unit"),
-        Line("messages", w.jobs + 2 * attempts + failures, "SQS request"),
+        Line("messages", sent + 2 * attempts + failures, "SQS request"),
         Line("sweep, read", _TICKS * _TICK_READS * w.queues, "read unit"),
         Line("sweep, run", _TICKS * _TICK_MS / 1000 * _API_GB, "Lambda GB-second"),
         Line("jobs, stored", stored, "table GB-month"),
@@ -151,6 +204,7 @@ def estimate(workload: Workload) -> list[Line]:
         Line("API, invocations", calls, "Lambda request"),
         Line("API, run", calls * _API_MS / 1000 * _API_GB, "Lambda GB-second"),
     ]
+    lines += _orchestration(w, attempts)
     if not w.uses_http_workers:
         worked = attempts * w.job_ms / 1000 * w.worker_mb / KILOBYTE
         lines += [

@@ -32,6 +32,18 @@ def cost(
     retention_days: Annotated[
         float, typer.Option(min=0, help="How long ended jobs are kept, in days.")
     ] = 7.0,
+    unique: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of unique jobs, 0 to 1.")
+    ] = 0.0,
+    steps: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of jobs that are steps of workflows.")
+    ] = 0.0,
+    limited: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of jobs with a limit on how they begin.")
+    ] = 0.0,
+    batched: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches of 1,000.")
+    ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with what is assumed.
@@ -49,6 +61,10 @@ def cost(
         job_ms=job_ms,
         worker_mb=worker_mb,
         retention_days=retention_days,
+        unique=unique,
+        steps=steps,
+        limited=limited,
+        batched=batched,
     )
     lines = estimate(workload)
     total = sum(line.dollars for line in lines)

@@ -87,6 +87,45 @@ def test_a_failure_costs_another_attempt() -> None:
         estimate(Workload(jobs=-1))
 
 
+@pytest.mark.parametrize(
+    ("more", "writes", "reads"),
+    # What the operation costs in benchmarks/flow_costs.py beyond a plain job's 2, 3 and 3 units,
+    # of which FETCH reads one at most.
+    [
+        (Workload(jobs=1000, unique=1), 5 - 2, 0),
+        (Workload(jobs=1000, steps=1), 7 - 2, 2),
+        (Workload(jobs=1000, limited=1), 6 - 3 + 7 - 3, 2),
+        (Workload(jobs=1000, batched=1), 0.03, 1),
+    ],
+)
+def test_an_estimate_adds_what_orchestration_costs(
+    more: Workload, writes: float, reads: float
+) -> None:
+    """Asserted of the operations themselves in tests/functions/test_flow_costs.py."""
+
+    def units(workload: Workload, unit: str) -> float:
+        return sum(line.amount for line in estimate(workload) if line.unit == unit)
+
+    plain = Workload(jobs=1000)
+    assert units(more, "write unit") - units(plain, "write unit") == pytest.approx(1000 * writes)
+    assert units(more, "read unit") - units(plain, "read unit") == pytest.approx(1000 * reads)
+
+
+def test_a_share_is_of_all_jobs_at_most() -> None:
+    with pytest.raises(ValueError, match="share"):
+        estimate(Workload(jobs=1, steps=1.1))
+
+
+def test_a_batch_saves_requests() -> None:
+    """Nine of ten messages, and the requests to the API."""
+    by_unit = [
+        {line.what: line.amount for line in estimate(Workload(jobs=1000, batched=batched))}
+        for batched in (0, 1)
+    ]
+    assert by_unit[0]["messages"] - by_unit[1]["messages"] == 900
+    assert (by_unit[0]["API, requests"], by_unit[1]["API, requests"]) == (1000, 1)
+
+
 def test_the_cost_is_shown_with_what_is_assumed(cli: Cli) -> None:
     """As a table, or as JSON."""
     told = cli.ask("cost", "2000000", "--failures", "0.02", "--job-ms", "100")

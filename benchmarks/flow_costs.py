@@ -1,0 +1,330 @@
+"""What orchestration costs: workflows, unique jobs, transactions, batches, limits.
+
+    python -m benchmarks.flow_costs
+
+Each operation runs for real on an embedded AWS, where ``benchmarks.units`` counts its calls and
+units. Jobs are small; lifecycle events, Lambda and the gateway are not included. A process that has
+just started reads the plan of a workflow and the settings of a queue once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from unittest.mock import patch
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.costs import Laboratory
+from benchmarks.units import Meter
+from ojs_aws.bootstrap import SystemClock
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.local.aws import REGION, embedded_aws
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.pricing import PRICED_ON, PRICES
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.workflow_advancing import News
+from ojs_aws.transport.http.dialects.envelopes import read_job
+
+MANY: Final = 1000
+TOGETHER: Final = 100
+"""Members of a group that end within one batch of the stream."""
+
+UNIQUE: Final[dict[str, Any]] = {"keys": ["type", "args"], "period": "PT1H"}
+LIMIT: Final[dict[str, Any]] = {"key": "api", "concurrency": 2}
+RESULT: Final = RawJson('{"done":true}')
+ARGS: Final[list[Any]] = [{"user": 12_345, "email": "someone@example.com", "locale": "en-US"}]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one operation took.
+
+    :ivar jobs: how many jobs it was for; the rest is of all of them together.
+    """
+
+    calls: Counter[str]
+    writes: float
+    reads: float
+    requests: int
+    jobs: int = 1
+
+    @property
+    def dollars(self) -> float:
+        """Dollars per million jobs."""
+        all_units = (
+            self.writes * PRICES["write unit"]
+            + self.reads * PRICES["read unit"]
+            + self.requests * PRICES["SQS request"]
+        )
+        return all_units / self.jobs * 1e6
+
+
+class SlowClock(SystemClock):
+    """Time hardly passes: nothing becomes due, and no request is late while units are counted."""
+
+    def __init__(self) -> None:
+        """Begin at the moment."""
+        super().__init__()
+        self._now = super().now()
+
+    def now(self) -> Instant:
+        """A millisecond later than it was asked for before."""
+        self._now = Instant(self._now + 1)
+        return self._now
+
+    def order(self) -> int:
+        """Strictly increasing microseconds of this clock."""
+        self._last = max(self._last + 1, self._now * 1000)
+        return self._last
+
+
+class Bench:
+    """A backend on an embedded AWS, and the meter of its calls."""
+
+    def __init__(self) -> None:
+        """Set it up; the embedded AWS must be running."""
+        import boto3  # noqa: PLC0415 - inside the embedded AWS
+
+        lab = Laboratory(SlowClock())
+        self.backend: Backend = lab.backend
+        self.dynamodb, sqs = lab.clients
+        self.meter = Meter(boto3.client("dynamodb"), lab.settings.table)
+        self.meter.watch(self.dynamodb, sqs)
+        self.push("warm.up")  # the settings of the queue are remembered from here
+        self.end(self.fetch(1))
+
+    def cost(self, call: Callable[[], object], jobs: int = 1) -> Cost:
+        """What a call takes."""
+        self.meter.reset()
+        call()
+        meter = self.meter
+        return Cost(Counter(meter.calls), meter.writes, meter.reads, meter.requests, jobs)
+
+    def push(self, job_type: str, **more: Any) -> JobRecord:
+        """Enqueue a small job."""
+        record = self.backend.push(Job(job_type, ARGS, **more)).record
+        assert record is not None  # noqa: S101 - no middleware drops it
+        return record
+
+    def fetch(self, count: int) -> list[JobRecord]:
+        """Claim jobs."""
+        return list(self.backend.fetch(FetchRequest(("default",), count, "worker-1")))
+
+    def end(self, jobs: Sequence[JobRecord]) -> list[News]:
+        """Complete jobs; what that means for their workflows."""
+        for job in jobs:
+            self.backend.ack(job.id, "worker-1", RESULT)
+        stored = [self.backend.ports.store.load(job.id) for job in jobs]
+        news = [self.backend.advancing.news_of(job) for job in stored if job is not None]
+        return [each for each in news if each is not None]
+
+    def workflow(self, **body: Any) -> str:
+        """Start a workflow whose plan is known and which has begun."""
+        workflow_id = self.create(**body)
+        self.backend.workflows.get(workflow_id)
+        self.backend.advancing.started(workflow_id, self.backend.clock.now())
+        return workflow_id
+
+    def create(self, **body: Any) -> str:
+        """Start a workflow."""
+        members = parse_object(json.dumps(body))
+        definition = read_definition(members, lambda each: read_job(each, 100))
+        return self.backend.workflows.create(definition).view.workflow.id
+
+    def ending(self, workflow_id: str, count: int) -> Callable[[], object]:
+        """What moves a workflow on when its next jobs have ended together."""
+        jobs: list[JobRecord] = []
+        while len(jobs) < count:
+            jobs += self.fetch(min(count - len(jobs), 10))
+        news = self.end(jobs)
+        return lambda: self.backend.advancing.advance(workflow_id, news)
+
+
+def step(job_type: str = "demo.step", **more: Any) -> dict[str, Any]:
+    """A step of a workflow."""
+    return {"type": job_type, "args": ARGS, **more}
+
+
+# ------------------------------------------------------------------------------- what is measured
+
+
+def workflow_created(bench: Bench) -> Cost:
+    """A chain of three, of which one job begins."""
+    return bench.cost(lambda: bench.create(type="chain", steps=[step()] * 3))
+
+
+def chain_step(bench: Bench) -> Cost:
+    """The end of a step in the middle, and the next one's beginning."""
+    chain = bench.workflow(type="chain", steps=[step()] * 4)
+    bench.ending(chain, 1)()
+    return bench.cost(bench.ending(chain, 1))
+
+
+def group_member(bench: Bench) -> Cost:
+    """The ends of many members that come together."""
+    group = bench.workflow(type="group", jobs=[step()] * (2 * TOGETHER))
+    while bench.backend.workflows.get(group).workflow.has_ready:
+        bench.backend.advancing.advance(group)
+    return bench.cost(bench.ending(group, TOGETHER), TOGETHER)
+
+
+def group_member_alone(bench: Bench) -> Cost:
+    """The end of one member, while others go on."""
+    group = bench.workflow(type="group", jobs=[step()] * 10)
+    return bench.cost(bench.ending(group, 1))
+
+
+def batch_callback(bench: Bench) -> Cost:
+    """The end of a batch's last job, and its callback's beginning."""
+    callbacks = {"on_complete": step("demo.callback")}
+    batch = bench.workflow(type="batch", jobs=[step()] * 2, callbacks=callbacks)
+    bench.ending(batch, 1)()
+    return bench.cost(bench.ending(batch, 1))
+
+
+def group_callback(bench: Bench) -> Cost:
+    """The end of a group's last job inside a chain, and the next step's beginning."""
+    group = {"type": "group", "jobs": [step()] * 2}
+    chain = bench.workflow(type="chain", steps=[group, step("demo.next")])
+    bench.ending(chain, 1)()
+    return bench.cost(bench.ending(chain, 1))
+
+
+def dag_step(bench: Bench) -> Cost:
+    """The end of the second of two steps that a third one waits for."""
+    steps = [
+        step(id="a", depends_on=[]),
+        step(id="b", depends_on=[]),
+        step(id="c", depends_on=["a", "b"]),
+    ]
+    dag = bench.workflow(steps=steps)
+    bench.ending(dag, 1)()
+    return bench.cost(bench.ending(dag, 1))
+
+
+def unique_fresh(bench: Bench) -> Cost:
+    """Nobody has the key."""
+    return bench.cost(lambda: bench.push("demo.unique", unique=UNIQUE))
+
+
+def unique_rejected(bench: Bench) -> Cost:
+    """Another job keeps it out."""
+    bench.push("demo.unique", unique=UNIQUE)
+
+    def again() -> None:
+        with suppress(DuplicateError):
+            bench.push("demo.unique", unique=UNIQUE)
+
+    return bench.cost(again)
+
+
+def unique_replacing(bench: Bench) -> Cost:
+    """It takes the place of an available job."""
+    bench.push("demo.unique", unique=UNIQUE)
+    policy = {**UNIQUE, "on_conflict": "replace"}
+    return bench.cost(lambda: bench.push("demo.unique", unique=policy))
+
+
+def transacted(bench: Bench, **more: Any) -> Cost:
+    """Preparing the items, the application's transaction, and the stream's message."""
+
+    def enqueue() -> None:
+        prepared = bench.backend.transacting(Job("demo.transacted", ARGS, **more))
+        items: Any = prepared.actions
+        bench.dynamodb.transact_write_items(TransactItems=items)
+        assert prepared.pushed.record is not None  # noqa: S101 - no middleware drops it
+        bench.backend.waking.cover([prepared.pushed.record], bench.backend.clock.now())
+
+    return bench.cost(enqueue)
+
+
+def transacted_unique(bench: Bench) -> Cost:
+    """The same with a lock."""
+    return transacted(bench, unique=UNIQUE)
+
+
+def batch_of_a_thousand(bench: Bench) -> Cost:
+    """A log, and a put for each job."""
+    jobs = [Job("demo.batch", [*ARGS, at]) for at in range(MANY)]
+    return bench.cost(lambda: bench.backend.push.all(jobs), MANY)
+
+
+def limited_fetch(bench: Bench) -> Cost:
+    """A job that needs a place in a bucket."""
+    bench.push("demo.limited", rate_limit=LIMIT)
+    return bench.cost(lambda: bench.fetch(1))
+
+
+def limited_ack(bench: Bench) -> Cost:
+    """It gives the place back."""
+    bench.push("demo.limited", rate_limit=LIMIT)
+    [job] = bench.fetch(1)
+    return bench.cost(lambda: bench.backend.ack(job.id, "worker-1", None))
+
+
+def limited_queue_fetch(bench: Bench) -> Cost:
+    """A job of a queue that has a limit itself."""
+    bench.backend.limits.limit_queue("default", {"concurrency": 5})
+    bench.push("demo.limited")
+    return bench.cost(lambda: bench.fetch(1))
+
+
+OPERATIONS: Final[dict[str, Callable[[Bench], Cost]]] = {
+    "workflow created": workflow_created,
+    "chain step": chain_step,
+    "group member, 100 together": group_member,
+    "group member alone": group_member_alone,
+    "step after a group": group_callback,
+    "batch callback": batch_callback,
+    "step with dependencies": dag_step,
+    "unique PUSH": unique_fresh,
+    "unique PUSH, rejected": unique_rejected,
+    "unique PUSH, replacing": unique_replacing,
+    "transactional enqueue": transacted,
+    "transactional, unique": transacted_unique,
+    "batch of 1,000": batch_of_a_thousand,
+    "FETCH, job with a limit": limited_fetch,
+    "ACK, job with a limit": limited_ack,
+    "FETCH, queue with a limit": limited_queue_fetch,
+}
+
+
+@contextmanager
+def benches() -> Iterator[Bench]:
+    """A fresh one."""
+    with patch.dict(os.environ, {"AWS_DEFAULT_REGION": REGION}):
+        os.environ.pop("AWS_ENDPOINT_URL", None)
+        with embedded_aws(), fast_queues():
+            yield Bench()
+
+
+def main() -> None:
+    """Measure and print."""
+    title = f"Orchestration, small jobs (us-east-1, {PRICED_ON})"
+    columns = ("", "AWS calls", "Write units", "Read units", "$ per million jobs")
+    table = Table(*columns, title=title)
+    for name, measure in OPERATIONS.items():
+        with benches() as bench:
+            cost = measure(bench)
+        calls = ", ".join(f"{call} {count}" for call, count in sorted(cost.calls.items()))
+        each = (cost.writes / cost.jobs, cost.reads / cost.jobs)
+        units = (f"{number:.3g}" for number in each)
+        table.add_row(name, calls, *units, f"{cost.dollars:.2f}")
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()
