@@ -45,6 +45,7 @@ class Benchmark:
 ALL: Final = (
     Benchmark("costs"),
     Benchmark("batch_costs"),
+    Benchmark("flow_costs"),
     Benchmark("capacity"),
     Benchmark("sweep_costs", quick=("--waiting", "500")),
     Benchmark("growth"),
@@ -55,6 +56,7 @@ ALL: Final = (
     Benchmark("lateness", quick=("--timers", "60", "--window", "6")),
     Benchmark("soak", quick=("--jobs", "100")),
     Benchmark("crash", quick=("--jobs", "60")),
+    Benchmark("large_group", quick=("--jobs", "200")),
     Benchmark("load", quick=("--quick",)),
     Benchmark("load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True),
     Benchmark("crash_deployed", quick=("--jobs", "20"), is_deployed=True),

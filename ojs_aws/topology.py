@@ -119,7 +119,10 @@ SET_ASIDE_METRIC: Final = "EventsSetAside"
 """Changes whose events could not be told and were set aside; each of them needs somebody."""
 
 LEFT_METRIC: Final = "SweepLeft"
-"""Queues that a sweep could not do, or had no time for."""
+"""Queues, and large batches, that a sweep could not do, or had no time for."""
+
+LOST_METRIC: Final = "BatchesLost"
+"""Large batches that were given up because something of their log is gone; each needs somebody."""
 
 ALARM_RETENTION_S: Final = 3600
 """How long SQS keeps the alarm of a cron job; the tick has done its work long before (seconds)."""

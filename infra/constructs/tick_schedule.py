@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.alarms import described
-from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
+from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, METRICS
 
 LATE_TICKS: Final = 3
 LEFT_TICKS: Final = 10
@@ -90,5 +90,16 @@ class TickSchedule(Construct):
             metric=metric(LEFT_METRIC),
             threshold=1,
             evaluation_periods=LEFT_TICKS,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        self.lost = cloudwatch.Alarm(
+            self,
+            "Lost",
+            alarm_description=described(
+                "A large batch was given up: some of its jobs are lost.", "a-batch-was-given-up"
+            ),
+            metric=metric(LOST_METRIC),
+            threshold=1,
+            evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 
@@ -76,6 +77,10 @@ class Decision:
         return bool(self.token)
 
 
+class LogLostError(BackendError):
+    """Something of a committed batch's log is gone: nobody can put those jobs into their places."""
+
+
 class Batches(Protocol):
     """Logs of batches. What was never committed vanishes by itself after some days."""
 
@@ -104,13 +109,25 @@ class Batches(Protocol):
         """
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """The jobs of one part of a batch's log."""
+        """The jobs of one part of a batch's log.
+
+        :raises LogLostError: it is gone.
+        """
 
     def done(self, batch: OpenBatch) -> int:
-        """How many parts of a batch, the first ones, are known to be in their places."""
+        """How many parts of a batch, the first ones, are known to be in their places.
+
+        :raises LogLostError: nobody knows any more.
+        """
 
     def advance(self, batch: OpenBatch, done: int) -> None:
         """Note that the first parts are in their places."""
 
     def close(self, batch: OpenBatch) -> None:
         """All jobs of a batch are in their places: nobody need look for them here."""
+
+    def abandon(self, batch: OpenBatch, now: Instant) -> None:
+        """Some jobs of a batch are lost: nobody looks for them here any more.
+
+        What is known of the batch is kept for some months.
+        """

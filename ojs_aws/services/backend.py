@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.backpressure import Backpressure
+    from ojs_aws.services.batch_report import Rolled
     from ojs_aws.services.batching import Batching, Spread
     from ojs_aws.services.bulk_changes import BulkChanges
     from ojs_aws.services.bulk_enqueue import BulkEnqueue
@@ -569,7 +570,7 @@ class Backend:
             self._roll_forward,
         )
 
-    def _roll_forward(self, is_over: Callable[[], bool]) -> int:
+    def _roll_forward(self, is_over: Callable[[], bool]) -> Rolled:
         """Finish the large batches whose processes died."""
         return self.batching.tick(is_over)
 

@@ -18,8 +18,9 @@ from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, Batches, OpenBatch, StagedJob
-from ojs_aws.ports.batches import mark_of
+from ojs_aws.ports.batches import LogLostError, mark_of
 from ojs_aws.services.batch_faults import at_index
+from ojs_aws.services.batch_report import Rolled
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ BUDGET_MS: Final = 10_000
 
 QUIET_MS: Final = 30_000
 """Batches committed since are left to the process that committed them."""
+
+GIVE_UP_MS: Final = 3_600_000
+"""A batch of whose log something is gone is given up after this time: until then somebody may
+restore it."""
 
 READ_AT_ONCE: Final = 100
 
@@ -208,17 +213,58 @@ class Batching:
         self.batches.close(batch)
         return True
 
-    def tick(self, is_over: Callable[[], bool]) -> int:
-        """Roll the batches forward whose processes seem to have died; how many are whole now."""
-        done = 0
+    def tick(self, is_over: Callable[[], bool]) -> Rolled:
+        """Roll the batches forward whose processes seem to have died.
+
+        One of whose log something is gone is given up after an hour: what is left of it is put into
+        its place, and nobody tries any more.
+        """
+        done = failed = lost = 0
         for batch in self.batches.open():
-            if batch.committed_at > self.clock.now() - QUIET_MS or is_over():
+            now = self.clock.now()
+            if batch.committed_at > now - QUIET_MS or is_over():
                 continue
             try:
-                done += self.roll_forward(batch, is_over)
+                try:
+                    done += self.roll_forward(batch, is_over)
+                except LogLostError:
+                    if batch.committed_at > now - GIVE_UP_MS:
+                        raise
+                    lost += self._give_up(batch, is_over)
             except OjsError:
                 _log.exception("Batch %s could not be rolled forward", batch.id)
-        return done
+                failed += 1
+        return Rolled(done, failed, lost)
+
+    def _give_up(self, batch: OpenBatch, is_over: Callable[[], bool]) -> bool:
+        """Put what is left of a batch into its place, and set it aside; whether that is done.
+
+        Where nobody knows which parts were in their places, none is put there again: its jobs may
+        have been executed and removed since.
+        """
+        lost = 0
+        try:
+            begin = self.batches.done(batch)
+        except LogLostError:
+            begin, lost = len(batch.sizes), sum(batch.sizes)
+        for number in range(begin, len(batch.sizes)):
+            if is_over():
+                return False
+            try:
+                part = self.batches.part(batch, number)
+            except LogLostError:
+                lost += batch.sizes[number]
+                continue
+            self.note([each.record for each in part])
+            self._place(part, batch)
+        self.batches.abandon(batch, self.clock.now())
+        _log.error(
+            "Batch %s was given up: up to %d of its %d jobs are lost",
+            batch.id,
+            lost,
+            sum(batch.sizes),
+        )
+        return True
 
     def rescue(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """The jobs of committed batches that nobody has put into their places yet: now they are.
@@ -228,7 +274,7 @@ class Batching:
         jobs: dict[str, JobRecord] = {}
         for batch in self.batches.open():
             for job_id in job_ids:
-                if job_id not in jobs and (job := self._rescued(batch, job_id)):
+                if job_id not in jobs and (job := self._found(batch, job_id)):
                     jobs[job_id] = job
         # Others may have got there, and their batches been closed, since the caller looked.
         left = [job_id for job_id in job_ids if job_id not in jobs]
@@ -236,6 +282,13 @@ class Batching:
             there = self.store.load(left[0])
             return jobs if there is None else jobs | {there.id: there}
         return jobs | self.store.load_many(left) if left else jobs
+
+    def _found(self, batch: OpenBatch, job_id: str) -> JobRecord | None:
+        try:
+            return self._rescued(batch, job_id)
+        except LogLostError:  # the sweep gives the batch up; there is no such job now
+            _log.warning("Something of the log of batch %s is gone", batch.id, exc_info=True)
+            return None
 
     def _rescued(self, batch: OpenBatch, job_id: str) -> JobRecord | None:
         number = batch.part_of(job_id)

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
+from ojs_aws.services.batch_report import Rolled
 from ojs_aws.services.sweeping import QueueReport, QueueSweep
 
 IDLE_LOOK_MS: Final = 300_000
@@ -57,6 +58,8 @@ class SweepReport:
     :ivar skipped: queues for which no time was left; the next tick begins with them.
     :ivar lag_ms: how long the most overdue job without a message had been due.
     :ivar oldest_ms: for how long jobs have been ready, by queue (see :class:`QueueReport`).
+    :ivar batches_failed: large batches that could not be rolled forward.
+    :ivar batches_lost: those that never will be, and were given up.
     """
 
     queues: int = 0
@@ -67,6 +70,8 @@ class SweepReport:
     skipped: int = 0
     lag_ms: int = 0
     oldest_ms: Mapping[str, int] = field(default_factory=dict)
+    batches_failed: int = 0
+    batches_lost: int = 0
 
     def plus(self, other: SweepReport) -> SweepReport:
         """The two reports together."""
@@ -79,6 +84,8 @@ class SweepReport:
             skipped=self.skipped + other.skipped,
             lag_ms=max(self.lag_ms, other.lag_ms),
             oldest_ms={**self.oldest_ms, **other.oldest_ms},
+            batches_failed=self.batches_failed + other.batches_failed,
+            batches_lost=self.batches_lost + other.batches_lost,
         )
 
 
@@ -94,9 +101,9 @@ def _nothing(_: QueueInfo) -> None:
     """No triggers."""
 
 
-def _no_batches(_: Callable[[], bool]) -> int:
+def _no_batches(_: Callable[[], bool]) -> Rolled:
     """None to roll forward."""
-    return 0
+    return Rolled()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ class Sweep:
     clock: Clock
     each: Each = one_by_one
     finish: Callable[[QueueInfo], None] = _nothing
-    roll_forward: Callable[[Callable[[], bool]], int] = _no_batches
+    roll_forward: Callable[[Callable[[], bool]], Rolled] = _no_batches
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
@@ -128,8 +135,7 @@ class Sweep:
         def sweep(info: QueueInfo) -> SweepReport:
             return self._safely(info, is_over)
 
-        self._roll_forward(is_over)
-        report = SweepReport()
+        report = self._roll_forward(is_over)
         infos = self.queues.all()
         for info in infos:
             if info.triggers or info.paused_at is not None:
@@ -142,13 +148,16 @@ class Sweep:
             _log.warning("Could not write down the end of the sweep", exc_info=True)
         return report
 
-    def _roll_forward(self, is_over: Callable[[], bool]) -> None:
+    def _roll_forward(self, is_over: Callable[[], bool]) -> SweepReport:
         """Put the jobs of large batches into their places, whose processes died."""
         try:
-            if done := self.roll_forward(is_over):
-                _log.warning("Rolled %d batches forward", done)
+            rolled = self.roll_forward(is_over)
         except OjsError:
             _log.exception("Could not look after batches")
+            return SweepReport(batches_failed=1)
+        if rolled.done:
+            _log.warning("Rolled %d batches forward", rolled.done)
+        return SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
         """The queues to look at, longest unseen first.

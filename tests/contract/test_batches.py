@@ -19,7 +19,7 @@ from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
-from ojs_aws.ports.batches import mark_of
+from ojs_aws.ports.batches import LogLostError, mark_of
 from ojs_aws.services.fetch import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
@@ -120,6 +120,19 @@ def test_committed_batches_are_open_until_they_are_closed(batches: Batches) -> N
     batches.close(sooner)
     batches.close(sooner)
     assert batches.open() == [later]
+
+
+def test_a_batch_that_is_given_up_is_not_open_any_more(batches: Batches) -> None:
+    """And what was never written, or is gone, is told apart from errors of AWS."""
+    batch = opened(batches, "one", staged(2))
+    with pytest.raises(LogLostError):
+        batches.done(batch)
+    batches.decide(batch.id, batch, NOW)
+    with pytest.raises(LogLostError):
+        batches.part(batch, len(batch.sizes))
+    for _ in range(2):
+        batches.abandon(batch, NOW)
+        assert batches.open() == []
 
 
 def test_an_open_batch_tells_where_its_jobs_are(batches: Batches) -> None:

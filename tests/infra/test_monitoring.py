@@ -62,6 +62,7 @@ def test_what_the_issue_names_is_watched() -> None:
     assert names >= {
         "SweepLag",
         "SweepLeft",
+        "BatchesLost",
         "EventsSetAside",
         "IteratorAge",
         "ApproximateNumberOfMessagesVisible",

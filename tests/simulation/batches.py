@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest, Decision, OpenBatch, StagedJob
+from ojs_aws.ports.batches import LogLostError
 
 
 @dataclass
@@ -19,6 +20,7 @@ class MemoryBatches:
     decisions: dict[str, Decision] = field(default_factory=dict)
     rows: dict[str, OpenBatch] = field(default_factory=dict)
     progress: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, OpenBatch] = field(default_factory=dict)
     _tokens: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def token(self) -> str:
@@ -51,10 +53,15 @@ class MemoryBatches:
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
         """Part of a log."""
-        return self.logs[batch.id, batch.token, number]
+        try:
+            return self.logs[batch.id, batch.token, number]
+        except KeyError:
+            raise LogLostError(f"Part {number} of batch '{batch.id}' is missing.") from None
 
     def done(self, batch: OpenBatch) -> int:
         """Parts that are in their places."""
+        if batch.id not in self.decisions:
+            raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
         return self.progress.get(batch.id, 0)
 
     def advance(self, batch: OpenBatch, done: int) -> None:
@@ -63,6 +70,12 @@ class MemoryBatches:
 
     def close(self, batch: OpenBatch) -> None:
         """Forget the row."""
+        self.rows.pop(batch.id, None)
+
+    def abandon(self, batch: OpenBatch, now: Instant) -> None:
+        """Keep the row elsewhere."""
+        assert now
+        self.lost[batch.id] = batch
         self.rows.pop(batch.id, None)
 
 

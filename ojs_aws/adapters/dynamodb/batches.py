@@ -3,6 +3,7 @@
     batch#<id>   <token>#0000#0   the jobs of a part, deflated
     batch#<id>   decision         committed, with the token of its log; or given up
     batches      <time>#<id>      a committed batch whose jobs may not all be in their places
+    lost-batches <time>#<id>      one of which some jobs never will be: something of its log is gone
 
 The decision and the row are written in one transaction. Parts and decisions go by their TTL.
 """
@@ -37,9 +38,10 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
 )
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendError, BackendUnavailableError
+from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Decision, OpenBatch, StagedJob
+from ojs_aws.ports.batches import LogLostError
 from ojs_aws.topology import BATCHES_PARTITION
 
 if TYPE_CHECKING:
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
 
 KEPT_S: Final = 7 * 86_400
 """How long logs and decisions stay: far longer than any request or outage (seconds)."""
+
+LOST: Final = "lost-batches"
+LOST_KEPT_S: Final = 90 * 86_400
+"""How long the row of a lost batch stays, for people to look at (seconds)."""
 
 PART_JOBS: Final = 250
 PART_BYTES: Final = 350_000
@@ -193,7 +199,7 @@ class DynamoBatches:
                 break
             item = self._get(_pk(batch.id), _part_sk(batch.token, number, piece))
             if not item:
-                raise BackendError(f"Part {number} of batch '{batch.id}' is missing.")
+                raise LogLostError(f"Part {number} of batch '{batch.id}' is missing.")
             data += bytes(item[JOBS]["B"])
             pieces = read_number(item, PIECES) or 1
         listed: list[Any] = json.loads(inflate(data))
@@ -201,7 +207,10 @@ class DynamoBatches:
 
     def done(self, batch: OpenBatch) -> int:
         """One consistent read."""
-        return read_number(self._get(_pk(batch.id), DECISION), DONE) or 0
+        item = self._get(_pk(batch.id), DECISION)
+        if not item:
+            raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
+        return read_number(item, DONE) or 0
 
     def advance(self, batch: OpenBatch, done: int) -> None:
         """One update."""
@@ -221,6 +230,22 @@ class DynamoBatches:
             self.client.delete_item(
                 TableName=self.table, Key={name: row[name] for name in (n.PK, n.SK)}
             )
+
+    def abandon(self, batch: OpenBatch, now: Instant) -> None:
+        """One transaction, which moves the row."""
+        row = _row(batch)
+        kept = row | {n.PK: string(LOST), n.TTL: number(now // 1000 + LOST_KEPT_S)}
+        actions: Any = [
+            {"Put": {"TableName": self.table, "Item": kept}},
+            {
+                "Delete": {
+                    "TableName": self.table,
+                    "Key": {name: row[name] for name in (n.PK, n.SK)},
+                }
+            },
+        ]
+        with translated("TransactWriteItems"):
+            self.client.transact_write_items(TransactItems=actions)
 
     def _get(self, pk: str, sk: str) -> Item:
         with translated("GetItem"):

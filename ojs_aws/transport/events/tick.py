@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.topology import AGE_METRIC, LAG_METRIC, LEFT_METRIC, METRICS, QUEUE_DIMENSION
+from ojs_aws.topology import (
+    AGE_METRIC,
+    LAG_METRIC,
+    LEFT_METRIC,
+    LOST_METRIC,
+    METRICS,
+    QUEUE_DIMENSION,
+)
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -87,7 +94,9 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
-    metrics.add_metric(LEFT_METRIC, MetricUnit.Count, report["failed"] + report["skipped"])
+    left = report["failed"] + report["skipped"] + report["batches_failed"]
+    metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
+    metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
     metrics.flush_metrics()
 
 

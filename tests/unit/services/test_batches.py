@@ -325,3 +325,33 @@ def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() 
     assert push(world, jobs) == [job.id for job in jobs]
     assert happened == ["committed", "swept"]
     assert len(world.batches.decisions) == 1
+
+
+@pytest.mark.parametrize("gone", ["part", "decision"])
+def test_a_batch_of_whose_log_something_is_gone_is_given_up_after_an_hour(
+    gone: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left of it is put into its place, unless its jobs may have been there before."""
+    world, jobs = left_open()
+    [batch] = world.batches.rows.values()
+    first = world.batches.progress.get(batch.id, 0)
+    stored = len(world.store.jobs)
+    if gone == "part":
+        del world.batches.logs[batch.id, batch.token, first + 1]
+    else:
+        del world.batches.decisions[batch.id]
+    world.clock.advance(s=61)
+    report = world.backend.sweep.tick()
+    assert (report.batches_failed, report.batches_lost) == (1, 0)
+    assert world.batches.rows
+    with pytest.raises(NotFoundError):  # not an error of the backend, for ever
+        world.backend.info(jobs[sum(batch.sizes[: first + 1])].id)
+    world.clock.advance(s=3600)
+    report = world.backend.sweep.tick()
+    assert (report.batches_failed, report.batches_lost) == (0, 1)
+    assert world.batches.rows == {}
+    assert [*world.batches.lost] == [batch.id]
+    missing = len(jobs) - len(world.store.jobs)
+    assert missing == (batch.sizes[first + 1] if gone == "part" else len(jobs) - stored)
+    assert "was given up" in caplog.text
+    assert world.backend.sweep.tick().batches_lost == 0
