@@ -28,7 +28,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import QueueInfo, TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.push import Pushed
+from ojs_aws.services.pushed import Pushed
 from ojs_aws.services.render import render_job
 
 

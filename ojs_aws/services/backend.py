@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.dead_letter import DeadLetters
     from ojs_aws.services.dead_letter_bulk import DeadLetterBulk
     from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
+    from ojs_aws.services.drafting import QueueRules
     from ojs_aws.services.fail import Fail
     from ojs_aws.services.fetch import Both, Fetch
     from ojs_aws.services.heartbeat import Heartbeat
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.limits import LimitBook
     from ojs_aws.services.progress import Progressing
     from ojs_aws.services.purging import Purging
-    from ojs_aws.services.push import Push, QueueRules
+    from ojs_aws.services.push import Push
     from ojs_aws.services.queue_stats import QueueStatistics
     from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.queues import Queues
@@ -182,26 +183,31 @@ class Backend:
         return self._push(self.ports.enqueuing())
 
     def _push(self, enqueuing: Enqueuing, *, is_internal: bool = False) -> Push:
+        from ojs_aws.services.drafting import Drafting
         from ojs_aws.services.push import Push
 
         settings = self.settings
+        drafting = Drafting(
+            clock=self.clock,
+            ids=self.ids,
+            rules=self._rules(),
+            max_envelope_bytes=settings.max_envelope_bytes,
+            default_timeout_ms=self._timeout_ms,
+            schemas=lambda: self.schema_checking,
+            terms=self.queue_terms,
+            is_internal=is_internal,
+        )
         return Push(
             store=self.ports.store,
             waking=self.waking,
             clock=self.ports.clock,
-            ids=self.ports.ids,
             limits=self._limits,
             enqueuing=enqueuing,
-            rules=self._rules(),
-            max_envelope_bytes=settings.max_envelope_bytes,
-            default_timeout_ms=self._timeout_ms,
+            drafting=drafting,
             unique=lambda: self.unique,
-            schemas=lambda: self.schema_checking,
             batching=lambda: self.batching,
             max_batch_jobs=settings.max_batch_jobs,
-            terms=self.queue_terms,
             bounds=self.backpressure,
-            is_internal=is_internal,
         )
 
     @cached_property
@@ -461,7 +467,7 @@ class Backend:
         )
 
     def _rules(self) -> QueueRules:
-        from ojs_aws.services.push import QueueRules
+        from ojs_aws.services.drafting import QueueRules
 
         settings = self.settings
         return QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues)

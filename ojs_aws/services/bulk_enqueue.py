@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.ports import Clock
-    from ojs_aws.services.push import Push, Pushed
+    from ojs_aws.services.push import Push
+    from ojs_aws.services.pushed import Pushed
 
 MAX_ITEMS: Final = 1000
 """Items of one bulk operation (section 9.1)."""

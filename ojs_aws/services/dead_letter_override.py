@@ -12,7 +12,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import read_envelope
-from ojs_aws.services.push import QueueRules
+from ojs_aws.services.drafting import QueueRules
 
 ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")
 MERGED: Final = frozenset({"meta", "retry"})

@@ -2,83 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.envelope import VALIDATE, Job
-from ojs_aws.domain.errors import (
-    DuplicateError,
-    EnqueueRejectedError,
-    JsonValue,
-    NotFoundError,
-    OjsError,
-    PayloadTooLargeError,
-)
-from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import assemble, decode
-from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.middleware.enqueuing import Enqueuing
-from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored, dropped
-from ojs_aws.ports import AlreadyStoredError, Clock, IdGenerator, JobStore, Limits
+from ojs_aws.middleware.results import EnqueueResult, Stored
+from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
 from ojs_aws.services.batch_faults import Faults, TransactionTooLargeError, at_index, check_count
+from ojs_aws.services.drafting import Drafting
+from ojs_aws.services.pushed import (
+    Pushed,
+    not_pushed,
+    pushed_of,
+    raise_swallowed,
+    rejecting,
+    result_of,
+)
 from ojs_aws.services.sameness import is_same_envelope
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.queue_config import QueueConfig
-    from ojs_aws.services.backpressure import Backpressure, Fill
+    from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.batching import Batching
-    from ojs_aws.services.queue_terms import QueueTerms
-    from ojs_aws.services.schema_checking import SchemaChecking
-    from ojs_aws.services.unique import Let, Uniqueness, Wanted
+    from ojs_aws.services.unique import Uniqueness, Wanted
 
 MAX_TRANSACTION: Final = 100
 """Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRules:
-    """Which queues a job may be pushed to."""
-
-    declared: frozenset[str]
-    allow_undeclared: bool
-
-    def check(self, queue: str) -> None:
-        """Refuse a queue that is not declared.
-
-        :raises NotFoundError: naming the queues there are.
-        """
-        if not self.allow_undeclared and queue not in self.declared:
-            raise NotFoundError(
-                f"There is no queue '{queue}'.",
-                details={"queue": queue, "queues": [*sorted(self.declared)]},
-                hint="Declare it (OJS_QUEUES), or allow queues to be created on first use.",
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """What became of one envelope.
-
-    :ivar record: the stored job; None when a middleware dropped it.
-    :ivar is_new: False when the very same envelope had been pushed before.
-    :ivar dropped_by: name of the middleware that dropped the job.
-    :ivar is_duplicate: the record is another job, which has the same uniqueness key.
-    :ivar is_update: so it is, and it has this one's arguments and metadata now.
-    :ivar fill: how full its queue is, where that is bounded.
-    """
-
-    record: JobRecord | None
-    is_new: bool = True
-    dropped_by: str = ""
-    is_duplicate: bool = False
-    is_update: bool = False
-    fill: Fill | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +40,19 @@ class Push:
     """Enqueues jobs: one conditional put, then one message.
 
     :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
-    :ivar schemas: what checks jobs that name a schema; likewise.
     :ivar batching: what stores batches beyond one transaction; likewise.
-    :ivar terms: on what terms queues take jobs.
-    :ivar is_internal: enqueues what was accepted before, such as a workflow's steps: no queue
-        refuses it.
     """
 
     store: JobStore
     waking: Waking
     clock: Clock
-    ids: IdGenerator
     limits: Callable[[], Limits]
     enqueuing: Enqueuing
-    rules: QueueRules
-    max_envelope_bytes: int
-    default_timeout_ms: int
+    drafting: Drafting
     unique: Callable[[], Uniqueness]
-    schemas: Callable[[], SchemaChecking]
     batching: Callable[[], Batching]
     max_batch_jobs: int
-    terms: QueueTerms
     bounds: Backpressure
-    is_internal: bool = False
 
     def __call__(self, job: Job) -> Pushed:
         """Enqueue one job.
@@ -127,7 +71,7 @@ class Push:
         :raises OjsError: as :meth:`__call__`, and whatever ``store`` raises.
         """
         now = self.clock.now()
-        self._complete(job, now)
+        self.drafting.complete(job, now)
         return self.enqueuing.drive(self._push(job, now, store))
 
     async def _push(
@@ -136,7 +80,7 @@ class Push:
         pushed: list[Pushed] = []
 
         def store(final: Job) -> Job:
-            pushed.append(keep(final, self._record(final, now)))
+            pushed.append(keep(final, self.drafting.record(final, now)))
             return final
 
         async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
@@ -145,19 +89,19 @@ class Push:
         with rejecting(job.id):
             [result] = await self.enqueuing.many([job], through)
             raise_swallowed([result])
-        return pushed[0] if pushed else _dropped(result)
+        return pushed[0] if pushed else not_pushed(result)
 
     def for_many(self) -> Push:
         """The same, for many jobs of one request: what is asked of their queues is asked once."""
-        terms = self.terms.for_one_request()
-        return self if terms is self.terms else replace(self, terms=terms)
+        drafting = self.drafting.for_many()
+        return self if drafting is self.drafting else replace(self, drafting=drafting)
 
     def check(self, job: Job) -> JobRecord:
         """What PUSH would make of an envelope, before any middleware; nothing is stored.
 
         :raises OjsError: PUSH would refuse it.
         """
-        return self._record(job, self.clock.now())
+        return self.drafting.record(job, self.clock.now())
 
     def _store_one(self, job: Job, record: JobRecord) -> Pushed:
         """Store a job, in a place of its own where its queue is bounded."""
@@ -219,7 +163,7 @@ class Push:
         faults = Faults()
         for index, job in enumerate(jobs):
             with faults.at(index):
-                self._complete(job, now)
+                self.drafting.complete(job, now)
         faults.raise_all()
         _check_ids(jobs)
         from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
@@ -235,7 +179,7 @@ class Push:
 
         async def one(job: Job, store: StoreOne) -> EnqueueResult:
             async def checked(final: Job) -> Job | None:
-                records[job.id], finals[job.id] = self._record(final, now), final
+                records[job.id], finals[job.id] = self.drafting.record(final, now), final
                 return (await store(final)).job
 
             with at_index(index_of[job.id]), rejecting(job.id):
@@ -259,7 +203,7 @@ class Push:
         with rejecting(""):
             results = await self.enqueuing.many(jobs, through)
             raise_swallowed(results)
-        return [pushed.get(result.id) or _dropped(result) for result in results]
+        return [pushed.get(result.id) or not_pushed(result) for result in results]
 
     def _store_all(self, records: Sequence[JobRecord]) -> list[Pushed]:
         """One transaction, and the messages."""
@@ -287,13 +231,13 @@ class Push:
         """One transaction where the batch fits one; else a log that one record commits."""
         unique = sum(bool(record.unique_key) for record in records)
         if len(records) + unique > MAX_TRANSACTION:
-            return _pushed(self.batching().store_all(_wanted(jobs, records), self.same))
+            return pushed_of(self.batching().store_all(_wanted(jobs, records), self.same))
         if not unique:
             return self._store_all(records)
         try:
             return self._store_unique(jobs, records)
         except TransactionTooLargeError:
-            return _pushed(self.batching().store_all(_wanted(jobs, records), self.same))
+            return pushed_of(self.batching().store_all(_wanted(jobs, records), self.same))
 
     def _store_unique(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
         """One transaction with the locks of unique jobs, and the messages.
@@ -308,88 +252,7 @@ class Push:
         for let in lets:
             if let.replaced is not None:
                 self.waking.forget(let.replaced)
-        return _pushed(lets)
-
-    def _complete(self, job: Job, now: Instant) -> None:
-        """Validate an envelope, and give it the id that it lacks.
-
-        :raises InvalidRequestError: a constraint of the envelope is broken, or the arguments do
-            not follow the schema that the job names.
-        """
-        if not job.id:
-            if "id" in job:
-                read_envelope(job, now)
-            job.id = self.ids.job_id()
-        read_envelope(job, now)
-        self._check_args(job)
-
-    def _check_args(self, job: Job) -> None:
-        """Check the arguments of a job that names a schema; others cost nothing.
-
-        Before the middleware, which may encrypt them, and after it, since it may change them.
-        """
-        if job.get("schema") is not None or job.mentions("meta", VALIDATE):
-            self.schemas().check(job)
-
-    def _record(self, job: Job, now: Instant) -> JobRecord:
-        envelope = read_envelope(job, now)
-        self._check_args(job)
-        self.rules.check(envelope.queue)
-        document = assemble(envelope.document)
-        size = len(document.encode()) + len((envelope.retry_document or "").encode())
-        if size > self.max_envelope_bytes:
-            raise PayloadTooLargeError(
-                f"The envelope has {size} bytes; at most {self.max_envelope_bytes} are accepted.",
-                details={
-                    "field": "envelope",
-                    "actual_bytes": size,
-                    "size_bytes": size,
-                    "max_bytes": self.max_envelope_bytes,
-                },
-                hint="Store the data elsewhere and send a reference to it.",
-            )
-        if self.is_internal:
-            config = self.terms.of(envelope.queue).config
-        else:
-            config = self.terms.admitting(envelope.queue, envelope.type)
-        state = lifecycle.initial_state(
-            envelope.scheduled_at, is_pending=envelope.is_pending, now=now
-        )
-        return self._new(_with_defaults(envelope, config), state, now, _unique_key(job), config)
-
-    def _new(
-        self,
-        envelope: Envelope,
-        state: JobState,
-        now: Instant,
-        unique_key: str,
-        config: QueueConfig,
-    ) -> JobRecord:
-        return JobRecord(
-            id=envelope.id,
-            type=envelope.type,
-            queue=envelope.queue,
-            state=state,
-            priority=envelope.priority,
-            attempt=0,
-            version=1,
-            order=self.clock.order(),
-            document=assemble(envelope.document),
-            timeout_ms=envelope.timeout_ms or self.default_timeout_ms,
-            visibility_timeout_ms=envelope.visibility_timeout_ms,
-            created_at=now,
-            enqueued_at=now if state is JobState.AVAILABLE else None,
-            scheduled_at=envelope.scheduled_at,
-            expires_at=envelope.expires_at,
-            retry=envelope.retry,
-            retry_document=envelope.retry_document,
-            is_retry_queues=envelope.is_retry_queues,
-            unique_key=unique_key,
-            limit=envelope.limit,
-            result_ttl_s=envelope.result_ttl_s,
-            result_limit_bytes=envelope.result_limit_bytes,
-            kept=config.retention,
-        )
+        return pushed_of(lets)
 
     def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
         """The existing job, if it came from the same envelope.
@@ -409,13 +272,6 @@ class Push:
         )
 
 
-def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
-    """The outcome of a job's run through the chain."""
-    if stored is None:
-        return dropped(job, dropped_by)
-    return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)
-
-
 def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Wanted]:
     from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
     from ojs_aws.services.unique import Wanted  # noqa: PLC0415
@@ -424,52 +280,6 @@ def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Wanted]:
         Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
         for job, record in zip(jobs, records, strict=True)
     ]
-
-
-def _pushed(lets: Sequence[Let]) -> list[Pushed]:
-    return [
-        Pushed(
-            let.record,
-            is_new=let.is_new,
-            is_duplicate=let.is_duplicate,
-            is_update=let.is_update,
-        )
-        for let in lets
-    ]
-
-
-def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
-    """An envelope with what its queue says where it says nothing itself."""
-    timeout_ms = envelope.timeout_ms or config.default_timeout_ms
-    if envelope.retry_document is not None or config.default_retry is None:
-        return replace(envelope, timeout_ms=timeout_ms)
-    return replace(
-        envelope,
-        timeout_ms=timeout_ms,
-        retry=parse_retry_policy(decode(config.default_retry)),
-        retry_document=config.default_retry,
-        is_retry_queues=True,
-    )
-
-
-def _unique_key(job: Job) -> str:
-    """The uniqueness key; empty for a job without a unique policy."""
-    if job.get("unique") is None:
-        return ""
-    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key  # noqa: PLC0415
-
-    return unique_key(job, parse_unique_policy(job.get("unique")))
-
-
-def raise_swallowed(results: Sequence[EnqueueResult]) -> None:
-    """Raise what a middleware caught around the insertion: an answer has no other word for it."""
-    for result in results:
-        if result.error is not None:
-            raise result.error
-
-
-def _dropped(result: EnqueueResult) -> Pushed:
-    return Pushed(None, is_new=False, dropped_by=result.dropped_by)
 
 
 def _check_ids(jobs: Sequence[Job]) -> None:
@@ -481,24 +291,3 @@ def _check_ids(jobs: Sequence[Job]) -> None:
                 details={"index": index, "existing_job_id": job.id},
             )
         seen[job.id] = index
-
-
-@contextmanager
-def rejecting(job_id: str) -> Iterator[None]:
-    """Turn an error of a middleware's own into one that an answer can name.
-
-    :raises EnqueueRejectedError: with the ids of the jobs that are stored all the same.
-    """
-    try:
-        yield
-    except OjsError:
-        raise
-    except Exception as problem:
-        stored: list[JsonValue] = list(getattr(problem, "stored_job_ids", None) or ())
-        details: dict[str, JsonValue] = {"stored_job_ids": stored}
-        if job_id:
-            details["job_id"] = job_id
-        raise EnqueueRejectedError(
-            f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
-            details=details,
-        ) from problem

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Admission, TransactAction, UniqueJobs
-from ojs_aws.services.push import Push, Pushed
+from ojs_aws.services.push import Push
+from ojs_aws.services.pushed import Pushed, pushed_of
 from ojs_aws.services.unique import Uniqueness, Wanted
 
 
@@ -59,10 +60,5 @@ class Transacting:
 
         wanted = Wanted(record, parse_unique_policy(job.get("unique")))
         let, admission = self.unique().admission(wanted, self.push.same)
-        pushed = Pushed(
-            let.record,
-            is_new=let.is_new,
-            is_duplicate=let.is_duplicate,
-            is_update=let.is_update,
-        )
+        [pushed] = pushed_of([let])
         return pushed, admission

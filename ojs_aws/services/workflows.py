@@ -27,7 +27,7 @@ from ojs_aws.domain.workflow_definition import ID_PATTERN, MAX_FAULTS, Definitio
 from ojs_aws.domain.workflow_graph import Graph, dump_graph
 from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
-from ojs_aws.services.push import raise_swallowed, rejecting, result_of
+from ojs_aws.services.pushed import raise_swallowed, rejecting, result_of
 from ojs_aws.services.workflow_advancing import MAX_CONFLICTS, Advancing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Depth
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.push import Pushed
+from ojs_aws.services.pushed import Pushed
 from tests.simulation.world import World
 
 

@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
-from ojs_aws.services.push import Pushed
+from ojs_aws.services.pushed import Pushed
 from tests.aws import embedded
 from tests.simulation.memory import CountingIds, FakeClock
 from tests.simulation.world import World

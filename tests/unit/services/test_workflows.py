@@ -342,7 +342,7 @@ def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
     def refuse(*_: object) -> None:
         raise NotFoundError("There is no queue.")
 
-    monkeypatch.setattr(type(world.backend.advancing.push.rules), "check", refuse)
+    monkeypatch.setattr(type(world.backend.advancing.push.drafting.rules), "check", refuse)
     stream.flow()
     workflow = world.workflows.kept[made.view.workflow.id]
     assert (workflow.state, workflow.states) == (WorkflowState.FAILED, "fcfx")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.heartbeat import Beat
-    from ojs_aws.services.push import Pushed
+    from ojs_aws.services.pushed import Pushed
 
 Rendered = dict[str, RawJson]
 

@@ -13,7 +13,7 @@ from ojs_aws.domain.validation import check_priority, invalid
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
-from ojs_aws.services.push import Pushed
+from ojs_aws.services.pushed import Pushed
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.authorization import check_enqueued
 from ojs_aws.transport.http.calls import Answer, Call
