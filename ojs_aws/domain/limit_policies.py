@@ -95,7 +95,8 @@ def read_override(value: JsonValue, now: Instant) -> Override:
     """An override as an operator writes it.
 
     :raises InvalidRequestError: something in it is malformed.
-    :raises InvalidPolicyError: it names nothing, cannot be followed, or is over already.
+    :raises InvalidPolicyError: it names nothing, cannot be followed, or is over already; or it
+        names a key, which is laid down for one and counts for that as a whole.
     """
     if not isinstance(value, dict):
         raise _malformed("rate_limit", "an object", value)
@@ -104,6 +105,9 @@ def read_override(value: JsonValue, now: Instant) -> Override:
         until = parse_timestamp(value["expires_at"], "expires_at")
         if until <= now:
             raise _impossible("expires_at", "in the future", str(value["expires_at"]))
+    for name in ("key", "by"):
+        if value.get(name) is not None:
+            raise _impossible(name, "left out: the path names the key, and jobs what it is by", "")
     limit = Limit(key="", on_limit=_on_limit(value.get("on_limit")), **_bounds(value))
     written = limit.render()
     members: dict[str, JsonValue] = {

@@ -87,6 +87,7 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
     if not isinstance(patch, dict):
         raise invalid("config", "an object", patch)
     after: Members = dict(members)
+    _check_twice(patch)
     for name, value in patch.items():
         if name == "backpressure":
             _change_backpressure(after, value)
@@ -101,6 +102,19 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
             details={"field": "config", "max_bytes": MAX_CONFIG_BYTES},
         )
     return after
+
+
+def _check_twice(patch: Mapping[str, JsonValue]) -> None:
+    """Refuse two values for one setting, which has a name of its own and one in backpressure."""
+    inner = patch.get("backpressure")
+    if not isinstance(inner, dict):
+        return
+    for inside, name in _BACKPRESSURE.items():
+        if inside in inner and name in patch and inner[inside] != patch[name]:
+            raise InvalidRequestError(
+                f"'{name}' and 'backpressure.{inside}' are one setting, with two values here.",
+                details={"field": f"backpressure.{inside}", "expected": f"the value of {name}"},
+            )
 
 
 def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
@@ -309,6 +323,18 @@ def _anybody(value: JsonValue, field: str) -> JsonValue:
     )
 
 
+def _one_shard(value: JsonValue, field: str) -> JsonValue:
+    if value == 1 and not isinstance(value, bool):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise invalid(field, "1", value)
+    raise UnsupportedError(
+        f"'{field}' can be 1 only, not {value}: the order of a queue is strict.",
+        details={"field": field, "expected": "1", "received": str(value)},
+        hint="For more than 500 jobs a second use several queues; a worker can serve all of them.",
+    )
+
+
 def _no_target(_: JsonValue, field: str) -> JsonValue:
     raise UnsupportedError(
         f"'{field}' is not supported: dead letters stay listed under their own queue.",
@@ -336,6 +362,7 @@ _CHECKS: Final[Mapping[str, Callable[[JsonValue, str], JsonValue]]] = {
     "dead_letter_queue": _no_target,
     "dead_letter_ttl": _span,
     "allowed_job_types": _types,
+    "ordering_shards": _one_shard,
     "producers": _anybody,
 }
 

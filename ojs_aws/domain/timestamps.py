@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
 
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.json_text import json_type
 
 Instant = NewType("Instant", int)
 """Milliseconds since 1970-01-01T00:00:00Z."""
@@ -116,7 +117,7 @@ def format_duration(milliseconds: int) -> str:
 
 
 def _invalid(field: str, received: object, expected: str) -> InvalidRequestError:
-    shown = received if isinstance(received, str) else type(received).__name__
+    shown = received if isinstance(received, str) else json_type(received)
     return InvalidRequestError(
         f"The '{field}' attribute must be {expected}, not {shown[:80]!r}.",
         details={"field": field, "expected": expected, "received": shown[:80]},

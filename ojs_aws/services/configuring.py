@@ -313,6 +313,7 @@ class Configuring:
         return {
             "max_size": None,
             "overflow_policy": "reject",
+            "ordering_shards": 1,
             "warning_threshold": DEFAULT_WARNING,
             "visibility_timeout": settings.default_visibility_timeout_s,
             "default_timeout": settings.default_timeout_s,

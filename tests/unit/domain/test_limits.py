@@ -238,3 +238,18 @@ def test_a_handler_may_hold_a_bucket_back() -> None:
     assert isinstance(refusal, Refusal)
     assert (refusal.strategy, refusal.until) == ("dynamic", later(100))
     begin(held, limit, later(100))
+
+
+@pytest.mark.parametrize("name", ["key", "by"])
+def test_what_is_laid_down_for_a_key_names_no_other(name: str) -> None:
+    """Rather than ignored: an operator would believe in a limit that does not hold."""
+    with pytest.raises(InvalidPolicyError) as refused:
+        read_override({"concurrency": 1, name: "meta.tenant"}, NOW)
+    assert refused.value.details["field"] == name
+
+
+def test_what_is_missing_is_null_in_errors() -> None:
+    """Not a name of Python's."""
+    with pytest.raises(InvalidRequestError, match="'null'") as refused:
+        read_limit({"key": "k", "rate": {"limit": 5}}, "q")
+    assert refused.value.details["received"] == "null"

@@ -119,3 +119,22 @@ def test_settings_have_a_size() -> None:
     """They stand in one item, which processes read again and again."""
     with pytest.raises(OjsError, match="8192"):
         changed_members({}, {"allowed_job_types": [f"a{n}." + "x" * 200 for n in range(100)]})
+
+
+def test_a_queue_has_one_shard() -> None:
+    """Decision 35: said, and not stored; more are refused, and what is no number is malformed."""
+    assert changed_members({}, {"ordering_shards": 1}) == {}
+    with pytest.raises(UnsupportedError, match="order of a queue is strict"):
+        changed_members({}, {"ordering_shards": 4})
+    for value in (0, -1, "1", True, 1.5):
+        with pytest.raises(InvalidRequestError):
+            changed_members({}, {"ordering_shards": value})
+
+
+def test_one_setting_has_one_value() -> None:
+    """The bound has two names: the same value under both is well, two values are not."""
+    both: Any = {"max_size": 5, "backpressure": {"max_depth": 5}}
+    assert changed_members({}, both) == {"max_size": 5}
+    with pytest.raises(InvalidRequestError) as refused:
+        changed_members({}, {**both, "max_size": 6})
+    assert refused.value.details["field"] == "backpressure.max_depth"

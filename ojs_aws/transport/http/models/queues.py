@@ -55,6 +55,7 @@ class QueueConfigBody(Body):
 
     max_size: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     overflow_policy: Literal["reject"] | None = None
+    ordering_shards: Literal[1] | None = None
     warning_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     backpressure: BackpressureBody | None = None
     concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None

@@ -169,10 +169,6 @@ def _query_parameter(parameter: Parameter) -> Schema:
     }
 
 
-_MULTI_STATUS: Final = 207
-_NONE_SUCCEEDED: Final = 422
-
-
 def _responses(route: Route) -> Schema:
     media_type = route.media_type or OJS_TYPE
     answer = STRING if media_type == "text/plain" else ref(route.response)
@@ -191,9 +187,6 @@ def _responses(route: Route) -> Schema:
             "headers": _headers(),
             "content": error,
         }
-    if _MULTI_STATUS in route.statuses:  # where nothing of it succeeded, the items say why
-        either: Schema = {"anyOf": [ref("ErrorAnswer"), ref(route.response)]}
-        responses[str(_NONE_SUCCEEDED)]["content"] = {OJS_TYPE: {"schema": either}}
     return responses
 
 
