@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CLIENTS: Final = (1, 4, 16, 64)
 QUICK_CLIENTS: Final = (1, 16)
-QUICK_JOBS: Final = 60
+QUICK_JOBS: Final = 20
 OPERATIONS: Final = ("push", "fetch", "ack", "push x 10", "fetch x 10", "ack again")
 END_TO_END: Final = 4
 """Ways from push to start: HTTP and Lambda workers, jobs one by one and together."""

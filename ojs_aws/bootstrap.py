@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import uuid_utils
 
+from ojs_aws._version import __version__
 from ojs_aws.adapters.dynamodb.blobs import Blobs
 from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
 from ojs_aws.adapters.dynamodb.lists import Lists
@@ -125,6 +126,8 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
         retries={"mode": "standard", "total_max_attempts": MAX_TRIES},
         tcp_keepalive=True,
         parameter_validation=False,
+        # Told whole, or botocore puts it together anew for each request: a quarter of a PUSH.
+        user_agent=f"ojs-aws/{__version__} Botocore/{botocore.__version__}",
     )
 
     def make(service: str) -> object:
