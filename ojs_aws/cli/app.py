@@ -41,9 +41,25 @@ checks.register(app)
 cost.register(app)
 
 
+def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    from ojs_aws._version import __version__  # noqa: PLC0415
+
+    if is_wanted:
+        typer.echo(f"ojs-aws {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def root() -> None:
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
     """Open Job Spec on AWS."""
+    del version  # shown by then
 
 
 @app.command()

@@ -94,7 +94,7 @@ async def deploy_check(
     """
     checks: list[Callable[[Session], Awaitable[list[Finding]]]] = [_transport, _closed, _settings]
     if template:
-        found = _template(json.loads(Path(template).read_text(encoding="utf-8")))  # noqa: ASYNC240
+        found = _template(_read_template(Path(template)))
 
         async def look(_: Session) -> list[Finding]:
             return found
@@ -312,6 +312,22 @@ async def _settings(session: Session) -> list[Finding]:
 
 def _fine(name: str) -> Finding:
     return Finding(name, Verdict.OK, "as it should be")
+
+
+def _read_template(path: Path) -> Mapping[str, Any]:
+    """A synthesised template.
+
+    :raises ValueError: it cannot be read, or is none.
+    """
+    try:
+        template = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ValueError(f"{path} cannot be read: {problem.strerror}.") from None
+    except ValueError:
+        raise ValueError(f"{path} is no JSON.") from None
+    if not isinstance(template, dict) or "Resources" not in template:
+        raise ValueError(f"{path} is no CloudFormation template: it has no 'Resources'.")
+    return template
 
 
 def _template(template: Mapping[str, Any]) -> list[Finding]:

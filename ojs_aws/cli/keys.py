@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ojs_aws.cli.aws import AsJson, EndpointUrl, with_aws
+from ojs_aws.cli.output import Output
 from ojs_aws.domain.access import Scope
 
 if TYPE_CHECKING:
+    from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.api_keys import ApiKey
     from ojs_aws.services.api_keys import Issued, KeyBook
 
@@ -32,10 +35,6 @@ Table = Annotated[
         "--table", envvar="OJS_TABLE", help="The deployment's table: the stack's TableName."
     ),
 ]
-EndpointUrl = Annotated[
-    str | None, typer.Option(envvar="AWS_ENDPOINT_URL", help="Another AWS endpoint (an emulator).")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -68,7 +67,7 @@ def create(
         until = None if ends is None else Instant(book.clock.now() + ends)
         return book.create(name, scope, queues=queue or (), types=job_type or (), expires_at=until)
 
-    _show_issued(_done(table, endpoint_url, make), as_json=as_json)
+    _show_issued(_done(table, endpoint_url, make, as_json=as_json), as_json=as_json)
 
 
 @app.command("list")
@@ -78,7 +77,10 @@ def list_keys(
     as_json: AsJson = False,
 ) -> None:
     """Show the keys, without their secrets."""
-    shown = [_described(key) for key in _done(table, endpoint_url, lambda book: list(book.list()))]
+    shown = [
+        _described(key)
+        for key in _done(table, endpoint_url, lambda book: list(book.list()), as_json=as_json)
+    ]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
         return
@@ -129,24 +131,22 @@ def revoke(
     typer.echo(f"Revoked {key.id} ({key.name}).")
 
 
-def _done(table: str, endpoint_url: str | None, act: Callable[[KeyBook], Any]) -> Any:
+def _done(
+    table: str, endpoint_url: str | None, act: Callable[[KeyBook], Any], *, as_json: bool = False
+) -> Any:
     """Do something with the deployment's keys.
 
-    :raises typer.Exit: with code 1 and a message, where it cannot be done.
+    :raises typer.Exit: with the code of what went wrong, after saying it.
     """
-    from ojs_aws.bootstrap import aws_clients, build_key_book  # noqa: PLC0415
-    from ojs_aws.config import Settings, SettingsError  # noqa: PLC0415
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
-    try:
+    def with_book(clients: AwsClients) -> Any:
+        from ojs_aws.bootstrap import build_key_book  # noqa: PLC0415
+        from ojs_aws.config import Settings  # noqa: PLC0415
+
         settings = replace(Settings.from_env(os.environ), table=table)
-        return act(build_key_book(settings, aws_clients(endpoint_url).dynamodb))
-    except OjsError as problem:
-        hint = f" {problem.hint}" if problem.hint else ""
-        typer.echo(f"ojs-aws keys: {problem.message}{hint}", err=True)
-    except SettingsError as problem:
-        typer.echo(f"ojs-aws keys: {problem}", err=True)
-    raise typer.Exit(1)
+        return act(build_key_book(settings, clients.dynamodb))
+
+    return with_aws(Output(as_json=as_json), endpoint_url, with_book)
 
 
 def _show_issued(issued: Issued, *, as_json: bool) -> None:

@@ -7,20 +7,17 @@ by the API, with an administrator's key.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.keys import AsJson, EndpointUrl
+from ojs_aws.cli.aws import AsJson, EndpointUrl, with_aws
 from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import Session, code_of, command, moment
+from ojs_aws.cli.session import ExitCode, Session, command, moment
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.timestamps import Instant
-
-A = TypeVar("A")
 
 app = typer.Typer(
     name="restore",
@@ -51,19 +48,20 @@ def table(
     stopped, run it again: it goes on where the restore is.
     """
     out = Output(as_json=as_json)
+    moment_of = _instant(out, at) if at else None
 
     def restore(clients: AwsClients) -> tuple[bool, str]:
         from ojs_aws.adapters.dynamodb.table_restore import TableRestore  # noqa: PLC0415
 
         restoring = TableRestore(clients.dynamodb, time.sleep)
-        is_new = restoring.begin(source, target, _instant(at) if at else None)
+        is_new = restoring.begin(source, target, moment_of)
         if not is_new:
             out.hint(f"Table {target} is there already: going on with it.")
         with out.progress(f"DynamoDB makes {target} ...", None) as step:
             restoring.wait(target, lambda: step(1))
         return is_new, restoring.complete(target)
 
-    is_new, stream = _done(out, endpoint_url, restore)
+    is_new, stream = with_aws(out, endpoint_url, restore)
     out.said(
         f"Table {target} is ready. Let the deployment use it:\n"
         f"  npx cdk deploy -c restored_table={target} -c restored_stream={stream}\n"
@@ -84,11 +82,12 @@ def documents(
 ) -> None:
     """Bring back the large documents that were deleted since; the restored jobs name them."""
     out = Output(as_json=as_json)
+    begin = _instant(out, since)
 
     def bring_back(clients: AwsClients) -> int:
         from ojs_aws.adapters.s3.deleted import DeletedDocuments  # noqa: PLC0415
 
-        pages = DeletedDocuments(clients.s3(), bucket).bring_back(_instant(since), is_dry=dry_run)
+        pages = DeletedDocuments(clients.s3(), bucket).bring_back(begin, is_dry=dry_run)
         total = 0
         with out.progress("Documents ...", None) as step:
             for count in pages:
@@ -96,7 +95,7 @@ def documents(
                 step(count)
         return total
 
-    total = _done(out, endpoint_url, bring_back)
+    total = with_aws(out, endpoint_url, bring_back)
     told = "would be brought back; nothing was changed" if dry_run else "were brought back"
     out.said(f"{total} documents {told}.", {"documents": total, "dry_run": dry_run})
 
@@ -137,28 +136,22 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
     )
 
 
-def _instant(text: str) -> Instant:
+def _instant(out: Output, text: str) -> Instant:
     """An instant that a person wrote.
 
-    :raises InvalidRequestError: it is none.
+    :raises typer.Exit: it is none.
     """
+    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
     from ojs_aws.domain.timestamps import instant_of  # noqa: PLC0415
 
-    found = moment(text)
-    assert found is not None  # noqa: S101 - only an empty text is no instant
-    return instant_of(found)
-
-
-def _done(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], A]) -> A:
-    """Do something with the caller's own AWS credentials.
-
-    :raises typer.Exit: with the code of what went wrong.
-    """
-    from ojs_aws.bootstrap import aws_clients  # noqa: PLC0415
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
-
     try:
-        return act(aws_clients(endpoint_url))
-    except OjsError as problem:
-        out.error(problem)
-        raise typer.Exit(code_of(problem)) from None
+        found = moment(text)
+    except InvalidRequestError:
+        found = None
+    if found is None:
+        out.problem(
+            f"{text!r} is no instant.",
+            "Use RFC 3339, such as 2026-03-01T12:00:00Z, or how long ago, such as 20m.",
+        )
+        raise typer.Exit(ExitCode.USAGE)
+    return instant_of(found)

@@ -47,6 +47,11 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+_WHO: Final = (
+    "Say which key by OJS_API_KEY or --api-key; `ojs-aws keys create NAME --scope SCOPE` makes one."
+)
+"""What helps a person whom a server refused."""
+
 Connect = Callable[[str, str], "Client"]
 """Makes the client for a URL and an API key."""
 
@@ -108,8 +113,8 @@ def connect(url: str, api_key: str) -> Client:
     """The client of the command line: no middleware, and little patience."""
     from ojs_aws.client import Client, Resends  # noqa: PLC0415 - so that --help is quick
 
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
-    return Client(url, headers=headers, middleware=[], resends=Resends(limit=2))
+    # An empty key is none: the environment's was read with the options.
+    return Client(url, api_key=api_key, middleware=[], resends=Resends(limit=2))
 
 
 def command(
@@ -177,8 +182,13 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
     try:
         asyncio.run(call)
     except OjsError as problem:
+        code = code_of(problem)
+        if code is ExitCode.REFUSED:
+            problem.hint = _WHO
+        elif code is ExitCode.FAILED and (request_id := request_id_of(problem)):
+            problem.message += f" Request id: {request_id}."
         out.error(problem)
-        raise typer.Exit(code_of(problem)) from None
+        raise typer.Exit(code) from None
     except (ValueError, TimeoutError) as problem:
         out.problem(str(problem))
         is_timeout = isinstance(problem, TimeoutError)
@@ -200,6 +210,12 @@ def code_of(problem: OjsError) -> ExitCode:
     if any(f"HTTP {status}," in note for note in notes_of(problem) for status in (401, 403)):
         return ExitCode.REFUSED
     return ExitCode.USAGE if isinstance(problem, errors.InvalidRequestError) else ExitCode.FAILED
+
+
+def request_id_of(problem: BaseException) -> str:
+    """By which the server's log has an error; empty where none is known."""
+    found = [note.partition("request id ")[2] for note in notes_of(problem)]
+    return next(filter(None, found), "")
 
 
 def notes_of(problem: BaseException) -> list[str]:

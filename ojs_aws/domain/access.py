@@ -94,8 +94,9 @@ class Caller:
         """
         if not self.may(permission):
             scopes = sorted(scope for scope, given in GRANTS.items() if permission in given)
+            verb = "administer" if permission is Permission.ADMIN else permission
             raise PermissionDeniedError(
-                f"These credentials may not {permission}: '{operation}' needs one of the scopes "
+                f"These credentials may not {verb}: '{operation}' needs one of the scopes "
                 f"{', '.join(scopes)}.",
                 details={"operation": operation, "permission": permission, "scopes": [*scopes]},
                 hint="Use credentials with such a scope, or have one added.",

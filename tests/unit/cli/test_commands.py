@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from ojs_aws._version import __version__
+from ojs_aws.cli.app import app
 from ojs_aws.cli.checks import _template
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.session import ExitCode, connect
+from ojs_aws.client import connection
+from ojs_aws.client.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.fetch import FetchRequest
 from tests.simulation.world import World
@@ -319,6 +325,30 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
     assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
 
 
+def test_the_version_is_told() -> None:
+    """Without a server."""
+    ran = CliRunner().invoke(app, ["--version"])
+    assert (ran.exit_code, ran.stdout) == (0, f"ojs-aws {__version__}\n")
+
+
+def test_who_is_refused_learns_how_to_say_a_key(cli: Cli) -> None:
+    """In the command line's words, not in those of HTTP."""
+    refused = {"error": {"code": "unauthenticated", "message": "No.", "hint": "Send a header."}}
+    cli.server.script = [httpx.Response(401, json=refused)]
+    ran = cli.run("jobs", "list")
+    assert (ran.code, "OJS_API_KEY" in ran.err, "header" in ran.err) == (6, True, False)
+
+
+def test_a_servers_own_error_is_shown_with_its_request_id(cli: Cli) -> None:
+    """By which its log has it."""
+    broken = {"error": {"code": "internal_error", "message": "Broken.", "request_id": "req_7"}}
+    cli.server.script = [
+        httpx.Response(500, json=broken, headers={"X-Request-Id": "req_7"}) for _ in range(9)
+    ]
+    ran = cli.run("queues", "list")
+    assert (ran.code, "Request id: req_7." in ran.err) == (1, True), ran.err
+
+
 # ------------------------------------------------------------------------------------ checks
 def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
     """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""
@@ -360,6 +390,33 @@ def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
     findings = {each["check"]: each["verdict"] for each in ran.json["findings"]}
     assert (ran.code, findings["access"], findings["transport"]) == (7, "bad", "ok")
     assert findings["test mode"] == "ok"
+
+
+@pytest.mark.parametrize("text", [None, "no json", "[]", "{}"])
+def test_deploy_check_says_what_is_no_template(cli: Cli, tmp_path: Path, text: str | None) -> None:
+    """Not there, no JSON, or something else."""
+    path = tmp_path / "t.json"
+    if text is not None:
+        path.write_text(text)
+    ran = cli.run("deploy-check", "--template", str(path))
+    assert (ran.code, "t.json" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_a_stranger_has_no_key_although_one_is_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `deploy-check` asks, which would else find every closed API open."""
+    monkeypatch.setenv("OJS_API_KEY", "secret")
+    chosen: list[Credentials | None] = []
+
+    def choose(*given: Any) -> Credentials | None:
+        chosen.append(chosen_credentials(*given))
+        return chosen[-1]
+
+    monkeypatch.setattr(connection, "chosen_credentials", choose)
+    connect("https://jobs.example.com", "")
+    connect("https://jobs.example.com", "other")
+    assert chosen == [None, ApiKey("other")]
 
 
 def test_deploy_check_reads_a_template(cli: Cli, tmp_path: Path) -> None:

@@ -61,11 +61,47 @@ def test_keys_are_rotated_and_revoked_by_their_ids(aws: EmbeddedAws) -> None:
 
 
 def test_what_cannot_be_is_said_in_words(aws: EmbeddedAws) -> None:
-    """With code 1; nothing is made."""
-    mixed = run(aws, "create", "x", "--scope", "worker", "--scope", "producer", code=1)
+    """With the code of its kind; nothing is made."""
+    mixed = run(aws, "create", "x", "--scope", "worker", "--scope", "producer", code=2)
     assert "second key" in mixed.stderr
-    assert "no API key" in run(aws, "revoke", "f" * 16, code=1).stderr
+    assert "no API key" in run(aws, "revoke", "f" * 16, code=3).stderr
     missing = CliRunner().invoke(app, ["keys", "list", "--table", "nowhere"])
     assert missing.exit_code == 1
     assert "Query failed" in missing.stderr
+    assert "OJS_TABLE" in missing.stderr
     assert json.loads(run(aws, "list", "--json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"), [("AWS_DEFAULT_REGION", "no AWS region"), ("AWS_ACCESS_KEY_ID", "AWS")]
+)
+def test_a_machine_without_aws_is_told_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, missing: str, told: str
+) -> None:
+    """Not by a traceback."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "y",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_CONFIG_FILE": "/nowhere",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.delenv(missing)
+    result = CliRunner().invoke(app, ["keys", "list"])
+    assert result.exit_code == 5, result.output
+    assert told in result.stderr
+    assert "AWS_REGION" in result.stderr
+
+
+def test_the_region_of_the_environment_is_taken(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By either of its names; the SDK alone would read one."""
+    with monkeypatch.context() as patch:
+        patch.delenv("AWS_DEFAULT_REGION")
+        patch.setenv("AWS_REGION", "us-east-1")
+        assert create(aws, "--scope", "worker")["key"]
