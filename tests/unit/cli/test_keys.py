@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,8 @@ from typer.testing import CliRunner, Result
 from ojs_aws.bootstrap import build_authentication
 from ojs_aws.cli.app import app
 from tests.aws import EmbeddedAws, embedded
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -58,6 +63,21 @@ def test_keys_are_rotated_and_revoked_by_their_ids(aws: EmbeddedAws) -> None:
     (listed,) = json.loads(run(aws, "list", "--json").stdout)
     assert (listed["revoked_at"] is not None, listed["secrets"]) == (True, [])
     assert "revoked" in run(aws, "list").stdout
+
+
+def documented() -> list[str]:
+    """The keys that the documentation makes."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    return re.findall(r"ojs-aws keys (create [a-z-]+ --scope [^\n)`;|]+)", text)
+
+
+def test_the_keys_of_the_documentation_can_be_made(aws: EmbeddedAws) -> None:
+    """As they are written."""
+    commands = documented()
+    assert len(commands) >= 4
+    for command in commands:
+        assert run(aws, *shlex.split(command)).stdout.startswith("ojs_"), command
 
 
 def test_what_cannot_be_is_said_in_words(aws: EmbeddedAws) -> None:
