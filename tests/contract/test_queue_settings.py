@@ -242,3 +242,18 @@ def test_the_oldest_available_job_is_found_in_every_priority(
     with aws.calls.counted() as calls:
         assert store.oldest_ready("q") == began
     assert calls == {"Query": 4}
+
+
+def test_the_oldest_job_of_the_lowest_priority_is_found_below_any_number_of_others(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It is the one that starves; two queries more where there are more than eight."""
+    store, clock = backend.ports.store, backend.clock
+    assert isinstance(clock, FakeClock)
+    began = clock.now()
+    for priority in (-90, -90, *range(12)):
+        backend.push(Job("demo.echo", [], queue="q", priority=priority))
+        clock.advance(s=1)
+    with aws.calls.counted() as calls:
+        assert store.oldest_ready("q") == began
+    assert calls == {"Query": 10}

@@ -141,13 +141,18 @@ def test_jobs_that_end_together_cost_a_read_and_a_write(
     body: dict[str, Any],
     rounds: list[tuple[int, dict[str, int]]],
 ) -> None:
-    """And the steps that begin then a message; two puts tell of it all in the log of events."""
+    """And the steps that begin then a message; two puts tell of it all in the log of events.
+
+    What the queue did is counted by one more for each of the two batches, or two at a minute's end.
+    """
     stream = Stream(backend)
     created(aws, backend, body)
     stream.flow()
     for ended, cost in rounds:
         assert end(backend) == ended
-        assert followed(aws, stream) == cost | {"PutItem": 2}
+        calls = followed(aws, stream)
+        assert 1 <= calls.pop("UpdateItem") <= 4
+        assert calls == cost | {"PutItem": 2}
     assert end(backend) == 0
 
 

@@ -61,17 +61,25 @@ class Lists:
         )
 
     def oldest_ready(self, queue: str) -> Instant | None:
-        """The first row of each priority tells: within a priority the oldest comes first."""
-        oldest: Instant | None = None
-        low, high = _ALL_JOBS
+        """The first row of each priority tells: within a priority the oldest comes first.
+
+        Where there are many, of the highest ones and of the lowest, which starves first.
+        """
+        partition, (low, high) = n.list_key(queue, JobList.READY), _ALL_JOBS
+        places: list[str] = []
         for _ in range(MAX_PRIORITIES):
-            rows, _ = self._query(n.list_key(queue, JobList.READY), 1, between=(low, high))
+            rows, _ = self._query(partition, 1, between=(low, high))
             if not rows:
                 break
-            since = ready_since(from_row(rows[0]).sort_key)
-            oldest = since if oldest is None else min(oldest, since)
-            low = after_priority(from_row(rows[0]).sort_key)
-        return oldest
+            places.append(from_row(rows[0]).sort_key)
+            low = after_priority(places[-1])
+        else:
+            last, _ = self._query(partition, 1, between=(low, high), backwards=True)
+            if last:
+                lowest = from_row(last[0]).sort_key.partition("#")[0]
+                rows, _ = self._query(partition, 1, between=(lowest, high))
+                places += [from_row(row).sort_key for row in rows]
+        return min(map(ready_since, places), default=None)
 
     def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:
         """Waiting jobs due in [since, until]."""
