@@ -29,6 +29,7 @@ from ojs_aws.ports import (
     StaleJobError,
 )
 from ojs_aws.services.changing import Changing, found
+from ojs_aws.services.left_over import LeftOver
 from ojs_aws.services.limiting import Limiting
 from ojs_aws.services.line import (
     Candidate,
@@ -37,9 +38,7 @@ from ojs_aws.services.line import (
     ready_job,
     shown,
 )
-from ojs_aws.services.setting_aside import spread
 from ojs_aws.services.waking import Waking, seconds_until
-from ojs_aws.topology import MAX_DELAY_S
 
 MAX_CLAIMED_BYTES: Final = 3_000_000
 """Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""
@@ -388,58 +387,6 @@ class Round:
 
         :returns: handles of those that were kept (made visible later) rather than deleted.
         """
-        stray: list[str] = []
-        later: list[tuple[str, int]] = []
-        aside: list[ReceivedMessage] = []
-        for received in self.hands:
-            if self._waits_for_a_limit(received):
-                aside.append(received)
-                continue
-            seconds = self._comes_back_in(received)
-            if seconds is None:
-                stray.append(received.handle)
-            else:
-                later.append((received.handle, seconds))
-        self.hands = []
-        self.waking.discard(self.terms.queue, stray)
-        self.waking.hide(self.terms.queue, later)
-        kept = self._set_aside(aside) if aside else frozenset()
-        return kept | {handle for handle, _ in later}
-
-    def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
-        """Whether a message is wanted for a job that has to wait, its own or another.
-
-        Its own job may have been run under the message of one that waits: then it stands for that.
-        """
-        message = received.message
-        if not self.limiting.has_passed_by:
-            return False
-        job = self.seen.get(message.job_id)
-        if job is None:
-            return message.job_id not in self.seen
-        if job.reservation is not None:
-            return job.reservation.message_job_id not in {"", job.id}
-        return job.state is JobState.AVAILABLE or (job.state.is_terminal and bool(message.sort_key))
-
-    def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
-        """Spread messages that would only be passed by again over the time to come."""
-        queue = self.terms.queue
-        spreading = spread(self.limiting.refused.values(), self.waking.waiting(queue), self.now)
-        wanted = [(each, spreading.seconds(each.handle)) for each in messages]
-        return self.waking.set_aside(queue, wanted, self.now)
-
-    def _comes_back_in(self, received: ReceivedMessage) -> int | None:
-        """After how many seconds a message is wanted again; None when it is not."""
-        job_id = received.message.job_id
-        if job_id not in self.seen:
-            return 0
-        job = self.seen[job_id]
-        if job is None or job.state.is_terminal or job.state is JobState.PENDING:
-            return None
-        if job.state is JobState.AVAILABLE:
-            return 0
-        due = job.reservation.due_at if job.reservation else job.next_attempt_at or job.scheduled_at
-        seconds = seconds_until(due, self.now) if due is not None else 0
-        if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
-            return None  # the sweep arms it
-        return max(seconds, 1)
+        hands, self.hands = self.hands, []
+        left = LeftOver(self.terms.queue, self.waking, self.limiting, self.seen, self.now)
+        return left.give_back(hands)

@@ -158,8 +158,8 @@ MUTATIONS: Final = (
     Mutation(
         "stray-messages",
         "messages that found nothing to run are not deleted",
-        "ojs_aws.services.claiming:Round.release",
-        (("self.waking.discard(self.terms.queue, stray)", "pass"),),
+        "ojs_aws.services.left_over:LeftOver.give_back",
+        (("self.waking.discard(self.queue, stray)", "pass"),),
     ),
     Mutation(
         "no-cover",

@@ -1,0 +1,89 @@
+"""What becomes of the messages with which a FETCH found nothing to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import ReceivedMessage
+from ojs_aws.services.limiting import Limiting
+from ojs_aws.services.setting_aside import spread
+from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.topology import MAX_DELAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """The end of one queue's round.
+
+    :ivar seen: what the jobs that were looked at were found to be; None for one that is gone.
+    """
+
+    queue: str
+    waking: Waking
+    limiting: Limiting
+    seen: Mapping[str, JobRecord | None]
+    now: Instant
+
+    def give_back(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
+        """Delete what nobody wants, and let the others come back when they are wanted.
+
+        :returns: handles of those that were kept (made visible later) rather than deleted.
+        """
+        stray: list[str] = []
+        later: list[tuple[str, int]] = []
+        aside: list[ReceivedMessage] = []
+        for received in messages:
+            if self._waits_for_a_limit(received):
+                aside.append(received)
+                continue
+            seconds = self._comes_back_in(received)
+            if seconds is None:
+                stray.append(received.handle)
+            else:
+                later.append((received.handle, seconds))
+        self.waking.discard(self.queue, stray)
+        self.waking.hide(self.queue, later)
+        kept = self._set_aside(aside) if aside else frozenset()
+        return kept | {handle for handle, _ in later}
+
+    def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
+        """Whether a message is wanted for a job that has to wait, its own or another.
+
+        Its own job may have been run under the message of one that waits: then it stands for that.
+        """
+        message = received.message
+        if not self.limiting.has_passed_by:
+            return False
+        job = self.seen.get(message.job_id)
+        if job is None:
+            return message.job_id not in self.seen
+        if job.reservation is not None:
+            return job.reservation.message_job_id not in {"", job.id}
+        return job.state is JobState.AVAILABLE or (job.state.is_terminal and bool(message.sort_key))
+
+    def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
+        """Spread messages that would only be passed by again over the time to come."""
+        spreading = spread(
+            self.limiting.refused.values(), self.waking.waiting(self.queue), self.now
+        )
+        wanted = [(each, spreading.seconds(each.handle)) for each in messages]
+        return self.waking.set_aside(self.queue, wanted, self.now)
+
+    def _comes_back_in(self, received: ReceivedMessage) -> int | None:
+        """After how many seconds a message is wanted again; None when it is not."""
+        job_id = received.message.job_id
+        if job_id not in self.seen:
+            return 0
+        job = self.seen[job_id]
+        if job is None or job.state.is_terminal or job.state is JobState.PENDING:
+            return None
+        if job.state is JobState.AVAILABLE:
+            return 0
+        due = job.reservation.due_at if job.reservation else job.next_attempt_at or job.scheduled_at
+        seconds = seconds_until(due, self.now) if due is not None else 0
+        if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
+            return None  # the sweep arms it
+        return max(seconds, 1)
