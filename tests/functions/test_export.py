@@ -165,3 +165,20 @@ def test_what_cannot_be_written_comes_again_and_what_cannot_be_read_is_left_out(
     assert handler({"Records": broken}, None) == {"batchItemFailures": []}
     assert sum(map(len, lines(aws).values())) == 5
     assert build_export(Export(refuse), read_image)({}, None) == {"batchItemFailures": []}
+
+
+def test_a_later_change_of_an_ended_job_is_no_second_line(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Such as a result that is removed: only coming to an end counts."""
+    play(backend)
+    ended = [each for each in records(aws) if "OldImage" in each["dynamodb"]][-1]
+    image = ended["dynamodb"]["NewImage"]
+    again = {**ended, "dynamodb": {**ended["dynamodb"], "OldImage": image}}
+    handler = build_export(Export(S3Files(aws.clients.s3(), BUCKET).put), read_image)
+    with aws.calls.counted() as calls:
+        handler({"Records": [again]}, None)
+    assert not calls
+    with aws.calls.counted() as calls:
+        handler({"Records": [ended]}, None)
+    assert calls == {"PutObject": 1}
