@@ -192,7 +192,8 @@ def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
         json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
     ]
     assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
-    assert {"Keys": {"pk": {"S": ["cron", "workers", "settings", "pressure"]}}} in patterns
+    kinds = ["cron", "workers", "settings", "pressure", "bulk"]
+    assert {"Keys": {"pk": {"S": kinds}}} in patterns
     paused = {"pk": {"S": ["queues", "limits"]}}
     queues = [each for each in patterns if each["Keys"] == paused]
     assert [set(each) - {"Keys"} for each in queues] == [{"NewImage"}, {"OldImage"}]
