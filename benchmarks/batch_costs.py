@@ -1,6 +1,6 @@
-"""What enqueueing a thousand jobs (QUICK=1: two hundred) costs, one by one, in small batches and in one.
+"""What enqueueing a thousand jobs costs, one by one, in small batches and in one.
 
-    python -m benchmarks.batch_costs
+    python -m benchmarks.batch_costs                # QUICK=1: two hundred jobs
 
 Counted on an embedded AWS, as in ``benchmarks.costs``.
 """
