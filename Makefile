@@ -90,8 +90,8 @@ simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: min
 # ------------------------------------------------------------------------------------- deploying
 
 .PHONY: deploy-local
-deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down)
-	ONCE="$(ONCE)" $(BIN)/python -m infra.deploy_local
+deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down; AUTH=1: with API keys)
+	ONCE="$(ONCE)" AUTH="$(AUTH)" $(BIN)/python -m infra.deploy_local
 
 .PHONY: emulator
 emulator: $(EMULATOR_VENV)/.ready ## Install the AWS emulator into .venv-emulator

@@ -2,6 +2,7 @@
 
 Deploys, runs a job through API Gateway, SQS and a Lambda worker, and stays until Ctrl-C; with
 ``--once`` (or ``ONCE=1``) it tears everything down instead, and exits with 0 only if all worked.
+The API is open; with ``--auth`` (or ``AUTH=1``) it asks for API keys, as it does by default on AWS.
 """
 
 from __future__ import annotations
@@ -17,8 +18,16 @@ from types import FrameType
 from typing import Final
 
 from infra.bundling import BundlingError
-from infra.deployment import DeploymentError, deploy, destroy, find_cdk, run_demo_job
-from infra.emulator import Emulator, EmulatorError, start_emulator, tail
+from infra.deployment import (
+    Deployment,
+    DeploymentError,
+    create_key,
+    deploy,
+    destroy,
+    find_cdk,
+    run_demo_job,
+)
+from infra.emulator import ACCESS_KEY, REGION, Emulator, EmulatorError, start_emulator, tail
 
 _TRUE: Final = {"1", "true", "yes", "on"}
 _INTERRUPTED: Final = 130
@@ -33,8 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the return value is the exit status."""
     parser = argparse.ArgumentParser(prog="python -m infra.deploy_local", description=__doc__)
     parser.add_argument("--once", action="store_true", help="run a job, tear down, exit")
+    parser.add_argument("--auth", action="store_true", help="ask for API keys")
     options = parser.parse_args(arguments)
     is_once = options.once or os.environ.get("ONCE", "").lower() in _TRUE
+    has_auth = options.auth or os.environ.get("AUTH", "").lower() in _TRUE
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
@@ -46,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     try:
-        _work(emulator, is_once=is_once)
+        _work(emulator, is_once=is_once, has_auth=has_auth)
     except KeyboardInterrupt:
         say("interrupted")
         return 0 if not is_once else _INTERRUPTED
@@ -60,30 +71,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _work(emulator: Emulator, *, is_once: bool) -> None:
+def _work(emulator: Emulator, *, is_once: bool, has_auth: bool) -> None:
     say(f"the emulator answers on {emulator.endpoint_url}")
-    deployment = deploy(emulator, say)
+    deployment = deploy(emulator, say, {"auth": "api-key"} if has_auth else {})
     for step, seconds in deployment.seconds.items():
         say(f"{step} took {seconds:.1f} s")
     say(f"the API answers on {deployment.api_url}")
-    seconds = run_demo_job(deployment.api_url, say)
+    key = ""
+    if has_auth:
+        say("making an API key (ojs-aws keys create)")
+        key = create_key(emulator, deployment, "demo", "producer", "read-only")
+    seconds = run_demo_job(deployment.api_url, say, key)
     say(f"the Lambda worker completed the job {seconds:.1f} s after the push")
     if is_once:
         say("tearing down (cdk destroy)")
         say(f"destroy took {destroy(emulator):.1f} s")
         return
-    print(
-        f"\nTry it:\n\n  curl -s '{deployment.api_url}/ojs/v1/jobs' \\\n"
-        "    -H 'Content-Type: application/openjobspec+json' \\\n"
-        '    -d \'{"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}\'\n\n'
-        f"  AWS tools: AWS_ENDPOINT_URL={emulator.endpoint_url}\n"
-        f"  Log: {emulator.log}\n\nCtrl-C ends it all.\n",
-        flush=True,
-    )
+    print(_how_to_go_on(emulator, deployment, key), flush=True)
     while True:
         if emulator.process.poll() is not None:
             raise EmulatorError("The emulator ended by itself.")
         time.sleep(1)
+
+
+def _how_to_go_on(emulator: Emulator, deployment: Deployment, key: str) -> str:
+    """What to paste into another terminal."""
+    authorization = f"    -H 'Authorization: Bearer {key}' \\\n" if key else ""
+    return (
+        f"\nTry it:\n\n  curl -s '{deployment.api_url}/ojs/v1/jobs' \\\n{authorization}"
+        "    -H 'Content-Type: application/openjobspec+json' \\\n"
+        '    -d \'{"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}\'\n\n'
+        "For ojs-aws, workers and AWS tools in another terminal:\n\n"
+        f"  export OJS_URL='{deployment.api_url}'\n"
+        f"  export OJS_TABLE='{deployment.outputs['TableName']}'\n"
+        f"  export AWS_ENDPOINT_URL={emulator.endpoint_url} AWS_REGION={REGION}\n"
+        f"  export AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={ACCESS_KEY}\n\n"
+        f"Log: {emulator.log}\n\nCtrl-C ends it all.\n"
+    )
 
 
 def _keep(emulator: Emulator) -> str:

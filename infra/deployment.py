@@ -186,14 +186,37 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
     return time.monotonic() - began
 
 
+def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: str) -> str:
+    """Make an API key of a deployment, with the command line as people do; its text.
+
+    :param scopes: what it is for, such as ``producer``.
+    :raises DeploymentError: the command failed.
+    """
+    named = [part for scope in scopes for part in ("--scope", scope)]
+    made = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
+        cwd=ROOT,
+        env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},
+        capture_output=True,
+        text=True,
+        timeout=JOB_LIMIT_S,
+        check=False,
+    )
+    if made.returncode:
+        raise DeploymentError(f"ojs-aws keys create failed: {made.stderr}")
+    return made.stdout.strip()
+
+
 def request(
-    method: str, url: str, body: object = None, media_type: str = "application/openjobspec+json"
+    method: str, url: str, body: object = None, api_key: str = ""
 ) -> tuple[int, dict[str, Any]]:
     """Send one request; status and JSON body of the answer, errors included."""
     content = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(url, content, method=method)  # noqa: S310 - our own http URL
     if content is not None:
-        asked.add_header("Content-Type", media_type)
+        asked.add_header("Content-Type", "application/openjobspec+json")
+    if api_key:
+        asked.add_header("Authorization", f"Bearer {api_key}")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(asked, timeout=JOB_LIMIT_S) as answer:
@@ -206,15 +229,16 @@ def request(
             return refused.code, {"error": {"message": text.decode("utf-8", "replace")[:500]}}
 
 
-def run_demo_job(api_url: str, say: Say) -> float:
+def run_demo_job(api_url: str, say: Say, api_key: str = "") -> float:
     """Enqueue ``demo.echo`` and wait for the Lambda worker; seconds from push to completed.
 
+    :param api_key: of a producer that may also read, where the deployment asks for keys.
     :raises DeploymentError: the push was refused, or the job did not end as completed in time.
     """
     began = time.monotonic()
     pushed = {"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}
     try:
-        status, answer = request("POST", f"{api_url}/ojs/v1/jobs", pushed)
+        status, answer = request("POST", f"{api_url}/ojs/v1/jobs", pushed, api_key)
         if status >= ERROR_STATUS:
             raise DeploymentError(f"The push was answered with {status}: {answer}")
         job = answer["job"]
@@ -222,7 +246,7 @@ def run_demo_job(api_url: str, say: Say) -> float:
         seen = job["state"]
         while time.monotonic() - began < JOB_LIMIT_S and seen not in {"completed", "discarded"}:
             time.sleep(0.1)
-            status, answer = request("GET", f"{api_url}/ojs/v1/jobs/{job['id']}")
+            status, answer = request("GET", f"{api_url}/ojs/v1/jobs/{job['id']}", None, api_key)
             if status >= ERROR_STATUS:
                 raise DeploymentError(f"The job was answered with {status}: {answer}")
             job = answer["job"]

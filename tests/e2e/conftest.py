@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.deployment import Deployment, deploy, destroy
+from infra.deployment import Deployment, create_key, deploy, destroy
 from infra.emulator import Emulator, start_emulator
 from tests.conformance.runner import ConformanceRunner, open_client
 
@@ -18,8 +18,9 @@ EXTENSIONS = {
     "extensions": str(Path(__file__).parent / "extensions"),
     "enqueue_middleware": "policies:chain",
     "hooks": "policies:hooks",
+    "auth": "api-key",
 }
-"""Context of the app: middleware and hooks of a user."""
+"""Context of the app: middleware and hooks of a user, and the credentials that are the default."""
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +43,21 @@ def deployment(emulator: Emulator) -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="session")
-def http(deployment: Deployment) -> Iterator[httpx.Client]:
+def api_key(emulator: Emulator, deployment: Deployment) -> str:
+    """A key that may do everything, made with the command line."""
+    return create_key(emulator, deployment, "e2e", "admin")
+
+
+@pytest.fixture(scope="session")
+def http(deployment: Deployment, api_key: str) -> Iterator[httpx.Client]:
     """A client of the deployed API; paths are relative to ``/ojs/v1``."""
     with httpx.Client(
         base_url=f"{deployment.api_url}/ojs/v1/",
-        headers={"Content-Type": "application/openjobspec+json", "User-Agent": "ojs-e2e"},
+        headers={
+            "Authorization": f"Bearer {api_key}",
+            "Content-Type": "application/openjobspec+json",
+            "User-Agent": "ojs-e2e",
+        },
         timeout=30,
         trust_env=False,
     ) as client:
@@ -54,9 +65,10 @@ def http(deployment: Deployment) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="session")
-def conformance(deployment: Deployment) -> Iterator[ConformanceRunner]:
+def conformance(deployment: Deployment, api_key: str) -> Iterator[ConformanceRunner]:
     """A runner of conformance cases against the deployed API."""
     with open_client() as client:
+        client.headers["Authorization"] = f"Bearer {api_key}"
         yield ConformanceRunner(deployment.api_url, client, run=secrets.token_hex(3))
 
 

@@ -88,9 +88,9 @@ def incompressible(size: int) -> str:
 # -------------------------------------------------------------------------------- Lambda workers
 
 
-def test_a_lambda_worker_completes_a_job(deployment: Deployment) -> None:
+def test_a_lambda_worker_completes_a_job(deployment: Deployment, api_key: str) -> None:
     """From API Gateway through DynamoDB and SQS to the worker, and back."""
-    run_demo_job(deployment.api_url, print)
+    run_demo_job(deployment.api_url, print, api_key)
 
 
 def test_a_job_due_later_runs_when_it_is_due(http: httpx.Client) -> None:
