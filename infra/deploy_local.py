@@ -104,7 +104,7 @@ def _how_to_go_on(emulator: Emulator, deployment: Deployment, key: str) -> str:
         "For ojs-aws, workers and AWS tools in another terminal:\n\n"
         f"  export OJS_URL='{deployment.api_url}'\n"
         f"  export OJS_TABLE='{deployment.outputs['TableName']}'\n"
-        f"  export AWS_ENDPOINT_URL={emulator.endpoint_url} AWS_REGION={REGION}\n"
+        f"  export AWS_ENDPOINT_URL={emulator.endpoint_url} AWS_DEFAULT_REGION={REGION}\n"
         f"  export AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={ACCESS_KEY}\n\n"
         f"Log: {emulator.log}\n\nCtrl-C ends it all.\n"
     )

@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.accepted import accept
 from infra.constructs.alarms import described
 from ojs_aws.topology import (
     LIMIT_PARTITION,
@@ -70,6 +71,11 @@ class ChangeStream(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             removal_policy=RemovalPolicy.DESTROY,
+        )
+        accept(
+            self.failures,
+            "AwsSolutions-SQS3",
+            "It is the stream's own queue of what was given up; an alarm watches it.",
         )
         props.function.add_event_source(
             sources.DynamoEventSource(

@@ -17,6 +17,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.accepted import accept
 from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.routes import BASE, ROUTES, Group, is_public
@@ -96,12 +97,17 @@ class OjsHttpApi(Construct):
         for method, path in public_routes(
             has_status=props.public_status, has_cors=bool(props.cors_origins)
         ):
-            self.api.add_routes(
+            for route in self.api.add_routes(
                 path=path,
                 methods=[gateway.HttpMethod(method)],
                 integration=answered_by[Group.SYSTEM],
                 authorizer=gateway.HttpNoneAuthorizer(),
-            )
+            ):
+                accept(
+                    route,
+                    "AwsSolutions-APIG4",
+                    "Health and manifest tell nothing of jobs; public_status=False closes them.",
+                )
         retention = props.access_log_retention
         self.access_log = (
             None

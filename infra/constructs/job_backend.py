@@ -17,6 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import Target, backend_bundle
+from infra.constructs.accepted import accept
 from infra.constructs.access import Access, ApiKeys
 from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from infra.constructs.backend_extensions import BackendExtensions
@@ -379,7 +380,7 @@ class JobBackend(Construct):
         key, days = self.props.encryption_key, self.props.document_backup_days
         if days is None:
             days = 0 if self.props.removal_policy is RemovalPolicy.DESTROY else BACKUP_DAYS
-        return s3.Bucket(
+        bucket = s3.Bucket(
             self,
             "Documents",
             encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
@@ -398,6 +399,13 @@ class JobBackend(Construct):
                 )
             ],
         )
+        accept(
+            bucket,
+            "AwsSolutions-S1",
+            "Only the backend's functions read and write it, and log what they do; who needs more "
+            "switches on CloudTrail's data events, which lose no request as access logs may.",
+        )
+        return bucket
 
     def _access_settings(self) -> dict[str, str]:
         is_public = "1" if self.props.public_status else "0"

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.bundling import Bundle, Target, build
+from infra.constructs.accepted import accept
 from infra.constructs.warm_start import SnapStart, WarmStart, check_start, live_of
+
+_PATTERNS: Final = (
+    (
+        "Queues are made when they are first used: those of the deployment's prefix are meant.",
+        r"^Resource::arn:.+:sqs:.+-\*$",
+    ),
+    ("The objects of the deployment's own bucket.", r"^Resource::<\w+\.Arn>\/\*$"),
+    ("lambda:ListEventSourceMappings knows no resources; tests allow no other.", r"^Resource::\*$"),
+)
+"""The resources of a role that are patterns, with why none narrower will do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +73,7 @@ class OjsFunction(lambda_.Function):
         check_start(props.start, props.bundle.target)
         self.props = props
         snap_start = isinstance(props.start, SnapStart)
+        log_group = _log_group(scope, id_, props)
         super().__init__(
             scope,
             id_,
@@ -71,7 +85,8 @@ class OjsFunction(lambda_.Function):
             memory_size=props.memory_mb,
             timeout=Duration.seconds(props.timeout_s),
             reserved_concurrent_executions=props.reserved_concurrency,
-            log_group=_log_group(scope, id_, props),
+            log_group=log_group,
+            role=_role(scope, id_, log_group),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel(props.log_level),
@@ -83,6 +98,24 @@ class OjsFunction(lambda_.Function):
             },
         )
         self.live = live_of(self, props.start)
+        accept(
+            self,
+            "AwsSolutions-L1",
+            "The packages are compiled for, and tested with, the Python that the target names.",
+        )
+
+
+def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:
+    """A role that may write its function's log, and nothing else yet.
+
+    In the place of the managed policy that Lambda offers, which allows all logs of the account.
+    """
+    role = iam.Role(scope, f"{id_}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    log_group.grant_write(role)
+    policy = role.node.find_child("DefaultPolicy")
+    for reason, finding in _PATTERNS:
+        accept(policy, "AwsSolutions-IAM5", reason, [finding])
+    return role
 
 
 def runtime_of(target: Target) -> lambda_.Runtime:

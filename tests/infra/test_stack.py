@@ -305,6 +305,9 @@ def test_a_setting_that_the_functions_would_refuse_is_refused_at_synthesis() -> 
 READ = {"dynamodb:GetItem", "dynamodb:Query"}
 WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 
+LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+"""Of the function's own log group, see test_nag.py."""
+
 PAUSE = {"lambda:ListEventSourceMappings", "lambda:UpdateEventSourceMapping"}
 """What a pause and a resume need, and the sweep that ends them; the second on workers' own."""
 
@@ -398,12 +401,12 @@ def test_a_function_may_do_exactly_what_its_boundary_needs(
     function: str, stack: Synthesised
 ) -> None:
     """No more, no less; a change here is a change of the trust boundaries."""
-    assert stack.actions(handler_of(function)) == EXPECTED_ACTIONS[function]
+    assert stack.actions(handler_of(function)) == EXPECTED_ACTIONS[function] | LOG
 
 
 def test_the_worker_may_do_exactly_what_a_worker_needs(stack: Synthesised) -> None:
     """On the table, the bucket and its own queue."""
-    assert stack.actions(DEMO) == READ | WRITE | {
+    assert stack.actions(DEMO) == READ | WRITE | LOG | {
         "dynamodb:BatchGetItem",
         "s3:GetObject",
         "s3:PutObject",
