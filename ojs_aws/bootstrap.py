@@ -19,13 +19,15 @@ import uuid_utils
 from ojs_aws._version import __version__
 from ojs_aws.adapters.dynamodb.blobs import Blobs
 from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.job_writes import JobWrites
 from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.backend import Backend, Ports
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.wiring import Ports
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
@@ -201,7 +203,8 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
         return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
 
     lists = Lists(clients.dynamodb, settings.table)
-    return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, _token)
+    writes = JobWrites(clients.dynamodb, settings.table, _token)
+    return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, writes)
 
 
 def enqueuing(settings: Settings) -> Enqueuing:
@@ -274,7 +277,7 @@ def _settings_book(settings: Settings, clients: AwsClients) -> SettingsBook:
 def _triggers(settings: Settings, clients: AwsClients) -> Triggers:
     from ojs_aws.adapters.sqs.arns import queue_arn  # noqa: PLC0415
     from ojs_aws.adapters.sqs.triggers import LambdaTriggers  # noqa: PLC0415
-    from ojs_aws.services.backend import NoTriggers  # noqa: PLC0415
+    from ojs_aws.services.wiring import NoTriggers  # noqa: PLC0415
 
     if clients.functions is None:
         return NoTriggers()

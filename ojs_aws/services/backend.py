@@ -8,7 +8,6 @@ routes need and no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -21,36 +20,12 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.middleware.enqueuing import Enqueuing
-    from ojs_aws.ports import (
-        Announce,
-        Batches,
-        BulkRequests,
-        ClientBuckets,
-        Clock,
-        CronAlarms,
-        CronEntries,
-        Depths,
-        EventLog,
-        IdGenerator,
-        JobStore,
-        Limits,
-        Marks,
-        MessageQueue,
-        Pressures,
-        QueueRegistry,
-        Schemas,
-        SettingsBook,
-        Tallies,
-        Triggers,
-        UniqueJobs,
-        WorkerRegistry,
-        Workflows,
-    )
+    from ojs_aws.ports import Clock, EventLog, IdGenerator
     from ojs_aws.services.ack import Ack
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.batch_report import Rolled
-    from ojs_aws.services.batching import Batching, Spread
+    from ojs_aws.services.batching import Batching
     from ojs_aws.services.bulk_changes import BulkChanges
     from ojs_aws.services.bulk_enqueue import BulkEnqueue
     from ojs_aws.services.bulk_requests import Once, Telling
@@ -65,7 +40,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
     from ojs_aws.services.drafting import QueueRules
     from ojs_aws.services.fail import Fail
-    from ojs_aws.services.fetch import Both, Fetch
+    from ojs_aws.services.fetch import Fetch
     from ojs_aws.services.heartbeat import Heartbeat
     from ojs_aws.services.info import Info
     from ojs_aws.services.job_bulk import JobBulk
@@ -83,63 +58,14 @@ if TYPE_CHECKING:
     from ojs_aws.services.schema_checking import SchemaChecking
     from ojs_aws.services.schemas import SchemaRegistry
     from ojs_aws.services.statistics import Statistics
-    from ojs_aws.services.sweep import Each, Sweep
+    from ojs_aws.services.sweep import Sweep
     from ojs_aws.services.tallying import Tallying
     from ojs_aws.services.transacting import Transacting
     from ojs_aws.services.unique import Uniqueness
+    from ojs_aws.services.wiring import Ports
     from ojs_aws.services.workers import Workers
     from ojs_aws.services.workflow_advancing import Advancing
     from ojs_aws.services.workflows import WorkflowService
-
-
-def _nobody(_: object) -> tuple[()]:
-    """No bus: nothing is announced, and nothing refused."""
-    return ()
-
-
-class NoTriggers:
-    """No Lambda workers: nothing is triggered."""
-
-    def running(self, _queue: str) -> list[str]:
-        """None."""
-        return []
-
-    def switch(self, _ids: Sequence[str], *, is_on: bool) -> None:
-        """Nothing to switch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ports:
-    """Everything the services need from the world; what few need is made by a call."""
-
-    store: JobStore
-    messages: MessageQueue
-    queues: QueueRegistry
-    workers: Callable[[], WorkerRegistry]
-    marks: Callable[[], Marks]
-    events: Callable[[], EventLog]
-    cron: Callable[[], CronEntries]
-    alarms: Callable[[], CronAlarms]
-    schemas: Callable[[], Schemas]
-    unique: Callable[[], UniqueJobs]
-    workflows: Callable[[], Workflows]
-    limits: Callable[[], Limits]
-    client_buckets: Callable[[], ClientBuckets]
-    batches: Callable[[], Batches]
-    bulk: Callable[[], BulkRequests]
-    settings_book: Callable[[], SettingsBook]
-    depths: Callable[[], Depths]
-    tallies: Callable[[], Tallies]
-    pressures: Callable[[], Pressures]
-    clock: Clock
-    ids: IdGenerator
-    enqueuing: Callable[[], Enqueuing]
-    both: Both
-    each: Each | None = None
-    spread: Spread | None = None
-    announce: Callable[[], Announce] = lambda: _nobody
-    triggers: Callable[[], Triggers] = NoTriggers
-    pause: Callable[[float], None] = lambda _: None
 
 
 class Backend:

@@ -11,7 +11,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
-from ojs_aws.services.backend import Backend, Ports
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.wiring import Ports
 from ojs_aws.transport.events.stream import Handler as StreamHandler
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import Handler as TickHandler

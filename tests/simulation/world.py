@@ -26,9 +26,10 @@ from ojs_aws.ports import (
     WorkerRegistry,
     Workflows,
 )
-from ojs_aws.services.backend import Backend, Ports
+from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import in_turn
 from ojs_aws.services.tallying import Changed
+from ojs_aws.services.wiring import Ports
 from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (

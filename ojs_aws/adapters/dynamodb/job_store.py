@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,20 +16,18 @@ from ojs_aws.adapters.dynamodb.codec import (
     Retention,
     check_new,
     from_item,
-    reservation_values,
     to_item,
 )
 from ojs_aws.adapters.dynamodb.conditions import (
-    CONDITION_CODE,
     ConditionFailedError,
     ItemsTakenError,
-    cancellation_codes,
     conditional,
     taken_items,
 )
-from ojs_aws.adapters.dynamodb.documents import document_value
+from ojs_aws.adapters.dynamodb.job_writes import JobWrites, job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket, releasing, taking
 from ojs_aws.adapters.dynamodb.lists import Lists
+from ojs_aws.adapters.dynamodb.transitions import claiming, completing
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string, unpacked
 from ojs_aws.adapters.errors import translated
@@ -41,16 +39,13 @@ from ojs_aws.domain.job import (
     JobState,
     Reservation,
     StoredElsewhere,
-    size_of,
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
-from ojs_aws.domain.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,
     Between,
-    BucketTakenError,
     Count,
     Head,
     JobList,
@@ -65,23 +60,16 @@ if TYPE_CHECKING:
 _IS_NEW: Final = "attribute_not_exists(#pk)"
 
 
-TRANSACTION_TRIES: Final = 8
-"""Tries of a transaction that others' transactions were in the way of."""
-
-
 @dataclass(frozen=True, slots=True)
 class DynamoJobStore:
-    """The port JobStore over one table.
-
-    :ivar token: makes the token of a write; a write that finds its own token took effect before.
-    """
+    """The port JobStore over one table."""
 
     client: DynamoDBClient
     table: str
     blobs: Blobs
     lists: Lists
     retention: Retention
-    token: Callable[[], str]
+    writes: JobWrites
 
     # ------------------------------------------------------------------ new jobs
     def insert(self, job: JobRecord) -> None:
@@ -99,7 +87,7 @@ class DynamoJobStore:
             self._insert_item(item)
 
     def _insert_item(self, item: Item) -> None:
-        item[n.TOKEN] = string(self.token())
+        item[n.TOKEN] = string(self.writes.token())
         try:
             with conditional("PutItem"):
                 self.client.put_item(
@@ -115,7 +103,7 @@ class DynamoJobStore:
 
     def ahead(self) -> AbstractContextManager[Ahead]:
         """What a write of new jobs puts before it, and takes back when it is refused."""
-        return ahead_of(Ahead(self.blobs, self.token()), self.load_many)
+        return ahead_of(Ahead(self.blobs, self.writes.token()), self.load_many)
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """One transaction; documents that do not fit inline are put before it."""
@@ -138,7 +126,7 @@ class DynamoJobStore:
         return items
 
     def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
-        token = self.token()
+        token = self.writes.token()
         for item in items:
             item[n.TOKEN] = string(token)
         puts = [
@@ -183,7 +171,7 @@ class DynamoJobStore:
         """One consistent read of the hot item."""
         with translated("GetItem"):
             answer = self.client.get_item(
-                TableName=self.table, Key=_key(job_id), ConsistentRead=True
+                TableName=self.table, Key=job_key(job_id), ConsistentRead=True
             )
         return from_item(answer["Item"]) if "Item" in answer else None
 
@@ -211,7 +199,7 @@ class DynamoJobStore:
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """One batch read per hundred jobs; keys that were not processed are asked for again."""
         jobs: dict[str, JobRecord] = {}
-        wanted = [_key(job_id) for job_id in dict.fromkeys(job_ids)]
+        wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
         while wanted:
             asked, wanted = wanted[:100], wanted[100:]
             with translated("BatchGetItem"):
@@ -257,9 +245,9 @@ class DynamoJobStore:
         """
         update, places = self.change(before, after), sorted(places_left(before, after))
         if places:
-            self._write_with(before.id, update, [releasing(self.table, key) for key in places])
+            self.writes.send_with(before.id, update, [releasing(self.table, key) for key in places])
         else:
-            self._write(before.id, update, returning="NONE")
+            self.writes.send(before.id, update, returning="NONE")
 
     def change(self, before: JobRecord, after: JobRecord) -> Update:
         """The update that makes one version of a job the next."""
@@ -291,16 +279,16 @@ class DynamoJobStore:
         self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
     ) -> JobRecord:
         """One update of an available, unexpired job, whatever its version."""
-        update = _claiming(queue, job_id, reservation, now)
+        update = claiming(queue, job_id, reservation, now)
         if place:
             update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
-        return from_item(self._write(job_id, update, returning="ALL_NEW"))
+        return from_item(self.writes.send(job_id, update, returning="ALL_NEW"))
 
     def load_with_buckets(
         self, job_id: str, keys: Sequence[str]
     ) -> tuple[JobRecord | None, dict[str, Bucket]]:
         """One batch read."""
-        wanted: list[Item] = [_key(job_id), *map(bucket_key, keys)]
+        wanted: list[Item] = [job_key(job_id), *map(bucket_key, keys)]
         with translated("BatchGetItem"):
             answer = self.client.batch_get_item(
                 RequestItems={self.table: {"Keys": wanted, "ConsistentRead": True}}
@@ -324,9 +312,11 @@ class DynamoJobStore:
         now: Instant,
     ) -> JobRecord:
         """One transaction: the job, and a place in each bucket."""
-        update = _claiming(job.queue, job.id, reservation, now)
+        update = claiming(job.queue, job.id, reservation, now)
         update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
-        self._write_with(job.id, update, [taking(self.table, *take, job.id, now) for take in takes])
+        self.writes.send_with(
+            job.id, update, [taking(self.table, *take, job.id, now) for take in takes]
+        )
         return lifecycle.claim(job, reservation, now)
 
     def acknowledge(
@@ -337,118 +327,20 @@ class DynamoJobStore:
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
         """
-        update = self._completing(worker_id, result, now)
+        update = completing(worker_id, result, now, self.retention)
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
         try:
-            return from_item(self._write(job_id, update, returning="ALL_OLD"))
+            return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
         except StaleJobError as stale:
             held = stale.current
             if held is None or not _places(held):
                 raise
-        update = self._completing(worker_id, result, now)
+        update = completing(worker_id, result, now, self.retention)
         update.remove(n.PLACES)
         # Whoever takes the job over meanwhile changes the attempt; a heartbeat does not.
         update.when(f"{update.name(n.ATTEMPT)} = {update.value(number(held.attempt))}")
         parts = [releasing(self.table, key) for key in sorted(_places(held))]
-        return self._write_with(job_id, update, parts) or held
-
-    def _completing(self, worker_id: str | None, result: Document | None, now: Instant) -> Update:
-        update = Update()
-        update.set(n.STATE, string(JobState.COMPLETED))
-        update.set(n.COMPLETED, number(now))
-        update.copy(n.GPK, n.DONE_LIST)
-        update.set(n.GSK, string(n.instant_key(now)))
-        update.add(n.VERSION, 1)
-        if result is not None:
-            update.set(n.RESULT, document_value(result))
-            _want_result(update, size_of(result))
-        seconds = self.retention(JobState.COMPLETED, False) or PERMANENT_S
-        update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
-        update.remove(
-            n.CHECKPOINT,
-            n.WORKER,
-            n.RESERVED_UNTIL,
-            n.EXECUTION_ENDS,
-            n.ALIVE_UNTIL,
-            n.HANDLE,
-            n.MESSAGE_JOB,
-            n.DONE_LIST,
-        )
-        moment = update.value(number(now))
-        update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
-        update.when(f"{update.name(n.STARTED)} <= {moment}")
-        update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")
-        update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
-        alive = update.name(n.ALIVE_UNTIL)
-        update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
-        if worker_id is not None:
-            worker = update.name(n.WORKER)
-            update.when(
-                f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
-            )
-        return update
-
-    def _write_with(
-        self, job_id: str, update: Update, parts: Sequence[dict[str, Any]]
-    ) -> JobRecord | None:
-        """Send an update in a transaction with changes of buckets.
-
-        :returns: the job as it is now, when the transaction had taken effect before; else None.
-        :raises BucketTakenError: a bucket is no longer what it was.
-        """
-        token = string(self.token())
-        update.set(n.TOKEN, token)
-        own = {
-            "Update": {
-                "TableName": self.table,
-                "Key": _key(job_id),
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                **update.arguments(),
-            }
-        }
-        actions: Any = [own, *parts]
-        for _ in range(TRANSACTION_TRIES):
-            with translated("TransactWriteItems"):
-                try:
-                    self.client.transact_write_items(TransactItems=actions)
-                except ClientError as problem:
-                    codes = cancellation_codes(problem)
-                    if not codes:
-                        raise
-                    failed: Item = codes[0][1]
-                else:
-                    return None
-            if codes[0][0] == CONDITION_CODE:
-                if failed and read_string(failed, n.TOKEN) == token["S"]:
-                    return from_item(failed)
-                raise StaleJobError(from_item(failed) if failed else None)
-            if any(code == CONDITION_CODE for code, _ in codes):
-                raise BucketTakenError
-        raise BackendUnavailableError(
-            "Too many requests change a limit at once.", hint="Repeat the request."
-        )
-
-    def _write(self, job_id: str, update: Update, returning: Any) -> Item:
-        """Send an update; one that finds its own token had already taken effect.
-
-        :returns: the item that was asked for; after a lost answer, the item as it is now.
-        """
-        token = string(self.token())
-        update.set(n.TOKEN, token)
-        try:
-            with conditional("UpdateItem"):
-                answer = self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(job_id),
-                    ReturnValues=returning,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **update.arguments(),
-                )
-        except ConditionFailedError as failed:
-            if failed.is_own({n.TOKEN: token}):
-                return failed.item
-            raise StaleJobError(from_item(failed.item) if failed.item else None) from None
-        return answer.get("Attributes", {})
+        return self.writes.send_with(job_id, update, parts) or held
 
     def fits_inline(self, result: RawJson) -> bool:
         """Judged by its size once it is deflated."""
@@ -467,7 +359,7 @@ class DynamoJobStore:
             with conditional("DeleteItem"):
                 self.client.delete_item(
                     TableName=self.table,
-                    Key=_key(job.id),
+                    Key=job_key(job.id),
                     ConditionExpression="#v = :v",
                     ExpressionAttributeNames={"#v": n.VERSION},
                     ExpressionAttributeValues={":v": number(job.version)},
@@ -486,7 +378,7 @@ class DynamoJobStore:
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
         """No call for a small one; a put of its own, under a name of its own, for a large one."""
-        placed, text = self.blobs.placed(state, self.token())
+        placed, text = self.blobs.placed(state, self.writes.token())
         if isinstance(placed, StoredElsewhere) and text:
             self.blobs.keep(job_id, placed, text)
         return placed
@@ -544,37 +436,6 @@ class DynamoJobStore:
         return self.lists.count_waiting(queue)
 
 
-def _want_result(update: Update, size: int) -> None:
-    """Let the update fail for a job that keeps no result, or none of this size."""
-    own, limit = update.name(n.RESULT_TTL), update.name(n.RESULT_LIMIT)
-    of_workflow = f"attribute_exists({update.name(n.WORKFLOW)})"
-    keeps = f"{own} <> {update.value(number(0))}"
-    update.when(f"(attribute_not_exists({own}) OR {keeps} OR {of_workflow})")
-    fits = f"{limit} >= {update.value(number(size))}"
-    update.when(f"(attribute_not_exists({limit}) OR {fits})")
-
-
-def _claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:
-    """The update of an available, unexpired job."""
-    update = Update()
-    update.set(n.STATE, string(JobState.ACTIVE))
-    update.set(n.STARTED, number(now))
-    update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
-    update.set(n.GSK, string(n.instant_key(reservation.due_at)))
-    update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
-    held = reservation_values(job_id, reservation)
-    for name, value in held.items():
-        update.set(name, value)
-    update.add(n.ATTEMPT, 1)
-    update.add(n.VERSION, 1)
-    update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
-    update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
-    expires, moment = update.name(n.EXPIRES), update.value(number(now))
-    update.when(f"{update.name(n.ENQUEUED)} <= {moment}")
-    update.when(f"(attribute_not_exists({expires}) OR {expires} > {moment})")
-    return update
-
-
 def _places(job: JobRecord) -> frozenset[str]:
     """Keys of the buckets in which a job has a place."""
     return frozenset(job.reservation.places) if job.reservation else frozenset()
@@ -588,7 +449,3 @@ def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
 def _life(job: JobRecord) -> str:
     """Gives a document the same name, though not its own, wherever it is filled in."""
     return str(job.created_at)
-
-
-def _key(job_id: str) -> Item:
-    return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}

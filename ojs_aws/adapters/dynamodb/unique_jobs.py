@@ -77,7 +77,7 @@ class DynamoUniqueJobs:
 
     def admit(self, admissions: Sequence[Admission]) -> None:
         """One transaction; documents for S3 are put before it."""
-        token = self.store.token()
+        token = self.store.writes.token()
         with self.store.ahead() as ahead:
             transaction = _Transaction([], {}, {}, [], ahead)
             for position, admission in enumerate(admissions):
@@ -87,9 +87,9 @@ class DynamoUniqueJobs:
 
     def actions(self, admission: Admission) -> list[TransactAction]:
         """The same writes, with their conditions; nothing is uploaded."""
-        ahead = Ahead(self.store.blobs, self.store.token())
+        ahead = Ahead(self.store.blobs, self.store.writes.token())
         transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
-        self._add(transaction, 0, admission, self.store.token())
+        self._add(transaction, 0, admission, self.store.writes.token())
         documents = [
             {"Put": {"TableName": self.store.table, "Item": document.item}}
             for document in transaction.documents
@@ -99,7 +99,7 @@ class DynamoUniqueJobs:
 
     def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
         """One conditional put."""
-        token = self.store.token()
+        token = self.store.writes.token()
         put = self._lock_put(lock, seen, token)["Put"]
         try:
             with conditional("PutItem"):
