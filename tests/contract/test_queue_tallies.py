@@ -24,7 +24,7 @@ def aws() -> Iterator[EmbeddedAws]:
         yield aws
 
 
-@pytest.fixture(params=["table", "model", "emulator"])
+@pytest.fixture(params=["table", "model", pytest.param("emulator", marks=pytest.mark.emulator)])
 def tallies(request: pytest.FixtureRequest) -> Tallies:
     """The counters: in moto, in the model that services are tested with, in the emulator."""
     if request.param == "model":

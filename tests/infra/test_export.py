@@ -13,6 +13,8 @@ from tests.infra.conftest import NO_BUNDLING, Synthesised
 
 EXPORT = "functions.export.handler.handler"
 TRIGGER = {
+    "logs:CreateLogStream",
+    "logs:PutLogEvents",
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",
     "dynamodb:GetShardIterator",

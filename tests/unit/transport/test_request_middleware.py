@@ -72,11 +72,11 @@ def test_a_request_id_that_cannot_be_taken_over_is_replaced(api: Api) -> None:
 def test_a_wrong_method_says_which_are_right(api: Api) -> None:
     """405 with Allow; OPTIONS answers without a body."""
     reply = api.send("PUT", "/ojs/v1" + MISSING)
-    assert reply.headers["Allow"] == "DELETE, GET"
+    assert reply.headers["Allow"] == "DELETE, GET, PATCH"
     assert reply.error["code"] == "method_not_allowed"
     options = api.send("OPTIONS", "/ojs/v1" + MISSING)
     assert (options.status, options.text) == (204, "")
-    assert options.headers["Allow"] == "DELETE, GET, OPTIONS"
+    assert options.headers["Allow"] == "DELETE, GET, PATCH, OPTIONS"
     assert options.headers["OJS-Version"] == "1.0"
 
 
