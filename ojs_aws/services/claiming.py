@@ -88,6 +88,9 @@ class Round:
     :ivar hands: messages in hand that no job was claimed with yet.
     :ivar under: the claimed jobs by the handles of their messages.
     :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
+    :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
+        there may be jobs that only the messages in hand can bring to a worker.
+    :ivar began: when it began; what it saw of the queue is about as old.
     :ivar stamp: tells this round from others that overlap it.
     :ivar returned: candidates that have another place in line than it seemed.
     :ivar seen: what the jobs that were looked at were found to be.
@@ -106,8 +109,14 @@ class Round:
     seen: dict[str, JobRecord | None] = field(default_factory=dict)
     tries_left: int = SPARE_TRIES
     lost: int = 0
+    is_overtaken: bool = False
+    began: Instant = field(init=False)
     stamp: str = ""
     returned: list[Candidate] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Note when it begins."""
+        self.began = self.now
 
     def run(self, first: Look, need: int, again: Callable[[int], Look]) -> list[JobRecord]:
         """Claim up to ``need`` jobs in fetch order: ready ones, and those that time made due.
@@ -131,6 +140,7 @@ class Round:
         except OjsError:
             if not self.claimed:
                 raise
+            self.is_overtaken = True
             _log.warning("A fetch ended after %d claims", len(self.claimed), exc_info=True)
         return self.claimed
 
@@ -159,7 +169,9 @@ class Round:
                 return
             del line[best.id]
             if best.waits:
-                line |= {each.id: each for each in self._settled([best.id])}
+                due = {each.id: each for each in self._settled([best.id])}
+                self.is_overtaken |= not due
+                line |= due
             else:
                 self._claim(best)
 
@@ -368,6 +380,7 @@ class Round:
         again = self._noted(settled)
         if again is None:
             self.lost += candidate.is_listed
+            self.is_overtaken |= candidate.is_listed
             return
         changed = lifecycle.last_change(settled)
         has_moved = settled is not current or again.sort_key != candidate.sort_key
@@ -388,5 +401,14 @@ class Round:
         :returns: handles of those that were kept (made visible later) rather than deleted.
         """
         hands, self.hands = self.hands, []
-        left = LeftOver(self.terms.queue, self.waking, self.limiting, self.seen, self.now)
+        is_complete = not (self.is_overtaken or self.tries_left <= 0 or self._is_full())
+        left = LeftOver(
+            self.terms.queue,
+            self.waking,
+            self.limiting,
+            self.seen,
+            self.now,
+            began=self.began,
+            is_complete=is_complete,
+        )
         return left.give_back(hands)

@@ -1,10 +1,18 @@
-"""What becomes of the messages with which a FETCH found nothing to run."""
+"""What becomes of the messages with which a FETCH found nothing to run.
+
+A message does not stand for the job that it names, but for one of its queue. Where fetches overlap,
+one may run job A with the message of B, which the other did not see yet: then B needs the message
+of A, though A is taken or over. So a message is given up, or hidden until the job that it names
+needs it, only by a round that saw no other job in line, and late enough to have seen all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ReceivedMessage
@@ -13,12 +21,21 @@ from ojs_aws.services.setting_aside import spread
 from ojs_aws.services.waking import Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
+AGAIN_S: Final = 2
+"""When a message comes back that another job may need (seconds)."""
+
+RECENT_MS: Final = AGAIN_S * 1000
+"""What was done to a job within this before a round may have been done after it had looked at the
+queue: clocks differ by less, and the index is late by less. So a message comes back once."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOver:
     """The end of one queue's round.
 
     :ivar seen: what the jobs that were looked at were found to be; None for one that is gone.
+    :ivar began: when the round began.
+    :ivar is_complete: it claimed all that it saw in line, and lost nothing to others.
     """
 
     queue: str
@@ -26,6 +43,8 @@ class LeftOver:
     limiting: Limiting
     seen: Mapping[str, JobRecord | None]
     now: Instant
+    began: Instant
+    is_complete: bool
 
     def give_back(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
         """Delete what nobody wants, and let the others come back when they are wanted.
@@ -78,6 +97,9 @@ class LeftOver:
         if job_id not in self.seen:
             return 0
         job = self.seen[job_id]
+        is_ready = job is not None and job.state is JobState.AVAILABLE
+        if not is_ready and (not self.is_complete or self._was_just_taken(received)):
+            return AGAIN_S
         if job is None or job.state.is_terminal or job.state is JobState.PENDING:
             return None
         if job.state is JobState.AVAILABLE:
@@ -87,3 +109,17 @@ class LeftOver:
         if job.state is not JobState.ACTIVE and seconds > MAX_DELAY_S:
             return None  # the sweep arms it
         return max(seconds, 1)
+
+    def _was_just_taken(self, received: ReceivedMessage) -> bool:
+        """Whether its job was run just now, maybe with the message of one that was not seen yet."""
+        message = received.message
+        job = self.seen[message.job_id]
+        if job is None or not job.attempt:
+            return False
+        held = job.reservation
+        if held is not None and held.message_job_id in {"", job.id}:
+            return False
+        is_limited = job.limit is not None or self.limiting.types or self.limiting.is_whole
+        if is_limited and job.state.is_terminal and not message.sort_key:
+            return False  # sent when the job ended, for who waits for its place; one more than jobs
+        return lifecycle.last_change(job) >= self.began - RECENT_MS
