@@ -16,6 +16,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.accepted import accept
 from infra.constructs.alarms import described
 from ojs_aws.topology import (
     ENDED_STATES,
@@ -87,6 +88,11 @@ class JobExport(Construct):
             removal_policy=props.removal_policy,
             lifecycle_rules=[_rule(options)],
         )
+        accept(
+            self.bucket,
+            "AwsSolutions-S1",
+            "One function writes it; who reads it, and wants that logged, adds it to this bucket.",
+        )
         self.failures = sqs.Queue(
             self,
             "Failures",
@@ -94,6 +100,11 @@ class JobExport(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             removal_policy=RemovalPolicy.DESTROY,
+        )
+        accept(
+            self.failures,
+            "AwsSolutions-SQS3",
+            "It is the export's own queue of what was given up, kept there for an operator.",
         )
         props.function.add_environment("OJS_EXPORT_BUCKET", self.bucket.bucket_name)
         props.function.add_environment("OJS_EXPORT_DOCUMENTS", "1" if options.documents else "0")

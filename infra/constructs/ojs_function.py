@@ -15,6 +15,7 @@ from constructs import Construct
 from infra.bundling import Bundle, Target, build
 from infra.constructs.accepted import accept
 from infra.constructs.warm_start import SnapStart, WarmStart, check_start, live_of
+from ojs_aws.topology import EXPORT_PREFIX
 
 _PATTERNS: Final = (
     (
@@ -22,6 +23,10 @@ _PATTERNS: Final = (
         r"^Resource::arn:.+:sqs:.+-\*$",
     ),
     ("The objects of the deployment's own bucket.", r"^Resource::<\w+\.Arn>\/\*$"),
+    (
+        "Files of the export, in its own bucket.",
+        rf"^Resource::<\w+\.Arn>\/{EXPORT_PREFIX}\/\*$",
+    ),
     ("lambda:ListEventSourceMappings knows no resources; tests allow no other.", r"^Resource::\*$"),
 )
 """The resources of a role that are patterns, with why none narrower will do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
 
 from infra.bundling import Target
@@ -35,6 +36,9 @@ class Provisioned:
 
 WarmStart = SnapStart | Provisioned
 
+_UNPUBLISHED: Final = "@aws-cdk/aws-lambda:snapStartRequirePublish"
+"""CDK's warning, which it gives for every function that has SnapStart."""
+
 
 def check_start(start: WarmStart | None, target: Target) -> None:
     """Refuse at synthesis what AWS would refuse in the middle of a deployment.
@@ -52,6 +56,8 @@ def live_of(function: lambda_.Function, start: WarmStart | None) -> lambda_.IFun
     """What to call: the function, or the alias of its newest version that starts warm."""
     if start is None:
         return function
+    if isinstance(start, SnapStart):
+        Annotations.of(function).acknowledge_warning(_UNPUBLISHED, "The alias publishes versions.")
     executions = start.executions if isinstance(start, Provisioned) else None
     return lambda_.Alias(
         function,
