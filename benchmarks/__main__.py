@@ -46,6 +46,7 @@ ALL: Final = (
     Benchmark("costs"),
     Benchmark("batch_costs"),
     Benchmark("flow_costs"),
+    Benchmark("paths"),
     Benchmark("capacity"),
     Benchmark("sweep_costs", quick=("--waiting", "500")),
     Benchmark("growth"),

@@ -1,4 +1,4 @@
-"""What orchestration costs: workflows, unique jobs, transactions, batches, limits.
+"""What more than a plain job costs: workflows, unique jobs, transactions, batches, time, limits.
 
     python -m benchmarks.flow_costs
 
@@ -21,7 +21,7 @@ from unittest.mock import patch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.costs import Laboratory
+from benchmarks.costs import ERROR, Laboratory
 from benchmarks.units import Meter
 from ojs_aws.bootstrap import SystemClock
 from ojs_aws.domain.envelope import Job
@@ -39,6 +39,7 @@ from ojs_aws.services.workflow_advancing import News
 from ojs_aws.transport.http.dialects.envelopes import read_job
 
 MANY: Final = 1000
+DUE_MS: Final = 31_000
 TOGETHER: Final = 100
 """Members of a group that end within one batch of the stream."""
 
@@ -85,6 +86,10 @@ class SlowClock(SystemClock):
         self._now = Instant(self._now + 1)
         return self._now
 
+    def pass_by(self, milliseconds: int) -> None:
+        """Let time pass at once."""
+        self._now = Instant(self._now + milliseconds)
+
     def order(self) -> int:
         """Strictly increasing microseconds of this clock."""
         self._last = max(self._last + 1, self._now * 1000)
@@ -98,7 +103,8 @@ class Bench:
         """Set it up; the embedded AWS must be running."""
         import boto3  # noqa: PLC0415 - inside the embedded AWS
 
-        lab = Laboratory(SlowClock())
+        self.clock = SlowClock()
+        lab = Laboratory(self.clock)
         self.backend: Backend = lab.backend
         self.dynamodb, sqs = lab.clients
         self.meter = Meter(boto3.client("dynamodb"), lab.settings.table)
@@ -262,6 +268,27 @@ def batch_of_a_thousand(bench: Bench) -> Cost:
     return bench.cost(lambda: bench.backend.push.all(jobs), MANY)
 
 
+def scheduled_fetch(bench: Bench) -> Cost:
+    """A job that has just become due, and that nobody has made available."""
+    bench.push("demo.later", scheduled_at="+PT30S")
+    bench.clock.pass_by(DUE_MS)
+    return bench.cost(lambda: bench.fetch(1))
+
+
+def failed(bench: Bench) -> Cost:
+    """An attempt that is followed by another one."""
+    bench.push("demo.again")
+    [job] = bench.fetch(1)
+    return bench.cost(lambda: bench.backend.fail(job.id, "worker-1", ERROR))
+
+
+def retried_fetch(bench: Bench) -> Cost:
+    """That other one, after the backoff."""
+    failed(bench)
+    bench.clock.pass_by(DUE_MS)
+    return bench.cost(lambda: bench.fetch(1))
+
+
 def limited_fetch(bench: Bench) -> Cost:
     """A job that needs a place in a bucket."""
     bench.push("demo.limited", rate_limit=LIMIT)
@@ -296,6 +323,9 @@ OPERATIONS: Final[dict[str, Callable[[Bench], Cost]]] = {
     "transactional enqueue": transacted,
     "transactional, unique": transacted_unique,
     "batch of 1,000": batch_of_a_thousand,
+    "FETCH, scheduled job": scheduled_fetch,
+    "FAIL, to be retried": failed,
+    "FETCH, retried job": retried_fetch,
     "FETCH, job with a limit": limited_fetch,
     "ACK, job with a limit": limited_ack,
     "FETCH, queue with a limit": limited_queue_fetch,

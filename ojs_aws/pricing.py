@@ -39,6 +39,11 @@ _EVENT_KB: Final = 0.5
 _EVENTS: Final = 3
 """Events of a job that succeeds at once, and kilobytes of each in the log."""
 
+_STREAM_RECORDS: Final = 100
+_STREAM_MS: Final = 150
+_TALLY_WRITES: Final = 0.03
+"""Of the stream's consumer: records of an invocation, what it takes, counters for each job."""
+
 _API_MS: Final = 30
 _API_GB: Final = 0.5
 _MONTH_S: Final = 30 * 24 * 3600
@@ -57,6 +62,9 @@ STEP_READS: Final = 2
 PLACE_WRITES: Final = 2
 PLACE_READS: Final = 2
 """Of a place in a limit's bucket, taken and given back: in a transaction each."""
+
+DUE_READS: Final = 2
+"""Read units of the FETCH that makes a scheduled or retried job available; it writes once more."""
 
 BATCHED_MESSAGES: Final = 0.1
 BATCHED_WRITES: Final = 0.03
@@ -87,6 +95,7 @@ class Workload:
     :ivar steps: the share that are steps of workflows, begun one after the other.
     :ivar limited: the share that need a place in a limit's bucket.
     :ivar batched: the share that is enqueued in batches of a thousand.
+    :ivar scheduled: the share that begins later than it is enqueued.
     """
 
     jobs: float
@@ -101,6 +110,7 @@ class Workload:
     steps: float = 0.0
     limited: float = 0.0
     batched: float = 0.0
+    scheduled: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +136,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     "a push is one request to the API; clients inside AWS that go directly save it",
     "steps of workflows begin one after the other; members of large groups cost less",
     f"an API request runs for {_API_MS} ms at {_API_GB} GB",
+    f"{_STREAM_RECORDS} changes are told together, in {_STREAM_MS} ms; few at a time cost more",
     f"a job tells {_EVENTS} events of {_EVENT_KB} KB each; the event bus comes on top",
     "documents above 4 KB compress six to one; nothing above 300 KB (those are in S3)",
     "HTTP workers fetch one job a request; their own machines come on top",
@@ -153,14 +164,17 @@ def move_units(size_bytes: int) -> float:
 
 
 def _orchestration(w: Workload, attempts: float) -> list[Line]:
-    """What uniqueness, workflows, limits and batches add; nothing where there are none."""
+    """What time, uniqueness, workflows, limits and batches add; nothing where there are none."""
     hot = hot_kilobytes(w.size_bytes)
     doubled = hot if w.size_bytes <= INLINE_BYTES else 0  # larger ones are transactions anyway
     unique, steps = w.jobs * w.unique, w.jobs * w.steps
     limited, batched = attempts * w.limited, w.jobs * w.batched
+    due = w.jobs * w.scheduled + attempts - w.jobs
     # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
     places = limited * (3 * hot + 2 * PLACE_WRITES)
     lines = [
+        Line("made available, written", due * move_units(w.size_bytes), "write unit"),
+        Line("made available, read", due * DUE_READS, "read unit"),
         Line("uniqueness, written", unique * (UNIQUE_WRITES + doubled), "write unit"),
         Line("workflows, written", steps * (STEP_WRITES + doubled), "write unit"),
         Line("workflows, read", steps * STEP_READS, "read unit"),
@@ -179,7 +193,7 @@ def estimate(workload: Workload) -> list[Line]:
     """
     w = workload
     numbers = (w.jobs, w.size_bytes, w.failure_rate, w.queues, w.job_ms, w.retention_days)
-    shares = (w.unique, w.steps, w.limited, w.batched)
+    shares = (w.unique, w.steps, w.limited, w.batched, w.scheduled)
     if min(*numbers, *shares) < 0:
         raise ValueError("A workload has no negative numbers.")
     if max(shares) > 1:
@@ -190,12 +204,16 @@ def estimate(workload: Workload) -> list[Line]:
     pushes = w.jobs * (1 - w.batched + w.batched / BATCH_JOBS)
     sent = w.jobs * (1 - w.batched + w.batched * BATCHED_MESSAGES)
     calls = pushes + (2 * attempts if w.uses_http_workers else 0)
+    batches = w.jobs * _EVENTS / _STREAM_RECORDS
     stored = (w.size_bytes + _FRAME) * w.jobs / 30 * w.retention_days / _GB
     lines = [
         Line("PUSH, written", w.jobs * push_units(w.size_bytes), "write unit"),
         Line("FETCH, ACK and FAIL, written", 2 * attempts * move, "write unit"),
         Line("heads of queues and jobs, read", attempts * 0.5 + failures, "read unit"),
         Line("event log, written", (w.jobs * _EVENTS + failures * 2) * _EVENT_KB, "write unit"),
+        Line("counters, written", w.jobs * _TALLY_WRITES, "write unit"),
+        Line("events, invocations", batches, "Lambda request"),
+        Line("events, run", batches * _STREAM_MS / 1000 * _API_GB, "Lambda GB-second"),
         Line("messages", sent + 2 * attempts + failures, "SQS request"),
         Line("sweep, read", _TICKS * _TICK_READS * w.queues, "read unit"),
         Line("sweep, run", _TICKS * _TICK_MS / 1000 * _API_GB, "Lambda GB-second"),

@@ -44,6 +44,9 @@ def cost(
     batched: Annotated[
         float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches of 1,000.")
     ] = 0.0,
+    scheduled: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of jobs that begin later.")
+    ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with what is assumed.
@@ -65,6 +68,7 @@ def cost(
         steps=steps,
         limited=limited,
         batched=batched,
+        scheduled=scheduled,
     )
     lines = estimate(workload)
     total = sum(line.dollars for line in lines)

@@ -13,6 +13,8 @@ STEP = READ | {"Query": 1} | WRITE | SENT
 
 CLAIM = {"ReceiveMessage": 1, "Query": 2, "BatchGetItem": 1} | WRITE
 
+DUE = {"ReceiveMessage": 1, "Query": 2, "GetItem": 2, "UpdateItem": 2}
+
 
 @pytest.mark.parametrize(
     ("operation", "calls", "writes", "reads"),
@@ -34,6 +36,10 @@ CLAIM = {"ReceiveMessage": 1, "Query": 2, "BatchGetItem": 1} | WRITE
         # The application's own transaction, and the message that the stream sends.
         ("transactional enqueue", WRITE | SENT, 3, 0),
         ("transactional, unique", READ | WRITE | SENT, 5, 1),
+        # It is read and made available, then claimed; a place in two lists with each write.
+        ("FETCH, scheduled job", DUE, 6, 3),
+        ("FAIL, to be retried", READ | {"UpdateItem": 1, "ChangeMessageVisibility": 1}, 3, 1),
+        ("FETCH, retried job", DUE, 6, 3),
         # The job and its bucket twice each; it moves from one list to another.
         ("FETCH, job with a limit", CLAIM, 6, 3),
         ("FETCH, queue with a limit", CLAIM, 6, 3),

@@ -96,6 +96,7 @@ def test_a_failure_costs_another_attempt() -> None:
         (Workload(jobs=1000, steps=1), 7 - 2, 2),
         (Workload(jobs=1000, limited=1), 6 - 3 + 7 - 3, 2),
         (Workload(jobs=1000, batched=1), 0.03, 1),
+        (Workload(jobs=1000, scheduled=1), 6 - 3, 2),
     ],
 )
 def test_an_estimate_adds_what_orchestration_costs(
