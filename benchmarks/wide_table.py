@@ -80,7 +80,7 @@ class WideTable:
     ) -> list[Any]:
         """The held jobs of a range, the first ones."""
         if comparison != "BETWEEN" or limit is None:
-            raise NotImplementedError("Only ranges with a limit are read of waiting jobs.")
+            raise ValueError(f"Waiting jobs are read in ranges with a limit, not by {comparison}.")
         low, high = (int(value.value[:15]) for value in values)
         if after:  # whole milliseconds: those of the last page's last instant are seen again
             low = max(low, int(after[n.GSK]["S"][:15]))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.accepted import accept
 from infra.constructs.alarms import described
+from infra.constructs.storage import failures_queue
 from ojs_aws.topology import (
     LIMIT_PARTITION,
-    MESSAGE_RETENTION_S,
     METRICS,
     PAUSED_ATTRIBUTE,
     QUEUE_PARTITION,
@@ -64,18 +62,8 @@ class ChangeStream(Construct):
     def __init__(self, scope: Construct, id_: str, props: ChangeStreamProps) -> None:
         """Connect the stream to the function."""
         super().__init__(scope, id_)
-        self.failures = sqs.Queue(
-            self,
-            "Failures",
-            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        accept(
-            self.failures,
-            "AwsSolutions-SQS3",
-            "It is the stream's own queue of what was given up; an alarm watches it.",
+        self.failures = failures_queue(
+            self, "It is the stream's own queue of what was given up; an alarm watches it."
         )
         props.function.add_event_source(
             sources.DynamoEventSource(

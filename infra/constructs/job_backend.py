@@ -17,7 +17,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import Target, backend_bundle
-from infra.constructs.accepted import accept
 from infra.constructs.access import Access, ApiKeys
 from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from infra.constructs.backend_extensions import BackendExtensions
@@ -44,6 +43,7 @@ from infra.constructs.permissions import (
     WORKER_API,
     Permissions,
 )
+from infra.constructs.storage import private_bucket
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 from infra.constructs.warm_start import WarmStart
 from ojs_aws.config import Settings, describe_settings
@@ -380,32 +380,23 @@ class JobBackend(Construct):
         key, days = self.props.encryption_key, self.props.document_backup_days
         if days is None:
             days = 0 if self.props.removal_policy is RemovalPolicy.DESTROY else BACKUP_DAYS
-        bucket = s3.Bucket(
+        return private_bucket(
             self,
             "Documents",
-            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
-            encryption_key=key,
-            bucket_key_enabled=key is not None,
-            enforce_ssl=True,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            key=key,
             removal_policy=self.props.removal_policy,
-            versioned=days > 0 or None,
-            lifecycle_rules=[
+            is_versioned=days > 0,
+            rules=[
                 s3.LifecycleRule(
                     abort_incomplete_multipart_upload_after=Duration.days(1),
                     noncurrent_version_expiration=Duration.days(days) if days else None,
                     expired_object_delete_marker=True if days else None,
                 )
             ],
+            why_unlogged="Only the backend's functions read and write it, and log what they do; "
+            "who needs more switches on CloudTrail's data events, which lose no request as access "
+            "logs may.",
         )
-        accept(
-            bucket,
-            "AwsSolutions-S1",
-            "Only the backend's functions read and write it, and log what they do; who needs more "
-            "switches on CloudTrail's data events, which lose no request as access logs may.",
-        )
-        return bucket
 
     def _access_settings(self) -> dict[str, str]:
         is_public = "1" if self.props.public_status else "0"

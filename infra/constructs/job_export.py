@@ -13,16 +13,14 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.accepted import accept
 from infra.constructs.alarms import described
+from infra.constructs.storage import failures_queue, private_bucket
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,
     JOB_SORT_KEY,
-    MESSAGE_RETENTION_S,
     STATE_ATTRIBUTE,
 )
 
@@ -76,35 +74,17 @@ class JobExport(Construct):
         """Define the bucket, and connect the stream to the function."""
         super().__init__(scope, id_)
         options, key = props.options, props.encryption_key
-        self.bucket = s3.Bucket(
+        self.bucket = private_bucket(
             self,
             "Files",
-            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
-            encryption_key=key,
-            bucket_key_enabled=key is not None,
-            enforce_ssl=True,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            key=key,
             removal_policy=props.removal_policy,
-            lifecycle_rules=[_rule(options)],
+            rules=[_rule(options)],
+            why_unlogged="One function writes it; who reads it, and wants that logged, adds it to "
+            "this bucket.",
         )
-        accept(
-            self.bucket,
-            "AwsSolutions-S1",
-            "One function writes it; who reads it, and wants that logged, adds it to this bucket.",
-        )
-        self.failures = sqs.Queue(
-            self,
-            "Failures",
-            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        accept(
-            self.failures,
-            "AwsSolutions-SQS3",
-            "It is the export's own queue of what was given up, kept there for an operator.",
+        self.failures = failures_queue(
+            self, "It is the export's own queue of what was given up, kept there for an operator."
         )
         props.function.add_environment("OJS_EXPORT_BUCKET", self.bucket.bucket_name)
         props.function.add_environment("OJS_EXPORT_DOCUMENTS", "1" if options.documents else "0")

@@ -1,0 +1,64 @@
+"""Buckets and queues of a deployment: encrypted, over TLS only, and for nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.accepted import accept
+from ojs_aws.topology import MESSAGE_RETENTION_S
+
+
+def private_bucket(  # noqa: PLR0913 - what a bucket is
+    scope: Construct,
+    id_: str,
+    *,
+    key: kms.IKey | None,
+    removal_policy: RemovalPolicy,
+    rules: Sequence[s3.LifecycleRule],
+    why_unlogged: str,
+    is_versioned: bool = False,
+) -> s3.Bucket:
+    """A bucket that is never public.
+
+    :param key: a KMS key of your own; None: S3's.
+    :param removal_policy: what becomes of it when the stack goes.
+    :param why_unlogged: why S3 writes no access log of it.
+    """
+    bucket = s3.Bucket(
+        scope,
+        id_,
+        encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
+        encryption_key=key,
+        bucket_key_enabled=key is not None,
+        enforce_ssl=True,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        removal_policy=removal_policy,
+        versioned=is_versioned or None,
+        lifecycle_rules=list(rules),
+    )
+    accept(bucket, "AwsSolutions-S1", why_unlogged)
+    return bucket
+
+
+def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
+    """The queue of what a reader of the stream gave up, for an operator to look at.
+
+    :param reason: why it needs no dead-letter queue itself.
+    """
+    queue = sqs.Queue(
+        scope,
+        "Failures",
+        retention_period=Duration.seconds(MESSAGE_RETENTION_S),
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    accept(queue, "AwsSolutions-SQS3", reason)
+    return queue
