@@ -10,6 +10,8 @@ the list is to be kept true.
 from __future__ import annotations
 
 import argparse
+import builtins
+import dis
 import functools
 import importlib
 import inspect
@@ -18,7 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Final, cast
 
 from rich.console import Console
@@ -27,6 +29,8 @@ from rich.table import Table
 from tests.simulation.search import Search
 
 STEPS: Final = 300_000
+
+_FUTURE: Final = "from __future__ import annotations\n"
 
 STORE: Final = "tests.simulation.memory.jobs:MemoryStore"
 
@@ -106,8 +110,8 @@ MUTATIONS: Final = (
         "ojs_aws.services.push:Push._keep_one",
         (
             (
-                "except AlreadyStoredError as taken:",
-                "except OjsError:\n        pass\n    except AlreadyStoredError as taken:",
+                "return Pushed(existing, is_new=False)",
+                "return Pushed(existing, is_new=False)\n    except Exception:\n        pass",
             ),
         ),
     ),
@@ -232,7 +236,7 @@ def applied(mutation: Mutation) -> Iterator[None]:
     """
     whole = _function(mutation)
     made: dict[str, Any] = {}
-    code = compile("from __future__ import annotations\n" + patched(mutation), "broken", "exec")
+    code = compile(_FUTURE + patched(mutation), "broken", "exec")
     exec(code, whole.__globals__, made)  # noqa: S102 - our own code, broken on purpose
     before = whole.__code__
     whole.__code__ = made[whole.__name__].__code__  # whoever has imported it, has it broken
@@ -247,6 +251,16 @@ def _function(mutation: Mutation) -> FunctionType:
     module: Any = importlib.import_module(module_name)
     found = functools.reduce(getattr, path.split("."), module)
     return cast("FunctionType", found)
+
+
+def unknown_names(mutation: Mutation) -> set[str]:
+    """Names that the broken function uses and its module does not know: those would be noticed."""
+    codes, used = [compile(_FUTURE + patched(mutation), "broken", "exec")], set[str]()
+    while codes:
+        code = codes.pop()
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        used |= {each.argval for each in dis.get_instructions(code) if "GLOBAL" in each.opname}
+    return used - _function(mutation).__globals__.keys() - vars(builtins).keys()
 
 
 def patched(mutation: Mutation) -> str:

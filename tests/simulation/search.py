@@ -83,18 +83,18 @@ def drawn(seed: str, count: int = ACTIONS) -> Run:
 
 def play(run: Run, *, is_traced: bool = False) -> Outcome:
     """Do the actions, heal, and check."""
-    done = 0
-    with Simulation(run.weather, is_traced=is_traced) as sim:
-        users = Users(sim)
-        problem = ""
-        try:
+    done, problem = 0, ""
+    sim = Simulation(run.weather, is_traced=is_traced)
+    try:
+        with sim:
+            users = Users(sim)
             for action in run.actions:
                 users.act(action)
                 done += 1
             Healing(users).heal()
-        except Exception as broken:  # noqa: BLE001 - whatever it is, it is the outcome
-            problem = f"{type(broken).__name__}: {broken}"
-        return Outcome(sim.steps, problem, done, tuple(sim.trace))
+    except Exception as broken:  # noqa: BLE001 - whatever it is, it is the outcome
+        problem = f"{type(broken).__name__}: {broken}"
+    return Outcome(sim.steps, problem, done, tuple(sim.trace))
 
 
 def kind_of(problem: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.mutations import MUTATIONS, Mutation, hunt, patched
+from tests.simulation.mutations import MUTATIONS, Mutation, hunt, patched, unknown_names
 
 QUICK = (
     "claim-anything",
@@ -24,8 +24,9 @@ QUICK = (
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_what_is_broken_on_purpose_is_still_there(mutation: Mutation) -> None:
-    """And is Python."""
+    """And is Python, with names that its module knows."""
     compile(patched(mutation), mutation.name, "exec")
+    assert not unknown_names(mutation)
 
 
 @pytest.mark.parametrize("name", QUICK)
