@@ -1,0 +1,117 @@
+"""What every operation stands on."""
+
+# ruff: noqa: PLC0415 - imports wait for their service, see the package
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.draining import Draining
+from ojs_aws.services.liveness import VisibilityTimeouts
+from ojs_aws.services.waking import Waking
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.ports import Clock, EventLog, IdGenerator
+    from ojs_aws.services.batching import Batching
+    from ojs_aws.services.client_limiting import ClientLimiting
+    from ojs_aws.services.drafting import QueueRules
+    from ojs_aws.services.unique import Uniqueness
+    from ojs_aws.services.wiring import Ports
+
+
+class Foundation:
+    """What all services share.
+
+    The storing of batches is part of it: whoever misses a job may have to finish that first.
+    """
+
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        """Make nothing yet but what all services share."""
+        self.settings = settings
+        self.ports = ports
+        self.changing = Changing(ports.store, ports.clock, self._missing)
+        self.waking = Waking(ports.messages, ports.queues)
+        self._timeout_ms = settings.default_timeout_s * 1000
+        self._visibility = VisibilityTimeouts(
+            settings.default_visibility_timeout_s * 1000,
+            {name: seconds * 1000 for name, seconds in settings.queue_visibility_timeouts_s},
+        )
+        self._draining = Draining()
+        self._limits = cache(ports.limits)
+        self._book = cache(ports.settings_book)
+        self._depths = cache(ports.depths)
+        self._tallies = cache(ports.tallies)
+        self._pressures = cache(ports.pressures)
+
+    def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """The jobs of committed batches that are not in their places yet."""
+        return self.batching.rescue(job_ids)
+
+    @property
+    def clock(self) -> Clock:
+        """Where the time comes from."""
+        return self.ports.clock
+
+    @property
+    def ids(self) -> IdGenerator:
+        """Where identifiers come from."""
+        return self.ports.ids
+
+    @cached_property
+    def events(self) -> EventLog:
+        """The log of lifecycle events."""
+        return self.ports.events()
+
+    @cached_property
+    def batching(self) -> Batching:
+        """What stores batches beyond one transaction."""
+        from ojs_aws.services.batching import Batching, in_order
+        from ojs_aws.services.limit_notes import note_limits
+
+        def note(jobs: Sequence[JobRecord]) -> None:
+            note_limits(self._limits, jobs, self.clock.now())
+
+        return Batching(
+            store=self.ports.store,
+            batches=self.ports.batches(),
+            waking=self.waking,
+            clock=self.clock,
+            unique=lambda: self.unique,
+            note=note,
+            spread=self.ports.spread or in_order,
+        )
+
+    @cached_property
+    def unique(self) -> Uniqueness:
+        """What lets in jobs with a unique policy."""
+        from ojs_aws.services.unique import Uniqueness
+
+        def decide(batch_id: str) -> bool:
+            return self.batching.batches.decide(batch_id, None, self.clock.now()).is_committed
+
+        ports = self.ports
+        return Uniqueness(ports.store, ports.unique(), self.changing, self.clock, decide)
+
+    def _rules(self) -> QueueRules:
+        """Which queues there may be."""
+        from ojs_aws.services.drafting import QueueRules
+
+        settings = self.settings
+        return QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues)
+
+    @cached_property
+    def client_limiting(self) -> ClientLimiting | None:
+        """What limits the requests of API clients; None where nothing does."""
+        settings = self.settings
+        if not settings.client_rate_per_s:
+            return None
+        from ojs_aws.domain.client_limits import ClientRate
+        from ojs_aws.services.client_limiting import ClientLimiting
+
+        per_s = settings.client_rate_per_s
+        rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
+        return ClientLimiting(cache(self.ports.client_buckets), self.clock, rate)

@@ -1,0 +1,143 @@
+"""What producers ask for: jobs come in, are looked at, and are called off."""
+
+# ruff: noqa: PLC0415 - imports wait for their service, see the package
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.services.backend.foundation import Foundation
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.enqueuing import Enqueuing
+    from ojs_aws.services.activate import Activate
+    from ojs_aws.services.backpressure import Backpressure
+    from ojs_aws.services.bulk_enqueue import BulkEnqueue
+    from ojs_aws.services.bulk_requests import Once, Telling
+    from ojs_aws.services.cancel import Cancel
+    from ojs_aws.services.info import Info
+    from ojs_aws.services.push import Push
+    from ojs_aws.services.queue_terms import QueueTerms
+    from ojs_aws.services.results import Results
+    from ojs_aws.services.schema_checking import SchemaChecking
+    from ojs_aws.services.transacting import Transacting
+
+
+class ProducerServices(Foundation):
+    """Enqueuing, and the jobs that somebody enqueued."""
+
+    @cached_property
+    def push(self) -> Push:
+        """PUSH."""
+        return self._push(self.ports.enqueuing())
+
+    def _push(self, enqueuing: Enqueuing, *, is_internal: bool = False) -> Push:
+        """PUSH by a chain of one's own.
+
+        :param is_internal: the jobs come from the backend itself, as those of a workflow do.
+        """
+        from ojs_aws.services.drafting import Drafting
+        from ojs_aws.services.push import Push
+
+        settings = self.settings
+        drafting = Drafting(
+            clock=self.clock,
+            ids=self.ids,
+            rules=self._rules(),
+            max_envelope_bytes=settings.max_envelope_bytes,
+            default_timeout_ms=self._timeout_ms,
+            schemas=lambda: self.schema_checking,
+            terms=self.queue_terms,
+            is_internal=is_internal,
+        )
+        return Push(
+            store=self.ports.store,
+            waking=self.waking,
+            clock=self.ports.clock,
+            limits=self._limits,
+            enqueuing=enqueuing,
+            drafting=drafting,
+            unique=lambda: self.unique,
+            batching=lambda: self.batching,
+            max_batch_jobs=settings.max_batch_jobs,
+            bounds=self.backpressure,
+        )
+
+    @cached_property
+    def queue_terms(self) -> QueueTerms:
+        """On what terms queues take jobs."""
+        from ojs_aws.services.queue_terms import QueueTerms
+
+        return QueueTerms(self._book, self.clock, self.settings.queue_settings_age_ms)
+
+    @cached_property
+    def backpressure(self) -> Backpressure:
+        """What keeps the bounds of queues."""
+        from ojs_aws.services.backpressure import Backpressure
+
+        return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
+
+    @cached_property
+    def schema_checking(self) -> SchemaChecking:
+        """What checks the arguments of jobs that name a schema."""
+        from ojs_aws.services.schema_checking import SchemaChecking
+
+        return SchemaChecking(self.ports.schemas(), self.clock)
+
+    @cached_property
+    def transacting(self) -> Transacting:
+        """Enqueuing in an application's own transaction."""
+        from ojs_aws.services.transacting import Transacting
+
+        return Transacting(self.push, self.ports.unique, lambda: self.unique)
+
+    @cached_property
+    def bulk_enqueue(self) -> BulkEnqueue:
+        """Many jobs, and what becomes of each."""
+        from ojs_aws.services.bulk_enqueue import BulkEnqueue
+
+        return BulkEnqueue(self.push, self.clock)
+
+    @cached_property
+    def once(self) -> Once:
+        """What does a bulk operation once for its idempotency key."""
+        from ojs_aws.services.bulk_requests import Once
+
+        return Once(self.ports.bulk(), self.clock)
+
+    @cached_property
+    def telling(self) -> Telling:
+        """What lets bulk operations be told of."""
+        from ojs_aws.services.bulk_requests import Telling
+
+        return Telling(self.ports.bulk(), self.clock, self.ids)
+
+    @cached_property
+    def cancel(self) -> Cancel:
+        """CANCEL."""
+        from ojs_aws.services.cancel import Cancel
+
+        return Cancel(self.changing, self.waking)
+
+    @cached_property
+    def activate(self) -> Activate:
+        """ACTIVATE."""
+        from ojs_aws.services.activate import Activate
+
+        return Activate(self.changing, self.waking)
+
+    @cached_property
+    def info(self) -> Info:
+        """INFO."""
+        from ojs_aws.services.info import Info
+
+        return Info(self.ports.store, self.changing)
+
+    @cached_property
+    def results(self) -> Results:
+        """What became of jobs."""
+        from ojs_aws.services.results import Results
+
+        return Results(
+            self.ports.store, self.changing, self.ports.pause, self.settings.result_wait_ms
+        )

@@ -1,0 +1,77 @@
+"""What nobody asks for: the work of the tick, of the stream, and after a restore."""
+
+# ruff: noqa: PLC0415 - imports wait for their service, see the package
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.services.backend.operators import OperatorServices
+from ojs_aws.services.backend.orchestration import OrchestrationServices
+
+if TYPE_CHECKING:
+    from ojs_aws.services.batch_report import Rolled
+    from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
+    from ojs_aws.services.repairing import Repair
+    from ojs_aws.services.sweep import Sweep
+    from ojs_aws.services.tallying import Tallying
+
+
+class UpkeepServices(OperatorServices, OrchestrationServices):
+    """What happens by itself."""
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The sweep."""
+        from ojs_aws.services.sweep import Sweep, one_by_one
+        from ojs_aws.services.sweeping import QueueSweep
+
+        ports = self.ports
+        queue = QueueSweep(ports.store, ports.messages, ports.queues, self.changing, self.waking)
+        return Sweep(
+            queue,
+            ports.queues,
+            ports.clock,
+            ports.each or one_by_one,
+            self.queues.finish,
+            self._roll_forward,
+        )
+
+    def _roll_forward(self, is_over: Callable[[], bool]) -> Rolled:
+        """Finish the large batches whose processes died."""
+        return self.batching.tick(is_over)
+
+    @cached_property
+    def dead_letter_upkeep(self) -> DeadLetterUpkeep:
+        """What happens to dead letters by themselves.
+
+        :raises InvalidRequestError: a replay rule of the settings cannot be read.
+        """
+        from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
+        from ojs_aws.services.replay_rules import read_replay_rules
+
+        return DeadLetterUpkeep(
+            store=self.ports.store,
+            queues=self.ports.queues,
+            marks=self.ports.marks,
+            changing=self.changing,
+            waking=self.waking,
+            max_count=self.settings.dead_letter_max_count,
+            rules=read_replay_rules(self.settings.dead_letter_replay),
+        )
+
+    @cached_property
+    def tallying(self) -> Tallying:
+        """What counts what queues did."""
+        from ojs_aws.services.tallying import Tallying
+
+        return Tallying(self._tallies)
+
+    @cached_property
+    def repair(self) -> Repair:
+        """What follows a restore of the table."""
+        from ojs_aws.services.repairing import Repair
+
+        ports = self.ports
+        return Repair(ports.queues, ports.store, self.waking, self.clock, lambda: self.workflows)

@@ -1,0 +1,86 @@
+"""What workers ask for."""
+
+# ruff: noqa: PLC0415 - imports wait for their service, see the package
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.services.backend.foundation import Foundation
+
+if TYPE_CHECKING:
+    from ojs_aws.services.ack import Ack
+    from ojs_aws.services.checkpoints import Checkpoints
+    from ojs_aws.services.fail import Fail
+    from ojs_aws.services.fetch import Fetch
+    from ojs_aws.services.heartbeat import Heartbeat
+    from ojs_aws.services.progress import Progressing
+
+
+class WorkerServices(Foundation):
+    """The reservation of jobs, and what their execution leaves."""
+
+    @cached_property
+    def fetch(self) -> Fetch:
+        """FETCH."""
+        from ojs_aws.services.fetch import Fetch
+        from ojs_aws.services.limiting import LimitedTypes
+
+        return Fetch(
+            store=self.ports.store,
+            messages=self.ports.messages,
+            changing=self.changing,
+            waking=self.waking,
+            both=self.ports.both,
+            default_timeout_ms=self._timeout_ms,
+            visibility=self._visibility,
+            max_count=self.settings.max_fetch_count,
+            wait_ms=self.settings.fetch_wait_ms,
+            draining=self._draining,
+            limits=self._limits,
+            limited_types=LimitedTypes(self._limits, self.clock),
+        )
+
+    @cached_property
+    def ack(self) -> Ack:
+        """ACK."""
+        from ojs_aws.services.ack import Ack
+
+        return Ack(self.ports.store, self.changing, self.waking, self.settings.max_result_bytes)
+
+    @cached_property
+    def fail(self) -> Fail:
+        """FAIL."""
+        from ojs_aws.services.fail import Fail
+
+        settings = self.settings
+        redacts = (settings.redact_backtraces, settings.redact_messages)
+        return Fail(self.changing, self.waking, self._limits, *redacts)
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        """BEAT."""
+        from ojs_aws.services.heartbeat import Heartbeat
+
+        return Heartbeat(
+            self.ports.store,
+            self.ports.workers(),
+            self.changing,
+            self.waking,
+            self._visibility,
+            self._draining,
+        )
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of jobs."""
+        from ojs_aws.services.checkpoints import Checkpoints
+
+        return Checkpoints(self.ports.store, self.changing)
+
+    @cached_property
+    def progress(self) -> Progressing:
+        """PROGRESS."""
+        from ojs_aws.services.progress import Progressing
+
+        return Progressing(self.changing, self.waking, self._visibility, self.checkpoints)
