@@ -59,12 +59,6 @@ class Client:
             print(await client.wait(enqueued.id))
     """
 
-    middleware: EnqueueChain
-    """The enqueue chain."""
-
-    hooks: Hooks
-    """The hooks; they freeze with the chain."""
-
     admin: Admin
     """Operations for operators: dead letters, queues, health."""
 
@@ -112,9 +106,9 @@ class Client:
                 timer=self._timer,
             )
         )
-        self.middleware = chain_of(middleware)
-        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        self._enqueuing = Enqueuing(self.middleware, self.hooks)
+        self._enqueuing = Enqueuing(
+            chain_of(middleware), hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        )
         self.admin = Admin(self._transport)
 
     @classmethod
@@ -184,6 +178,27 @@ class Client:
     async def close(self) -> None:
         """Let go of connections."""
         await self._transport.close()
+
+    # ------------------------------------------------------------------ middleware
+    @property
+    def middleware(self) -> EnqueueChain:
+        """The enqueue chain; another one can be assigned until it freezes."""
+        return self._enqueuing.chain
+
+    @middleware.setter
+    def middleware(self, chain: EnqueueChain) -> None:
+        self._enqueuing.chain.refuse_when_frozen()
+        self._enqueuing = Enqueuing(chain, self.hooks)
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks, which freeze with the chain; others can be assigned until then."""
+        return self._enqueuing.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self._enqueuing.hooks.refuse_when_frozen()
+        self._enqueuing = Enqueuing(self.middleware, hooks)
 
     # ------------------------------------------------------------------ workflows
     @cached_property

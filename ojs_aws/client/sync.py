@@ -312,13 +312,21 @@ class SyncClient(_Face[Client]):
 
     @property
     def middleware(self) -> EnqueueChain:
-        """The enqueue chain."""
+        """The enqueue chain; another one can be assigned until it freezes."""
         return self._target.middleware
+
+    @middleware.setter
+    def middleware(self, chain: EnqueueChain) -> None:
+        self._target.middleware = chain
 
     @property
     def hooks(self) -> Hooks:
-        """The hooks."""
+        """The hooks, which freeze with the chain; others can be assigned until then."""
         return self._target.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self._target.hooks = hooks
 
     enqueue = _face(Client.enqueue)
     enqueue_many = _face(Client.enqueue_many)

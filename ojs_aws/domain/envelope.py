@@ -277,7 +277,8 @@ class Job:
     @property
     def id(self) -> str:
         """UUIDv7 of the job; empty before the client made one."""
-        return self._string("id")
+        value = self._values.get("id")  # asked for by every layer of middleware
+        return value if isinstance(value, str) else self._string("id")
 
     @id.setter
     def id(self, value: str) -> None:

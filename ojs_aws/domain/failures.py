@@ -107,11 +107,14 @@ def _backtrace(error: Mapping[str, Member]) -> tuple[str, ...]:
     return bound_backtrace([str(frame) for frame in frames])
 
 
-def bound_backtrace(frames: list[str]) -> tuple[str, ...]:
-    """The first frames that fit into 50 frames and 10,000 characters; the last one may be cut."""
+def bound_backtrace(frames: list[str], *, but: str = "") -> tuple[str, ...]:
+    """The first frames that fit into 50 frames and 10,000 characters; the last one may be cut.
+
+    :param but: a further line that has to fit, too.
+    """
     kept: list[str] = []
-    room = MAX_BACKTRACE_CHARACTERS
-    for frame in frames[:MAX_FRAMES]:
+    room = MAX_BACKTRACE_CHARACTERS - len(but)
+    for frame in frames[: MAX_FRAMES - bool(but)]:
         if room <= 0:
             break
         kept.append(frame[:room])

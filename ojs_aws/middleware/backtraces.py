@@ -16,24 +16,37 @@ _MACHINERY: Final = ("asyncio", "threading.py", "concurrent", "contextvars")
 
 
 def backtrace_of(problem: BaseException) -> tuple[str, ...]:
-    """The frames of an error, innermost first, and of what caused it.
+    """The frames of an error, innermost first, of what caused it, and of the members of a group.
 
     Frames of the worker, of the chain and of what runs coroutines and threads are left out, and
     the last line says how many. At most 50 lines and 10,000 characters.
     """
-    frames, left_out = _frames(problem.__traceback__)
-    cause = problem.__cause__
-    seen = {id(problem)}
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        frames.append(f"caused by {type(cause).__name__}: {str(cause)[:200]}")
-        more, also_left_out = _frames(cause.__traceback__)
-        frames += more
+    lines: list[str] = []
+    left_out = 0
+    seen: set[int] = set()
+    pending = [("", problem)]
+    while pending:
+        title, error = pending.pop()
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        frames, also_left_out = _frames(error.__traceback__)
+        lines += [title, *frames] if title else frames
         left_out += also_left_out
-        cause = cause.__cause__
-    if frames and left_out:
-        frames.append(f"({left_out} frames of the worker and of its middleware chain left out)")
-    return bound_backtrace(frames)
+        pending += reversed(_behind(error))
+    if not left_out:
+        return bound_backtrace(lines)
+    note = f"({left_out} frames of the worker and of its middleware chain left out)"
+    return (*bound_backtrace(lines, but=note), note)
+
+
+def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
+    """The members of a group and the cause of an error, each with a line that says what it is."""
+    members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    behind = [("with", member) for member in members]
+    if error.__cause__ is not None:
+        behind.append(("caused by", error.__cause__))
+    return [(f"{how} {type(one).__name__}: {str(one)[:200]}", one) for how, one in behind]
 
 
 def _frames(trace: TracebackType | None) -> tuple[list[str], int]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain import Chain
 from ojs_aws.middleware.driving import drive
-from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError, MiddlewareError
+from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import (
@@ -86,8 +86,9 @@ class EnqueueChain(Chain):
         passage = passages.take()
         passage.start(job.id, store)
         try:
-            passage.first.state = CALLED
-            return await passage.first.go(job), passage.dropped_by
+            stored = await passage.first(job)
+            passage.check_stored()
+            return stored, passage.dropped_by
         finally:
             passages.give_back(passage)
 
@@ -100,7 +101,16 @@ class EnqueueChain(Chain):
 class _Passage:
     """One job at a time on its way through the chain."""
 
-    __slots__ = ("dropped_by", "first", "is_torn", "job_id", "steps", "store", "stored")
+    __slots__ = (
+        "dropped_by",
+        "first",
+        "is_torn",
+        "job_id",
+        "steps",
+        "store",
+        "stored",
+        "stored_id",
+    )
 
     store: Store
 
@@ -114,7 +124,7 @@ class _Passage:
         self.steps = steps
         self.is_torn = False
         self.stored: Job | None = None
-        self.dropped_by = self.job_id = ""
+        self.dropped_by = self.job_id = self.stored_id = ""
 
     def start(self, job_id: str, store: Store) -> None:
         self.job_id = job_id
@@ -123,7 +133,7 @@ class _Passage:
     def clear(self) -> None:
         del self.store
         self.stored = None
-        self.dropped_by = self.job_id = ""
+        self.dropped_by = self.job_id = self.stored_id = ""
         for step in self.steps:
             step.state = FRESH
 
@@ -136,6 +146,54 @@ class _Passage:
                 f"Middleware {name!r} changed the job's id from {self.job_id!r} to {job.id!r}; "
                 "the id must stay."
             )
+
+    async def keep(self, job: Job) -> Job | None:
+        """Store the job, behind the last layer."""
+        stored = self.store(job)
+        self.stored = await stored if inspect.isawaitable(stored) else stored
+        if self.stored is not None:
+            self.stored_id = self.stored.id
+        return self.stored
+
+    def settled(self, result: object, state: int, name: str) -> Job | None:
+        """What a layer gives that returned ``result``: a job exactly when one was stored.
+
+        :param state: of what is behind its ``call_next``.
+        """
+        if state == CALLED:
+            raise not_awaited(name)
+        stored = self.stored
+        if stored is None:
+            if state != ENDED:  # it did not go on, or caught what call_next raised
+                self.dropped_by = name
+            return None
+        if result is None:
+            warnings.warn(
+                f"Middleware {name!r} returned None after the job had been stored; it is not "
+                "dropped. Return the job, or do not call call_next.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return stored
+        if result is stored:
+            return stored
+        if not isinstance(result, Job):
+            raise _no_job(name, result)
+        if result.id != self.stored_id:
+            raise IdChangedError(
+                f"Middleware {name!r} returned job {result.id!r} for the stored {self.stored_id!r}."
+            )
+        return result
+
+    def check_stored(self) -> None:
+        """Refuse another id that the stored job got in place, on the way back."""
+        if self.stored is not None and self.stored.id != self.stored_id:
+            problem = IdChangedError(
+                f"A middleware changed the stored job's id from {self.stored_id!r} to "
+                f"{self.stored.id!r}; the id must stay."
+            )
+            problem.stored_job_ids = (self.stored_id,)  # type: ignore[attr-defined]
+            raise problem
 
     def tell_stored(self, problem: Exception, name: str) -> None:
         """An error that comes after the job was stored says so: the caller may cancel it."""
@@ -170,83 +228,37 @@ class _Step:
             raise called_twice(self.caller)
         self.passage.check(job, self.caller)
         self.state = CALLED
-        return self.go(job)
+        return self._go(job)
 
-    async def go(self, job: Job) -> Job | None:
-        """Pass the job to the layer, or store it behind the last one."""
+    async def _go(self, job: Job) -> Job | None:
         if self.state != CALLED:
             raise called_twice(self.caller)
+        passage, layer, following = self.passage, self.layer, self.following
         try:
-            if self.following is None or self.layer is None:
-                result = await self._store(job)
+            if layer is None or following is None:
+                result = await passage.keep(job)
             else:
-                result = await self._enter(self.layer, self.following, job)
-        except BaseException:
+                result = layer.call(job, following)
+                if type(result) is CoroutineType or (
+                    type(result) is not Job and inspect.isawaitable(result)
+                ):
+                    result = await result
+                state = following.state
+                if state == FRESH and result is not None:  # to return the job is to pass it on
+                    result = await following(result)
+                elif state != ENDED or result is None or result is not passage.stored:
+                    result = passage.settled(result, state, layer.name)
+        except BaseException as problem:
             self.state = FAILED
-            raise
-        self.state = ENDED
-        return result
-
-    async def _store(self, job: Job) -> Job | None:
-        passage = self.passage
-        stored = passage.store(job)
-        passage.stored = await stored if inspect.isawaitable(stored) else stored
-        return passage.stored
-
-    async def _enter(self, layer: Layer, following: _Step, job: Job) -> Job | None:
-        passage = self.passage
-        try:
-            result = layer.call(job, following)
-            if type(result) is CoroutineType or inspect.isawaitable(result):
-                result = await result
-        except Exception as problem:
-            passage.tell_stored(problem, layer.name)
+            if layer is not None and isinstance(problem, Exception):
+                passage.tell_stored(problem, layer.name)
             raise
         finally:
-            state, following.state = following.state, following.state or ENDED
-            if state == CALLED:
-                passage.is_torn = True
-                following.state = ENDED
-        if state == CALLED:
-            raise not_awaited(layer.name)
-        if state != FRESH:
-            return _settled(passage, result, layer.name, has_failed=state == FAILED)
-        if result is None:
-            passage.dropped_by = layer.name
-            return None
-        passage.check(result, layer.name)
-        following.state = CALLED
-        return await following.go(result)
-
-
-def _settled(passage: _Passage, result: object, name: str, *, has_failed: bool) -> Job | None:
-    """What a layer that called next returns: a job exactly when one was stored."""
-    stored = passage.stored
-    if stored is None:
-        if has_failed:  # it caught what call_next raised, and so dropped the job
-            passage.dropped_by = name
-        return None
-    if result is None:
-        warnings.warn(
-            f"Middleware {name!r} returned None after the job had been stored; it is not "
-            "dropped. Return the job, or do not call call_next.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return stored
-    if result is stored:
-        return stored
-    problem: MiddlewareError
-    if not isinstance(result, Job):
-        problem = _no_job(name, result)
-    elif result.id == stored.id:
+            if following is not None:
+                passage.is_torn = passage.is_torn or following.state == CALLED
+                following.state = following.state if following.state == FAILED else ENDED
+        self.state = ENDED
         return result
-    else:
-        problem = IdChangedError(
-            f"Middleware {name!r} returned job {result.id!r} for the stored {stored.id!r}."
-        )
-    passage.tell_stored(problem, name)
-    raise problem
 
 
 def _no_job(name: str, given: object) -> InvalidMiddlewareError:

@@ -14,7 +14,7 @@ from ojs_aws.middleware.backtraces import backtrace_of
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.middleware.outcomes import GIVEN_UP, outcome_of
-from ojs_aws.middleware.redaction import Redaction
+from ojs_aws.middleware.redaction import Redaction, redacted
 
 _log = logging.getLogger(__name__)
 _errors = logging.getLogger("ojs_aws.errors")
@@ -102,8 +102,8 @@ class ErrorReportingMiddleware:
     ) -> None:
         """Report with ``report``, by default as a log record (:func:`log_report`).
 
-        :param redact: what of the arguments may leave the process, from a copy of the list; all of
-            them by default.
+        :param redact: what of the arguments may leave the process, from a deep copy of them; all
+            of them by default, and none where it fails.
         """
         self._report = report
         self._redact = redact
@@ -128,7 +128,7 @@ class ErrorReportingMiddleware:
             _log.exception("The error of job %s could not be reported", job.id)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
-        args = [*job.args]
+        args = [*job.args] if self._redact is None else redacted(job.args, self._redact)
         return ErrorReport(
             error=error,
             type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,
@@ -138,5 +138,5 @@ class ErrorReportingMiddleware:
             job_type=job.type,
             queue=ctx.queue,
             attempt=ctx.attempt,
-            args=args if self._redact is None else self._redact(args),
+            args=args,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import warnings
@@ -39,11 +40,15 @@ class ExecutionChain(Chain):
 
     A synchronous middleware can only return what ``call_next`` gives it: what lies further in may
     have to be waited for.
+
+    A middleware that sets a limit to the handler's time says ``interrupts = True``: a synchronous
+    handler then runs in a thread, so that the limit can be kept.
     """
 
     interfaces: ClassVar = (EXECUTE,)
 
     _passages: Passages[_Passage] | None = None
+    _interrupts = False
 
     @classmethod
     def default(cls) -> ExecutionChain:
@@ -79,6 +84,8 @@ class ExecutionChain(Chain):
     async def _run(self, job: Job, ctx: JobContext, handler: ExecutionHandler) -> object:
         passages = self._passages or self._start()
         passage = passages.take()
+        if self._interrupts and not inspect.iscoroutinefunction(handler):
+            handler = _in_thread(handler)
         passage.job, passage.ctx, passage.handler = job, ctx, handler
         try:
             return await passage.first()
@@ -88,6 +95,7 @@ class ExecutionChain(Chain):
 
     def _start(self) -> Passages[_Passage]:
         layers = self.start(EXECUTE)
+        self._interrupts = any(getattr(member, "interrupts", False) is True for member in self)
         self._passages = Passages(lambda: _Passage(layers))
         return self._passages
 
@@ -133,9 +141,14 @@ class _Step:
         self.state = FRESH
         self.error: BaseException | None = None
 
-    def __call__(self) -> Coroutine[Any, Any, object]:
+    def __call__(self, *given: object) -> Coroutine[Any, Any, object]:
         if self.state != FRESH:
             raise called_twice(self.caller)
+        if given:
+            raise TypeError(
+                f"Middleware {self.caller!r} gave call_next something: execution middleware writes "
+                "call_next(), and changes the job itself."
+            )
         self.state = CALLED
         return self._go()
 
@@ -168,6 +181,17 @@ class _Step:
                 following.state = ENDED
                 following.error = None
         return result
+
+
+def _in_thread(handler: ExecutionHandler) -> ExecutionHandler:
+    """The same handler in a thread, where it can be interrupted."""
+    from ojs_aws.middleware.threads import in_thread  # noqa: PLC0415 - few chains need it
+
+    async def call(job: Job, ctx: JobContext) -> object:
+        result = await in_thread(f"ojs-{job.type}", functools.partial(handler, job, ctx))
+        return await result if inspect.isawaitable(result) else result
+
+    return call
 
 
 def _warn_if_suppressed(name: str, problem: BaseException, passage: _Passage) -> None:

@@ -45,10 +45,10 @@ class _Bound:
 
     name: str
     call: Call
-    job_types: frozenset[str]
+    job_types: frozenset[str] | None
 
     def concerns(self, job_type: str) -> bool:
-        return not self.job_types or job_type in self.job_types
+        return self.job_types is None or job_type in self.job_types
 
 
 class Hooks(Members):
@@ -72,7 +72,8 @@ class Hooks(Members):
     ) -> Self:
         """Append a hook.
 
-        :param job_type: the job types it is called for, if not for all.
+        :param job_type: the job types it is called for, if not for all; of those that the hook
+            itself names, where it does.
         :raises InvalidMiddlewareError: it has no method of a hook, or one with a wrong signature.
         :raises ChainFrozenError: jobs are processed already.
         """
@@ -95,18 +96,19 @@ class Hooks(Members):
         if found is None:
             self.freeze("the first hook was looked up")
             found = tuple(
-                _Bound(
-                    member.name,
-                    call,
-                    frozenset(_job_types(member.middleware, call))
-                    or frozenset(self._types.get(member.name, ())),
-                )
+                _Bound(member.name, call, self._bound_to(member, call))
                 for member in self._members
                 if name in member.calls
                 for call in _calls(member, name)
             )
             self._tables[name] = found
         return found
+
+    def _bound_to(self, member: Member, call: Call) -> frozenset[str] | None:
+        """The job types that a hook names and its registration allows; None for all."""
+        own = frozenset(_job_types(member.middleware, call))
+        allowed = frozenset(self._types.get(member.name, ()))
+        return (own & allowed if own and allowed else own | allowed) or None
 
     @property
     def never_waits(self) -> bool:
@@ -183,9 +185,18 @@ class Hooks(Members):
 
     # ------------------------------------------------------------------ the others
     def metric_emit(self, metric: Metric) -> None:
-        """Call the hooks with a metric; what they raise is the caller's to log."""
+        """Call all the hooks with a metric.
+
+        :raises Exception: what the first of them raised that failed; it is the caller's to log.
+        """
+        problems: list[Exception] = []
         for bound in self.table("metric_emit"):
-            contextvars.copy_context().run(bound.call, metric)
+            try:
+                contextvars.copy_context().run(bound.call, metric)
+            except Exception as problem:  # noqa: BLE001 - the others are no part of it
+                problems.append(problem)
+        if problems:
+            raise problems[0]
 
     def listen_to(self, chain: Members) -> None:
         """Have the ``metric_emit`` hooks called with each metric of a chain's middleware.

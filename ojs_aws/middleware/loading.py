@@ -53,7 +53,7 @@ def find(path: str, default: str) -> object:
 def _loaded(path: str, setting: str, default: str, wanted: type[T]) -> T:
     try:
         found = find(path, default)
-    except (ImportError, AttributeError) as problem:
+    except (ImportError, AttributeError, ValueError) as problem:
         raise SettingsError(f"{setting} is {path!r}: {problem}.") from problem
     if not isinstance(found, wanted):
         raise SettingsError(

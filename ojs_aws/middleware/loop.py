@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,8 +22,15 @@ _tasks: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 def _loop(_pid: int) -> asyncio.AbstractEventLoop:
     """The loop of this process; a forked child has not its parent's thread."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="ojs-middleware", daemon=True).start()
+    threading.Thread(target=_run_on, args=(loop,), name="ojs-middleware", daemon=True).start()
     return loop
+
+
+def _run_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop, for ever: a task that exits ends it, and others wait for what it does."""
+    while True:
+        with suppress(SystemExit, KeyboardInterrupt):  # whoever waits for the task gets it, too
+            loop.run_forever()
 
 
 _starting = threading.Lock()

@@ -22,10 +22,13 @@ class TimeoutMiddleware:
     """Ends an execution that takes longer than the job's timeout; belongs innermost.
 
     An asynchronous handler is cancelled; one that does not end then is left behind after a grace
-    period, and cancelled again and again. A synchronous one runs in a thread, which the worker
-    interrupts at its next Python instruction. What either still returns or raises after the timeout
-    counts for nothing.
+    period, and cancelled again and again. A synchronous one runs in a thread, which is interrupted
+    at its next Python instruction. What either still returns or raises after the timeout counts for
+    nothing.
     """
+
+    interrupts = True
+    """Synchronous handlers have to run in threads."""
 
     def __init__(
         self, default_s: float = DEFAULT_TIMEOUT_S, *, grace_s: float = DEFAULT_GRACE_S
@@ -50,8 +53,9 @@ class TimeoutMiddleware:
         """
         seconds = job.timeout or self._default_s
         remaining = ctx.remaining_s()
-        if remaining is not None:
-            seconds = min(seconds, remaining)
+        is_cut_short = remaining is not None and remaining < seconds
+        if remaining is not None and is_cut_short:
+            seconds = remaining
         inner = _Inner()
         task = asyncio.ensure_future(inner.run(call_next))
         try:
@@ -64,7 +68,10 @@ class TimeoutMiddleware:
         await self._stop(task, job, ctx)
         cause = inner.problem if isinstance(inner.problem, Exception) else None
         raise JobTimeoutError(
-            f"The execution of job {job.id} exceeded its timeout of {seconds:g} s."
+            f"The execution of job {job.id} exceeded the {seconds:.3g} s that its environment had "
+            "left for it."
+            if is_cut_short
+            else f"The execution of job {job.id} exceeded its timeout of {seconds:g} s."
         ) from cause
 
     async def _stop(self, task: asyncio.Task[None], job: Job, ctx: JobContext) -> None:

@@ -76,12 +76,14 @@ class Stopwatch:
         async def call(*given: object) -> object:
             *job, call_next = given
             inner_s = 0.0
+            noted = self._current.get()
 
             def timed_next(*passed: object) -> Awaitable[object]:
                 return timing(call_next(*passed))  # type: ignore[operator]
 
             async def timing(going: Awaitable[object]) -> object:
                 nonlocal inner_s
+                self._current.set(noted)  # the middleware may go on in another context
                 began = self.clock()
                 try:
                     return await going
@@ -93,7 +95,7 @@ class Stopwatch:
                 result = layer.call(*job, timed_next)
                 return await result if inspect.isawaitable(result) else result
             finally:
-                self._current.get()[layer.name] = (self.clock() - began - inner_s) * 1000
+                noted[layer.name] = (self.clock() - began - inner_s) * 1000
 
         return Layer(layer.name, call, layer.origin)
 

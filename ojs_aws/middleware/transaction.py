@@ -64,7 +64,7 @@ class TransactionMiddleware:
                 if had_value:
                     ctx.metadata[self._key] = earlier
                 else:
-                    del ctx.metadata[self._key]
+                    ctx.metadata.pop(self._key, None)
         except BaseException as problem:
             await _roll_back(around, problem)
             raise

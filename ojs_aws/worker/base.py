@@ -20,8 +20,6 @@ class BaseWorker:
     """Handlers and the chain around them.
 
     :ivar queues: the queues it serves, the most urgent first.
-    :ivar middleware: the execution chain; it freezes when the worker starts.
-    :ivar hooks: the hooks; they freeze with the chain.
     :ivar registry: the handlers; two workers may share one.
     """
 
@@ -44,8 +42,28 @@ class BaseWorker:
             raise ValueError('name the queues as a list: queues=["email", "default"]')
         self.queues = tuple(check_queue(queue) for queue in queues)
         self.registry = registry or HandlerRegistry()
-        self.middleware = chain_of(middleware)
-        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        self._middleware = chain_of(middleware)
+        self._hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+
+    @property
+    def middleware(self) -> ExecutionChain:
+        """The execution chain; another one can be assigned until the worker starts."""
+        return self._middleware
+
+    @middleware.setter
+    def middleware(self, chain: ExecutionChain) -> None:
+        self._middleware.refuse_when_frozen()
+        self._middleware = chain
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks; others can be assigned until the worker starts."""
+        return self._hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self._hooks.refuse_when_frozen()
+        self._hooks = hooks
 
     def handler(self, job_type: str, *, versions: str = ANY) -> Callable[[H], H]:
         """Register the decorated function for a job type; it stays as it is.

@@ -14,9 +14,9 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hook_values import WorkOutcome
 from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.threads import in_thread
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry
-from ojs_aws.worker.threads import in_thread
 
 
 @dataclass(frozen=True, slots=True)

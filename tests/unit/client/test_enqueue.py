@@ -10,6 +10,7 @@ import pytest
 
 from ojs_aws.client import Client, EnqueueStatus
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
+from ojs_aws.middleware import ChainFrozenError, EnqueueChain, Hooks
 from tests.unit.client.doubles import JOB_ID, FakeServer, error
 
 Next = Callable[[Job], Awaitable[Any]]
@@ -78,6 +79,24 @@ async def test_appendix_a_enqueue_null_cancels_silently() -> None:
     assert not result
     assert "dedup" in result.dropped_by
     assert (server.requests, later) == ([], [])
+
+
+async def test_the_chain_and_the_hooks_can_be_replaced_until_the_first_job() -> None:
+    """Assigning is no way around the freeze."""
+
+    async def drops(job: Job, call_next: Next) -> Any:
+        return None
+
+    server = FakeServer()
+    client = server.client()
+    client.middleware = EnqueueChain([drops])
+    client.hooks = Hooks()
+    assert (await client.enqueue("a.b")).dropped_by == "drops"
+    assert not server.requests
+    with pytest.raises(ChainFrozenError, match="first job"):
+        client.middleware = EnqueueChain()
+    with pytest.raises(ChainFrozenError, match="first job"):
+        client.hooks = Hooks()
 
 
 async def test_appendix_a_enqueue_errors_abort() -> None:

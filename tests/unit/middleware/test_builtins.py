@@ -116,10 +116,9 @@ async def test_the_standard_logger_takes_the_fields(caplog: pytest.LogCaptureFix
 
 
 async def run_with_timeout(handler: Any, seconds: float, **given: Any) -> object:
-    executed = job(timeout_s=30)
-    ctx = context(executed, **given)
-    ctx.remaining_s = lambda: seconds  # type: ignore[method-assign]
-    return await ExecutionChain([TimeoutMiddleware()]).run(executed, ctx, handler)
+    executed = job()
+    chain = ExecutionChain([TimeoutMiddleware(seconds)])
+    return await chain.run(executed, context(executed, **given), handler)
 
 
 async def test_appendix_a_timeout_middleware_cancels_a_handler_that_takes_too_long() -> None:
@@ -213,19 +212,34 @@ async def test_mw_builtin_013_a_broken_reporter_hides_nothing(
 
 
 async def test_arguments_leave_the_process_as_redaction_left_them() -> None:
-    """And redaction works on a copy."""
+    """And redaction works on a copy, all the way down."""
     sink = Sink()
-    given = job("secret", 1)
+    given = job("secret", {"password": "secret"})
 
     def redact(args: list[Any]) -> list[Any]:
-        args[0] = "***"
+        args[0] = args[1]["password"] = "***"
         return args
 
     with pytest.raises(ConnectionError):
         await ExecutionChain([ErrorReportingMiddleware(sink, redact=redact)]).run(
             given, context(given), fails
         )
-    assert (sink.reports[0].args, given.args) == (["***", 1], ["secret", 1])
+    assert sink.reports[0].args == ["***", {"password": "***"}]
+    assert given.args == ["secret", {"password": "secret"}]
+
+
+async def test_a_redaction_that_fails_shows_nothing_and_the_report_goes_out() -> None:
+    sink = Sink()
+
+    def broken(args: list[Any]) -> list[Any]:
+        raise LookupError
+
+    with pytest.raises(ConnectionError):
+        await ExecutionChain([ErrorReportingMiddleware(sink, redact=broken)]).run(
+            job("secret"), context(), fails
+        )
+    assert "secret" not in str(sink.reports[0].args)
+    assert "LookupError" in str(sink.reports[0].args)
 
 
 async def test_a_timeout_is_reported_as_such() -> None:

@@ -246,8 +246,9 @@ async def test_a_middleware_that_stops_waiting_for_the_batch_spoils_only_its_own
                 result: Job | None = await call_next(job)
                 return result
             waiting = asyncio.ensure_future(call_next(job))
-            await asyncio.sleep(0)
-            asyncio.get_running_loop().call_later(0.01, waiting.cancel)
+            for _ in range(10):  # until it waits to be stored with the others
+                await asyncio.sleep(0)
+            waiting.cancel()
             try:
                 return await asyncio.shield(waiting)
             except asyncio.CancelledError:

@@ -19,6 +19,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware import (
     EnqueueChain,
     ExecutionChain,
+    Hooks,
     IdChangedError,
     InvalidMiddlewareError,
     JobContext,
@@ -29,6 +30,7 @@ from ojs_aws.middleware import (
     SuppressedErrorWarning,
     TimeoutMiddleware,
     TraceContextMiddleware,
+    hook,
 )
 from ojs_aws.middleware.metrics import default_sink
 from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
@@ -83,6 +85,29 @@ async def test_mw_enq_012_the_id_cannot_be_changed_after_storing_either() -> Non
     with pytest.raises(IdChangedError, match="'forger'") as raised:
         await EnqueueChain([forger]).run(job(), store)
     assert raised.value.stored_job_ids == (JOB_ID,)  # type: ignore[attr-defined]
+
+
+async def test_mw_enq_012_the_stored_job_s_id_cannot_be_changed_in_place_either() -> None:
+    """MW-ENQ-012: nor is the caller given another id than that under which the job is stored."""
+
+    async def forger(job: Job, call_next: Any) -> Any:
+        stored = await call_next(job)
+        stored.id = "other"
+        return stored
+
+    with pytest.raises(IdChangedError, match="stored job's id") as raised:
+        await EnqueueChain([forger]).run(job(), store)
+    assert raised.value.stored_job_ids == (JOB_ID,)  # type: ignore[attr-defined]
+
+
+async def test_call_next_of_an_execution_says_that_it_takes_nothing() -> None:
+    """Who knows the other chain writes ``call_next(job)``."""
+
+    async def passes(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        return await call_next(job)
+
+    with pytest.raises(TypeError, match=r"'passes'.*call_next\(\)"):
+        await ExecutionChain([passes]).run(job(), context(), lambda *_: None)
 
 
 async def test_an_error_object_that_is_raised_again_forgets_earlier_jobs() -> None:
@@ -279,6 +304,22 @@ def test_an_error_passes_through_the_loop() -> None:
     with pytest.raises(KeyError) as raised:
         enqueue_sync(EnqueueChain([aborts]), job(), lambda kept: kept)
     assert raised.value is problem
+
+
+def test_a_hook_that_exits_ends_neither_the_loop_nor_later_jobs() -> None:
+    """The loop is the process's own: without it every later job would wait for ever."""
+
+    @hook("insert_begin")
+    async def exits(given: Job) -> None:
+        await asyncio.sleep(0)
+        if given.args:
+            sys.exit("configuration is missing")
+
+    chain, hooks = EnqueueChain(), Hooks([exits])
+    with pytest.raises(SystemExit, match="configuration"):
+        enqueue_sync(chain, job(1), store, hooks)
+    stored, _ = enqueue_sync(chain, job(), store, hooks)
+    assert stored is not None
 
 
 def test_a_middleware_that_would_wait_for_itself_is_refused() -> None:

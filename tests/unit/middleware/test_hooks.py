@@ -389,7 +389,39 @@ def test_hooks_freeze_with_the_first_job() -> None:
         hooks.add(Log())
 
 
+async def test_river_017_a_registration_narrows_what_a_hook_says_itself() -> None:
+    """RIVER-017: both have to agree."""
+    seen: list[str] = []
+
+    @hook("insert_begin", job_type=["email.send", "sms.send"])
+    def marked(job: Job) -> None:
+        seen.append(job.type)
+
+    hooks = Hooks().add(marked, job_type=["sms.send", "push.send"])
+    client = client_with(FakeTransport(), middleware=[], hooks=hooks)
+    for job_type in ("email.send", "sms.send", "push.send"):
+        await client.enqueue(job_type)
+    assert seen == ["sms.send"]
+
+
 # ---------------------------------------------------------------------- the others
+def test_a_metric_hook_that_fails_keeps_the_others_not() -> None:
+    """And the caller learns what was raised."""
+    seen: list[Metric] = []
+
+    @hook("metric_emit")
+    def broken(metric: Metric) -> None:
+        raise OSError("no network")
+
+    @hook("metric_emit")
+    def works(metric: Metric) -> None:
+        seen.append(metric)
+
+    with pytest.raises(OSError, match="no network"):
+        Hooks([broken, works]).metric_emit(Metric("ojs.jobs.completed", 1, "{job}", {}))
+    assert len(seen) == 1
+
+
 def test_metric_hooks_get_each_metric() -> None:
     seen: list[Metric] = []
     metric = Metric("ojs.jobs.completed", 1, "{job}", {"type": "a.b"})

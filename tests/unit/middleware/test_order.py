@@ -14,10 +14,12 @@ from ojs_aws.middleware import (
     ChainFrozenError,
     EnqueueChain,
     ExecutionChain,
+    Hooks,
     LoggingMiddleware,
     TimeoutMiddleware,
     UnknownMiddlewareError,
 )
+from ojs_aws.worker import LambdaWorker
 from tests.unit.middleware.doubles import Traced, context, job, store
 
 AnyChain: TypeAlias = EnqueueChain | ExecutionChain
@@ -226,3 +228,15 @@ async def test_appendix_a_ordering_is_deterministic_any_operations_give_the_orde
     inward = [f"{label}-in" for label in model]
     outward = [f"{label}-out" for label in reversed(model)]
     assert trace == [*inward, "handler", *outward]
+
+
+def test_mw_chain_010_a_worker_s_chain_can_be_replaced_until_it_starts() -> None:
+    """MW-CHAIN-010: assigning is no way around the freeze."""
+    worker = LambdaWorker()
+    worker.middleware = ExecutionChain([LoggingMiddleware])
+    worker.hooks = Hooks()
+    assert worker.freeze().chain.names() == ["logging"]
+    with pytest.raises(ChainFrozenError, match="the worker started"):
+        worker.middleware = ExecutionChain()
+    with pytest.raises(ChainFrozenError, match="the worker started"):
+        worker.hooks = Hooks()

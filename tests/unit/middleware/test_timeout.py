@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -67,6 +68,43 @@ async def test_mw_builtin_010_a_synchronous_handler_in_a_call_of_the_system_is_r
     assert entered.is_set()
     await until(ended.is_set)
     assert not went_on.is_set()
+
+
+async def test_mw_builtin_010_a_chain_alone_interrupts_synchronous_handlers_too() -> None:
+    """Without a worker around it: the chain itself runs them in threads, where it has a timeout."""
+    ended = threading.Event()
+
+    def busy(job: Job, ctx: JobContext) -> None:
+        try:
+            while True:
+                sum(range(100))
+        finally:
+            ended.set()
+
+    with pytest.raises(JobTimeoutError):
+        await ExecutionChain([TimeoutMiddleware(SOON)]).run(job(), context(), busy)
+    await until(ended.is_set)
+
+
+async def test_a_synchronous_handler_in_a_thread_has_the_context_and_gives_its_result() -> None:
+    """And what it raises; one that gives an awaitable is waited for in the loop."""
+    chain = ExecutionChain([TimeoutMiddleware()])
+    variable: ContextVar[str] = ContextVar("variable")
+    variable.set("kept")
+    assert await chain.run(job(), context(), lambda *_: variable.get()) == "kept"
+    assert await chain.run(job(), context(), lambda *_: asyncio.sleep(0, "waited")) == "waited"
+    with pytest.raises(ZeroDivisionError):
+        await chain.run(job(), context(), lambda *_: 1 // 0)
+
+
+async def test_a_time_that_the_environment_ends_is_told_apart_from_the_job_s_timeout() -> None:
+    ctx = context(deadline=time.monotonic() + SOON)
+
+    async def long(job: Job, ctx: JobContext) -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(JobTimeoutError, match="environment"):
+        await ExecutionChain([TimeoutMiddleware()]).run(job(), ctx, long)
 
 
 async def test_mw_builtin_010_a_handler_that_ignores_its_cancellation_is_left_behind(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import logging
 from typing import Any
 
@@ -56,6 +58,19 @@ async def test_mw_chain_030_each_layer_s_own_time_and_the_handler_s() -> None:
     assert [*timings.layers] == ["outer", "inner"]
     assert timings.inner_ms == pytest.approx(100)
     assert timings.middleware_ms == pytest.approx(7)
+
+
+async def test_a_layer_that_goes_on_in_another_context_is_measured_as_any() -> None:
+    async def elsewhere(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        return await asyncio.create_task(call_next(), context=contextvars.Context())
+
+    async def inner(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        return await call_next()
+
+    seen: list[Timings] = []
+    chain = ExecutionChain([elsewhere, inner]).measure(lambda _, timings: seen.append(timings))
+    assert await chain.run(job(), context(), lambda *_: "done") == "done"
+    assert [*seen[0].layers] == ["elsewhere", "inner"]
 
 
 async def test_enqueueing_is_measured_too_and_also_when_it_fails() -> None:

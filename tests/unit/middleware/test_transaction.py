@@ -216,3 +216,15 @@ async def test_what_is_no_context_manager_is_refused() -> None:
     chain = ExecutionChain([TransactionMiddleware(lambda *_: 3)])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is a int"):
         await chain.run(job(), context(), lambda *_: 1)
+
+
+async def test_a_handler_may_take_the_transaction_out_of_the_context() -> None:
+    """To use it by itself; that is no reason to roll back."""
+    database = Database()
+
+    def takes(job: Job, ctx: JobContext) -> str:
+        return str(ctx.metadata.pop("transaction"))
+
+    chain = ExecutionChain([TransactionMiddleware(database.sync)])
+    assert await chain.run(job(), context(), takes)
+    assert database.log == ["begin", "commit"]

@@ -6,7 +6,12 @@ from typing import NoReturn
 
 import pytest
 
-from ojs_aws.middleware.errors import JobTimeoutError
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.errors import ChainFrozenError, JobTimeoutError
+from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.protocols import ExecutionNext
 from ojs_aws.worker import DeadLetterError, DiscardError, JobError, PermanentError, RetryError
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import NoHandlerError
@@ -117,3 +122,49 @@ def test_causes_are_told() -> None:
     frames = failure["backtrace"]
     assert isinstance(frames, list)
     assert any("caused by KeyError" in str(frame) for frame in frames)
+
+
+def test_the_members_of_a_group_are_told() -> None:
+    """What a TaskGroup raises says itself only how many there were."""
+    group = BaseExceptionGroup("two", [raised(KeyError("first")), raised(ValueError("second"))])
+    frames = failure_of(raised(BaseExceptionGroup("outer", [raised(group)])))["backtrace"]
+    assert isinstance(frames, list)
+    told = [str(frame) for frame in frames if str(frame).startswith("with ")]
+    assert told == [
+        "with ExceptionGroup: two (2 sub-exceptions)",
+        "with KeyError: 'first'",
+        "with ValueError: second",
+    ]
+
+
+def test_a_backtrace_that_is_all_of_the_worker_s_own_says_so() -> None:
+    chain = EnqueueChain().freeze()
+    with pytest.raises(ChainFrozenError) as caught:
+        chain.add(lambda job, call_next: job)
+    trace = caught.value.__traceback__
+    assert trace is not None
+    own = caught.value.with_traceback(trace.tb_next)  # without this test's frame
+    frames = failure_of(own)["backtrace"]
+    assert isinstance(frames, list)
+    assert len(frames) == 1
+    assert "left out" in str(frames[0])
+
+
+async def test_a_long_backtrace_says_too_what_was_left_out() -> None:
+    """And keeps to the same bounds."""
+
+    async def passes(job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
+        return await call_next()
+
+    def deep(n: int) -> None:
+        if n == 0:
+            raise ValueError("x" * 300)
+        deep(n - 1)
+
+    with pytest.raises(ValueError, match="x") as caught:
+        await ExecutionChain([passes]).run(Job("a.b"), JobContext(Job("a.b")), lambda *_: deep(200))
+    frames = failure_of(caught.value)["backtrace"]
+    assert isinstance(frames, list)
+    assert len(frames) == 50
+    assert sum(len(str(frame)) for frame in frames) <= 10_000
+    assert "left out" in str(frames[-1])
