@@ -3,50 +3,40 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.admin import Admin
+from ojs_aws.client.areas import Areas
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.connection import HttpConnection, Resends
 from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
-from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored, TransactItems
+from ojs_aws.client.insertion import Insertion
+from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.client.transport import Transacting, Transport
-from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.job_versions import MARK, split_type
-from ojs_aws.middleware.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing, StoreMany
+from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.hooks import Hooks
-from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
-    from ojs_aws.client.cron import CronJobs
-    from ojs_aws.client.dead_letter import DeadLetterJobs
-    from ojs_aws.client.events import Events
     from ojs_aws.client.handles import JobHandle
-    from ojs_aws.client.jobs import Jobs
     from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
-    from ojs_aws.client.queues import Queues
-    from ojs_aws.client.schemas import Schemas
-    from ojs_aws.client.system import System
-    from ojs_aws.client.workers import Workers
     from ojs_aws.client.workflow_parts import WorkflowParts
-    from ojs_aws.client.workflows import WorkflowOperations, WorkflowStatus
+    from ojs_aws.client.workflows import WorkflowStatus
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
 
-class Client:
+class Client(Areas):
     """Enqueues jobs and looks after them. Asynchronous; :class:`SyncClient` is the other face.
 
     Every job passes the enqueue middleware, ``client.middleware``, before it is sent. Set the chain
@@ -91,11 +81,10 @@ class Client:
         :param transport: another way to the backend than HTTP; excludes ``url``.
         :raises ValueError: not exactly one of ``url`` and ``transport``, or no usable URL.
         """
-        self._timer = timer or SystemTimer()
-        self._ids = ids or UuidV7()
+        timer = timer or SystemTimer()
         if (url is None) == (transport is None):
             raise ValueError("a client needs the URL of a server or a transport, and not both")
-        self._transport: Transport = transport or HttpTransport(
+        transport = transport or HttpTransport(
             HttpConnection(
                 url or "",
                 headers=headers,
@@ -103,12 +92,15 @@ class Client:
                 credentials=credentials,
                 timeout_s=timeout_s,
                 resends=resends,
-                timer=self._timer,
+                timer=timer,
             )
         )
-        self._enqueuing = Enqueuing(
+        super().__init__(transport, timer)
+        self._ids = ids or UuidV7()
+        enqueuing = Enqueuing(
             chain_of(middleware), hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         )
+        self._insertion = Insertion(enqueuing, self._ids)
         self.admin = Admin(self._transport)
 
     @classmethod
@@ -183,116 +175,22 @@ class Client:
     @property
     def middleware(self) -> EnqueueChain:
         """The enqueue chain; another one can be assigned until it freezes."""
-        return self._enqueuing.chain
+        return self._insertion.enqueuing.chain
 
     @middleware.setter
     def middleware(self, chain: EnqueueChain) -> None:
-        self._enqueuing.chain.refuse_when_frozen()
-        self._enqueuing = Enqueuing(chain, self.hooks)
+        self.middleware.refuse_when_frozen()
+        self._insertion.enqueuing = Enqueuing(chain, self.hooks)
 
     @property
     def hooks(self) -> Hooks:
         """The hooks, which freeze with the chain; others can be assigned until then."""
-        return self._enqueuing.hooks
+        return self._insertion.enqueuing.hooks
 
     @hooks.setter
     def hooks(self, hooks: Hooks) -> None:
-        self._enqueuing.hooks.refuse_when_frozen()
-        self._enqueuing = Enqueuing(self.middleware, hooks)
-
-    # ------------------------------------------------------------------ workflows
-    @cached_property
-    def workflows(self) -> WorkflowOperations:
-        """Workflows: to read, list, cancel and wait for."""
-        from ojs_aws.client.workflows import WorkflowOperations  # noqa: PLC0415
-
-        return WorkflowOperations(self._transport.workflows(), self._timer)
-
-    async def workflow(self, parts: WorkflowParts, *, id: str | None = None) -> WorkflowStatus:  # noqa: A002
-        """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
-
-        Every job passes the enqueue middleware now, also those that begin later.
-
-        :param id: of the workflow; made here when it is left out, so that a workflow which is
-            sent again after a lost answer exists once.
-        :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
-        :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
-        """
-        from ojs_aws.client.workflows import status_of  # noqa: PLC0415
-
-        prepared = [self._prepared(job, (), {}) for job in parts.jobs()]
-        workflow_id = id or self._ids.job_id()
-        answers: list[WorkflowStatus] = []
-
-        async def store_all(jobs: Sequence[Job]) -> list[Stored]:
-            finals = {job.id: job for job in jobs}
-            body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
-            answers.append(status_of(await self._transport.workflows().create(body)))
-            return [Stored(job) for job in jobs]
-
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            return await Batch(self._enqueue_one, store_all, is_atomic=True).run(jobs)
-
-        await self._enqueuing.many(prepared, through, is_atomic=True)
-        return answers[0]
-
-    # ------------------------------------------------------------------ for operators
-    # Producers use none of these, so that each is imported when it is first asked for.
-    @cached_property
-    def cron(self) -> CronJobs:
-        """Cron jobs."""
-        from ojs_aws.client.cron import CronJobs  # noqa: PLC0415
-
-        return CronJobs(self._transport.cron())
-
-    @cached_property
-    def schemas(self) -> Schemas:
-        """Schemas of job types: to register, read and remove."""
-        from ojs_aws.client.schemas import Schemas  # noqa: PLC0415
-
-        return Schemas(self._transport.schemas())
-
-    @cached_property
-    def queues(self) -> Queues:
-        """Queues: what they hold, pausing and resuming."""
-        from ojs_aws.client.queues import Queues  # noqa: PLC0415
-
-        return Queues(self._transport.queue_operations())
-
-    @cached_property
-    def workers(self) -> Workers:
-        """Workers: who beats, and what each is told to be."""
-        from ojs_aws.client.workers import Workers  # noqa: PLC0415
-
-        return Workers(self._transport.workers())
-
-    @cached_property
-    def dead_letter(self) -> DeadLetterJobs:
-        """Dead letters: to inspect, retry and remove."""
-        from ojs_aws.client.dead_letter import DeadLetterJobs  # noqa: PLC0415
-
-        return DeadLetterJobs(self._transport.dead_letter())
-
-    @cached_property
-    def jobs(self) -> Jobs:
-        """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
-        from ojs_aws.client.jobs import Jobs  # noqa: PLC0415
-
-        return Jobs(self._transport.operators())
-
-    @cached_property
-    def events(self) -> Events:
-        """The log of lifecycle events."""
-        from ojs_aws.client.events import Events  # noqa: PLC0415
-
-        return Events(self._transport.operators(), self._timer)
-
-    @cached_property
-    def system(self) -> System:
-        """The deployment as a whole: statistics and settings."""
-        from ojs_aws.client.system import System  # noqa: PLC0415
-
-        return System(self._transport.operators())
+        self.hooks.refuse_when_frozen()
+        self._insertion.enqueuing = Enqueuing(self.middleware, hooks)
 
     # ------------------------------------------------------------------ enqueuing
     async def enqueue(
@@ -311,12 +209,8 @@ class Client:
         :raises OjsError: the backend refused the job, or could not be reached.
         :raises Exception: whatever a middleware raised; nothing was enqueued.
         """
-        prepared = self._prepared(job, args, attributes)
-
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            return [await self._enqueue_one(passed, self._transport.push) for passed in jobs]
-
-        return await self._insert(prepared, through)
+        prepared = self._insertion.prepared(job, args, attributes)
+        return await self._insertion.one(prepared, self._transport.push)
 
     async def enqueue_many(
         self, jobs: Iterable[Job], *, atomic: bool = False
@@ -334,13 +228,8 @@ class Client:
         :raises PayloadTooLargeError: more jobs, or bytes, than one batch may have; the details say
             how many it may. Nothing was enqueued: send several batches.
         """
-        prepared = [self._prepared(job, (), {}) for job in jobs]
-
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            batch = Batch(self._enqueue_one, self._transport.push_all, is_atomic=atomic)
-            return await batch.run(jobs)
-
-        return await self._enqueuing.many(prepared, through, is_atomic=atomic)
+        prepared = [self._insertion.prepared(job, (), {}) for job in jobs]
+        return await self._insertion.many(prepared, self._transport.push_all, is_atomic=atomic)
 
     async def transact_item(
         self,
@@ -364,7 +253,7 @@ class Client:
                 "A job takes part in a DynamoDB transaction only where the client reaches the "
                 "table itself: make it by Client.direct(). Over HTTP, use enqueue()."
             )
-        prepared = self._prepared(job, args, attributes)
+        prepared = self._insertion.prepared(job, args, attributes)
         items: list[TransactAction] = []
 
         async def store(final: Job) -> Stored:
@@ -372,11 +261,33 @@ class Client:
             items.extend(actions)
             return stored
 
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            return [await self._enqueue_one(passed, store) for passed in jobs]
-
-        result = await self._insert(prepared, through)
+        result = await self._insertion.one(prepared, store)
         return TransactItems(result.job, items, result.dropped_by)
+
+    async def workflow(self, parts: WorkflowParts, *, id: str | None = None) -> WorkflowStatus:  # noqa: A002
+        """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
+
+        Every job passes the enqueue middleware now, also those that begin later.
+
+        :param id: of the workflow; made here when it is left out, so that a workflow which is
+            sent again after a lost answer exists once.
+        :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
+        :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
+        """
+        from ojs_aws.client.workflows import status_of  # noqa: PLC0415
+
+        prepared = [self._insertion.prepared(job, (), {}) for job in parts.jobs()]
+        workflow_id = id or self._ids.job_id()
+        answers: list[WorkflowStatus] = []
+
+        async def store_all(jobs: Sequence[Job]) -> list[Stored]:
+            finals = {job.id: job for job in jobs}
+            body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
+            answers.append(status_of(await self._transport.workflows().create(body)))
+            return [Stored(job) for job in jobs]
+
+        await self._insertion.many(prepared, store_all, is_atomic=True)
+        return answers[0]
 
     # ------------------------------------------------------------------ jobs
     async def get(self, job_id: str) -> Job:
@@ -473,72 +384,9 @@ class Client:
 
         return JobHandle(self, id_of(job))
 
-    # ------------------------------------------------------------------ how it is done
-    def _prepared(
-        self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes
-    ) -> Job:
-        """The envelope as the first middleware sees it: complete, and nobody else's."""
-        if isinstance(job, str):
-            prepared = Job(job, args, **attributes)
-        elif args or attributes:
-            raise TypeError("args and attributes belong to the Job when a Job is given")
-        else:
-            prepared = _without_system_attributes(job)
-        if not prepared.id:
-            prepared.id = self._ids.job_id()
-        if MARK in prepared.type:
-            prepared.type, version = split_type(prepared.type)
-            if version and "version" not in prepared:
-                prepared["version"] = version
-        if "-" in prepared.type:
-            warnings.warn(
-                f"The job type {prepared.type!r} holds a hyphen, which other OJS backends refuse.",
-                stacklevel=3,
-            )
-        return prepared
-
-    async def _insert(self, job: Job, through: StoreMany) -> EnqueueResult:
-        """One job as a batch of one; raises what a middleware around the insertion swallowed."""
-        [result] = await self._enqueuing.many([job], through)
-        if result.error is not None:  # nothing is enqueued, whoever caught it
-            raise result.error
-        return result
-
-    async def _enqueue_one(self, job: Job, store: StoreOne) -> EnqueueResult:
-        """Run the chain around the storing, and tell the outcomes apart."""
-        kept: list[Stored] = []
-
-        async def keep(final: Job) -> Job | None:
-            stored = await store(_without_system_attributes(final))
-            kept.append(stored)
-            # The chain goes on with the job it knows, when another one was found under its key.
-            is_other = stored.job is not None and stored.job.id != final.id
-            return final if is_other else stored.job
-
-        final, dropped_by = await self._enqueuing.one(job, keep)
-        if not kept:
-            return dropped(job, dropped_by)
-        stored = kept[0]
-        if stored.job is None:
-            return dropped(job, stored.dropped_by)
-        is_other = stored.job.id != job.id
-        return EnqueueResult(
-            status=EnqueueStatus.ENQUEUED,
-            job=stored.job if is_other else final or stored.job,
-            is_new=stored.is_new,
-            asked_id=job.id if is_other else "",
-        )
-
 
 def chain_of(middleware: EnqueueChain | Iterable[object] | None) -> EnqueueChain:
     """The chain that a caller means: their own, one of their middleware, or the default."""
     if middleware is None:
         return EnqueueChain.default()
     return middleware if isinstance(middleware, EnqueueChain) else EnqueueChain(middleware)
-
-
-def _without_system_attributes(job: Job) -> Job:
-    """A copy without what only the system sets."""
-    return Job.from_members(
-        {name: raw for name, raw in job.members().items() if name not in SYSTEM_ATTRIBUTES}
-    )

@@ -5,26 +5,29 @@ Nothing is implemented here. Each method is the asynchronous one, wrapped.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
-from ojs_aws.client.admin import Admin
 from ojs_aws.client.client import Client
 from ojs_aws.client.credentials import Credentials
-from ojs_aws.client.cron import CronJobs
-from ojs_aws.client.dead_letter import DeadLetterJobs
-from ojs_aws.client.events import Events
-from ojs_aws.client.handles import JobHandle
-from ojs_aws.client.jobs import Jobs
 from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.queues import Queues
-from ojs_aws.client.schemas import Schemas
-from ojs_aws.client.system import System
-from ojs_aws.client.workers import Workers
-from ojs_aws.client.workflows import WorkflowOperations
+from ojs_aws.client.sync_areas import (
+    Face,
+    SyncAdmin,
+    SyncCronJobs,
+    SyncDeadLetterJobs,
+    SyncEvents,
+    SyncJobHandle,
+    SyncJobs,
+    SyncQueues,
+    SyncSchemas,
+    SyncSystem,
+    SyncWorkers,
+    SyncWorkflows,
+    face,
+)
 
 if TYPE_CHECKING:
     from ojs_aws.client.connection import Resends
@@ -35,157 +38,8 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.services.backend import Backend
 
-P = ParamSpec("P")
-R = TypeVar("R")
-A = TypeVar("A")
 
-
-class _Face(Generic[A]):
-    """An object whose coroutines are run by a loop thread."""
-
-    def __init__(self, target: A, loop: LoopThread) -> None:
-        self._target = target
-        self._loop = loop
-
-
-def _face(
-    method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[_Face[A], P], R]:
-    """A method that runs the asynchronous one to its end."""
-
-    def run(self: _Face[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._loop.run(method(self._target, *args, **kwargs))
-
-    functools.update_wrapper(run, method)
-    return run
-
-
-class SyncAdmin(_Face[Admin]):
-    """:class:`Admin` for code that is not asynchronous."""
-
-    dead_letters = _face(Admin.dead_letters)
-    retry_dead_letter = _face(Admin.retry_dead_letter)
-    delete_dead_letter = _face(Admin.delete_dead_letter)
-    queues = _face(Admin.queues)
-    health = _face(Admin.health)
-
-
-class SyncCronJobs(_Face[CronJobs]):
-    """:class:`CronJobs` for code that is not asynchronous."""
-
-    register = _face(CronJobs.register)
-    get = _face(CronJobs.get)
-    list = _face(CronJobs.list)
-    pause = _face(CronJobs.pause)
-    resume = _face(CronJobs.resume)
-    delete = _face(CronJobs.delete)
-    trigger = _face(CronJobs.trigger)
-
-
-class SyncWorkers(_Face[Workers]):
-    """:class:`Workers` for code that is not asynchronous."""
-
-    list = _face(Workers.list)
-    get = _face(Workers.get)
-    quiet = _face(Workers.quiet)
-    terminate = _face(Workers.terminate)
-    resume = _face(Workers.resume)
-    quiet_all = _face(Workers.quiet_all)
-    terminate_all = _face(Workers.terminate_all)
-    resume_all = _face(Workers.resume_all)
-    deregister = _face(Workers.deregister)
-
-
-class SyncDeadLetterJobs(_Face[DeadLetterJobs]):
-    """:class:`DeadLetterJobs` for code that is not asynchronous."""
-
-    list = _face(DeadLetterJobs.list)
-    get = _face(DeadLetterJobs.get)
-    stats = _face(DeadLetterJobs.stats)
-    retry = _face(DeadLetterJobs.retry)
-    delete = _face(DeadLetterJobs.delete)
-    retry_many = _face(DeadLetterJobs.retry_many)
-    delete_many = _face(DeadLetterJobs.delete_many)
-
-
-class SyncWorkflows(_Face[WorkflowOperations]):
-    """:class:`WorkflowOperations` for code that is not asynchronous."""
-
-    create = _face(WorkflowOperations.create)
-    get = _face(WorkflowOperations.get)
-    list = _face(WorkflowOperations.list)
-    cancel = _face(WorkflowOperations.cancel)
-    wait = _face(WorkflowOperations.wait)
-
-
-class SyncSchemas(_Face[Schemas]):
-    """:class:`Schemas` for code that is not asynchronous."""
-
-    register = _face(Schemas.register)
-    get = _face(Schemas.get)
-    by_uri = _face(Schemas.by_uri)
-    versions = _face(Schemas.versions)
-    list = _face(Schemas.list)
-    delete = _face(Schemas.delete)
-
-
-class SyncQueues(_Face[Queues]):
-    """:class:`Queues` for code that is not asynchronous."""
-
-    list = _face(Queues.list)
-    stats = _face(Queues.stats)
-    priorities = _face(Queues.priorities)
-    pause = _face(Queues.pause)
-    resume = _face(Queues.resume)
-    purge = _face(Queues.purge)
-    create = _face(Queues.create)
-    settings = _face(Queues.settings)
-    configure = _face(Queues.configure)
-    drain = _face(Queues.drain)
-    delete = _face(Queues.delete)
-    limit = _face(Queues.limit)
-
-
-class SyncJobs(_Face[Jobs]):
-    """:class:`Jobs` for code that is not asynchronous; bulk changes go on by their cursor."""
-
-    list = _face(Jobs.list)
-    detail = _face(Jobs.detail)
-    cancel = _face(Jobs.cancel)
-    retry = _face(Jobs.retry)
-    reprioritise = _face(Jobs.reprioritise)
-    change_some = _face(Jobs.change_some)
-
-
-class SyncEvents(_Face[Events]):
-    """:class:`Events` for code that is not asynchronous."""
-
-    read = _face(Events.read)
-
-
-class SyncSystem(_Face[System]):
-    """:class:`System` for code that is not asynchronous."""
-
-    stats = _face(System.stats)
-    history = _face(System.history)
-    config = _face(System.config)
-
-
-class SyncJobHandle(_Face[JobHandle]):
-    """:class:`JobHandle` for code that is not asynchronous."""
-
-    get = _face(JobHandle.get)
-    result = _face(JobHandle.result)
-    progress = _face(JobHandle.progress)
-    cancel = _face(JobHandle.cancel)
-
-    @property
-    def id(self) -> str:
-        """Id of the job."""
-        return self._target.id
-
-
-class SyncClient(_Face[Client]):
+class SyncClient(Face[Client]):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
     May be shared by threads, and used where an event loop is running (which it then blocks).
@@ -328,19 +182,19 @@ class SyncClient(_Face[Client]):
     def hooks(self, hooks: Hooks) -> None:
         self._target.hooks = hooks
 
-    enqueue = _face(Client.enqueue)
-    enqueue_many = _face(Client.enqueue_many)
-    transact_item = _face(Client.transact_item)
-    get = _face(Client.get)
-    cancel = _face(Client.cancel)
-    workflow = _face(Client.workflow)
-    activate = _face(Client.activate)
-    result = _face(Client.result)
-    wait = _face(Client.wait)
-    results = _face(Client.results)
-    progress = _face(Client.progress)
-    checkpoint = _face(Client.checkpoint)
-    clear_checkpoint = _face(Client.clear_checkpoint)
+    enqueue = face(Client.enqueue)
+    enqueue_many = face(Client.enqueue_many)
+    transact_item = face(Client.transact_item)
+    get = face(Client.get)
+    cancel = face(Client.cancel)
+    workflow = face(Client.workflow)
+    activate = face(Client.activate)
+    result = face(Client.result)
+    wait = face(Client.wait)
+    results = face(Client.results)
+    progress = face(Client.progress)
+    checkpoint = face(Client.checkpoint)
+    clear_checkpoint = face(Client.clear_checkpoint)
 
     def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
         """A job to hold on to: ``client.job(client.enqueue(...)).result()``."""

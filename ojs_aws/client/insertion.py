@@ -1,0 +1,123 @@
+"""What a job goes through on its way from the caller to the transport.
+
+It is made complete, passes the batch middleware and its own chain, and is stored; here the
+outcomes of that are told apart.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from ojs_aws.client.attributes import JobAttributes
+from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job_versions import MARK, split_type
+from ojs_aws.middleware.batch import Batch, StoreAll, StoreOne
+from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.results import dropped
+from ojs_aws.ports import IdGenerator
+
+
+class Insertion:
+    """Brings jobs through the enqueue middleware to whatever stores them.
+
+    :ivar enqueuing: the chain and the hooks; others may be put in their place until they freeze.
+    """
+
+    def __init__(self, enqueuing: Enqueuing, ids: IdGenerator) -> None:
+        """Put these between the caller and the storing.
+
+        :param ids: for jobs that come without an id.
+        """
+        self.enqueuing = enqueuing
+        self._ids = ids
+
+    def prepared(self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
+        """The envelope as the first middleware sees it: complete, and nobody else's.
+
+        :raises TypeError: a whole job, and ``args`` or attributes beside it.
+        :raises InvalidRequestError: a constraint of the envelope is broken.
+        """
+        if isinstance(job, str):
+            prepared = Job(job, args, **attributes)
+        elif args or attributes:
+            raise TypeError("args and attributes belong to the Job when a Job is given")
+        else:
+            prepared = _without_system_attributes(job)
+        if not prepared.id:
+            prepared.id = self._ids.job_id()
+        if MARK in prepared.type:
+            prepared.type, version = split_type(prepared.type)
+            if version and "version" not in prepared:
+                prepared["version"] = version
+        if "-" in prepared.type:
+            warnings.warn(
+                f"The job type {prepared.type!r} holds a hyphen, which other OJS backends refuse.",
+                stacklevel=3,
+            )
+        return prepared
+
+    async def one(self, job: Job, store: StoreOne) -> EnqueueResult:
+        """One job, as a batch of one.
+
+        :raises Exception: whatever a middleware or ``store`` raised, also where a middleware
+            around the insertion swallowed it; nothing was enqueued.
+        """
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [await self._through_chain(passed, store) for passed in jobs]
+
+        [result] = await self.enqueuing.many([job], through)
+        if result.error is not None:  # nothing is enqueued, whoever caught it
+            raise result.error
+        return result
+
+    async def many(
+        self, jobs: Sequence[Job], store: StoreAll, *, is_atomic: bool
+    ) -> list[EnqueueResult]:
+        """Several jobs, of which those that come through are stored together.
+
+        :param is_atomic: one job that does not come through stops them all.
+        :returns: the outcome of each job, in the order of the jobs.
+        :raises BatchRejectedError: atomic, and the middleware dropped or failed a job.
+        :raises OjsError: the backend refused the batch; nothing was enqueued.
+        """
+
+        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return await Batch(self._through_chain, store, is_atomic=is_atomic).run(jobs)
+
+        return await self.enqueuing.many(jobs, through, is_atomic=is_atomic)
+
+    async def _through_chain(self, job: Job, store: StoreOne) -> EnqueueResult:
+        """Run the chain around the storing, and tell the outcomes apart."""
+        kept: list[Stored] = []
+
+        async def keep(final: Job) -> Job | None:
+            stored = await store(_without_system_attributes(final))
+            kept.append(stored)
+            # The chain goes on with the job it knows, when another one was found under its key.
+            is_other = stored.job is not None and stored.job.id != final.id
+            return final if is_other else stored.job
+
+        final, dropped_by = await self.enqueuing.one(job, keep)
+        if not kept:
+            return dropped(job, dropped_by)
+        stored = kept[0]
+        if stored.job is None:
+            return dropped(job, stored.dropped_by)
+        is_other = stored.job.id != job.id
+        return EnqueueResult(
+            status=EnqueueStatus.ENQUEUED,
+            job=stored.job if is_other else final or stored.job,
+            is_new=stored.is_new,
+            asked_id=job.id if is_other else "",
+        )
+
+
+def _without_system_attributes(job: Job) -> Job:
+    """A copy without what only the system sets."""
+    return Job.from_members(
+        {name: raw for name, raw in job.members().items() if name not in SYSTEM_ATTRIBUTES}
+    )
