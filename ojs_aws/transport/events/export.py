@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.export import Export
-from ojs_aws.transport.events.stream import Failures, Handler, ReadImage, number_of
+from ojs_aws.transport.events.records import ReadImage, number_of
+from ojs_aws.transport.events.stream import Failures, Handler
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

@@ -12,31 +12,22 @@ import base64
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SetAside
-from ojs_aws.services.cron_runs import ended_run
-from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.tallying import Changed
-from ojs_aws.services.workflow_following import Following, follow, following
+from ojs_aws.services.workflow_following import follow
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import Measure, measure_in_log, measured
 from ojs_aws.transport.events.memory import Memory
+from ojs_aws.transport.events.records import UNKNOWN, Change, ReadImage, change_of, number_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from ojs_aws.services.backend import Backend
-
-Image = Mapping[str, Any]
-ReadImage = Callable[[Image], object | None]
-"""Reads what an item of the table stands for; None for one whose changes are no events."""
 
 Hooks = Callable[[Event], None]
 """Called with each event, at least once, in order for each subject; raises to have it repeated."""
@@ -60,11 +51,7 @@ REDRIVE: Final = "redrive"
 MAX_REDRIVEN: Final = 100
 """Records of one redrive; ask again for more."""
 
-UNKNOWN: Final = "unknown"
-
 _DONE: Final = "batchItemFailures"
-_TTL: Final = "dynamodb.amazonaws.com"
-"""Who removes items whose time to live has ended."""
 
 
 def build_stream(
@@ -113,39 +100,6 @@ class _Trouble:
 
 Failed = dict[str, _Trouble | None]
 """Records that must come again, by number; None for one that only waits for an earlier one."""
-
-
-Jobs = tuple[JobRecord | None, JobRecord | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A record that was read.
-
-    :ivar number: its sequence number.
-    :ivar subject: the key of its item: order is kept within it.
-    :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
-    :ivar replaced: a job's id, and a checkpoint that it names no more.
-    :ivar removed: a unique job that is gone, and whose lock may be there still.
-    :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
-    :ivar waking: the cron job of which a run ended that others wait for; empty for none.
-    :ivar following: what it means for a workflow.
-    :ivar jobs: the job before and after it.
-    :ivar changed: a job's change of state.
-    """
-
-    number: str
-    subject: str
-    events: tuple[Event, ...]
-    record: Mapping[str, Any]
-    expired: JobRecord | None = None
-    replaced: tuple[str, StoredElsewhere] | None = None
-    removed: JobRecord | None = None
-    unsent: JobRecord | None = None
-    waking: str = ""
-    following: Following | None = None
-    jobs: Jobs | None = None
-    changed: Changed | None = None
 
 
 class StreamConsumer:
@@ -211,34 +165,12 @@ class StreamConsumer:
 
     # ------------------------------------------------------------------------------- reading
 
-    def _change(self, record: Mapping[str, Any], failed: Failed) -> _Change | None:
+    def _change(self, record: Mapping[str, Any], failed: Failed) -> Change | None:
         """The change that a record tells of; an unreadable one is set aside."""
         if number_of(record) in self._memory.given_up:
             return None
         try:
-            change = record["dynamodb"]
-            before, after = (self._image(change, name) for name in ("OldImage", "NewImage"))
-            commit = commit_of(record)
-            events = tuple(events_of(before, after, commit))
-            expired = left_over(before, after, is_expiry=commit.is_expiry)
-            removed = before if after is None and _is_unique(before) else None
-            unsent = after if before is None and _is_by_stream(after) else None
-            subject = json.dumps(change.get("Keys") or [each.subject for each in events[:1]])
-            waking = ended_run(before, after)
-            return _Change(
-                number=commit.number,
-                subject=subject,
-                events=events,
-                record=record,
-                expired=expired,
-                replaced=replaced_checkpoint(before, after),
-                removed=removed,
-                unsent=unsent,
-                waking=waking,
-                following=following(before, after),
-                jobs=_jobs(before, after),
-                changed=_changed(before, after, commit),
-            )
+            return change_of(record, self._read)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             self._logger.exception("Unreadable record", extra={"record": number_of(record)})
             try:
@@ -249,13 +181,9 @@ class StreamConsumer:
                 self._memory.given_up.update({number_of(record)} - {UNKNOWN})
             return None
 
-    def _image(self, change: Mapping[str, Any], name: str) -> object | None:
-        image = change.get(name)
-        return self._read(image) if image else None
-
     # ------------------------------------------------------------------------------- telling
 
-    def _send(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _send(self, changes: Sequence[Change], failed: Failed) -> None:
         """Send the messages of jobs that applications stored by transactions of their own."""
         for change in changes:
             if change.unsent is None or change.number in self._memory.sent:
@@ -265,7 +193,7 @@ class StreamConsumer:
             else:
                 failed[change.number] = _trouble(BackendError("The job's message was not sent."))
 
-    def _log(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _log(self, changes: Sequence[Change], failed: Failed) -> None:
         """Append to the log what is not there: all at once, else each change by itself."""
         logged = self._memory.logged
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
@@ -277,7 +205,7 @@ class StreamConsumer:
             self._logger.warning("Could not log a batch at once", exc_info=True)
             self._log_one_by_one(pending, failed)
 
-    def _log_one_by_one(self, pending: Sequence[_Change], failed: Failed) -> None:
+    def _log_one_by_one(self, pending: Sequence[Change], failed: Failed) -> None:
         held: set[str] = set()
         for change in pending:
             if change.subject in held or len(held) >= OUTAGE:
@@ -295,7 +223,7 @@ class StreamConsumer:
         self._backend.events.append(missing, self._backend.clock.now())
         self._memory.logged.update(event.id for event in missing)
 
-    def _tell_bus(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _tell_bus(self, changes: Sequence[Change], failed: Failed) -> None:
         announced = self._memory.announced
         events = [e for change in changes for e in change.events if e.id not in announced]
         if not events:
@@ -312,7 +240,7 @@ class StreamConsumer:
         if refused:
             self._logger.warning("The bus refused events", extra={"count": len(refused)})
 
-    def _call_hooks(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _call_hooks(self, changes: Sequence[Change], failed: Failed) -> None:
         if self._hooks is None:
             return
         held: set[str] = set()
@@ -331,7 +259,7 @@ class StreamConsumer:
                 failed[change.number] = _Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
                 held.add(change.subject)
 
-    def _forget(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _forget(self, changes: Sequence[Change], failed: Failed) -> None:
         """Remove what jobs left behind: DynamoDB removes their items alone."""
         for change in changes:
             try:
@@ -346,7 +274,7 @@ class StreamConsumer:
                 self._logger.warning("Could not remove what a job left", exc_info=True)
                 failed[change.number] = _trouble(problem)
 
-    def _wake(self, changes: Sequence[_Change]) -> None:
+    def _wake(self, changes: Sequence[Change]) -> None:
         """Let the next run of a cron job begin; without this the tick does it, within a minute."""
         for name in dict.fromkeys(change.waking for change in changes if change.waking):
             try:
@@ -354,7 +282,7 @@ class StreamConsumer:
             except OjsError:
                 self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
-    def _count_jobs(self, changes: Sequence[_Change]) -> None:
+    def _count_jobs(self, changes: Sequence[Change]) -> None:
         """Count what came and went in bounded queues; a record counts once in this process."""
         counted = self._memory.counted
         found = [each for each in changes if each.jobs and each.number not in counted]
@@ -364,7 +292,7 @@ class StreamConsumer:
             self._logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 
-    def _tally(self, changes: Sequence[_Change], passed: frozenset[str]) -> None:
+    def _tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
         """Count what changed with the records that will not come again; the last thing done.
 
         What was set aside counts when it is told.
@@ -380,7 +308,7 @@ class StreamConsumer:
             self._backend.tallying(found)
             known.tallied.update(each.number for each in found)
 
-    def _follow(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _follow(self, changes: Sequence[Change], failed: Failed) -> None:
         """Move workflows on, also where something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
         for number, problem in follow(lambda: self._backend.advancing, found).items():
@@ -388,7 +316,7 @@ class StreamConsumer:
 
     # ---------------------------------------------------------------------------- giving up
 
-    def _give_up(self, changes: Sequence[_Change], failed: Failed) -> None:
+    def _give_up(self, changes: Sequence[Change], failed: Failed) -> None:
         """Set aside what failed too often; while that is not possible either, it comes again."""
         for change in changes:
             trouble = failed.get(change.number)
@@ -412,83 +340,6 @@ class StreamConsumer:
 def _trouble(problem: Exception) -> _Trouble:
     """AWS's trouble passes, ours does not."""
     return _Trouble(repr(problem), PATIENCE if isinstance(problem, OjsError) else MAX_TRIES)
-
-
-def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
-    """The job whose documents nobody refers to any more, if there is one.
-
-    Who deletes a job removes its documents, unless it dies in between: then it is done here. Not
-    the result: a job with the same id may come at once, and have the same one.
-    """
-    if not isinstance(before, JobRecord):
-        return None
-    if is_expiry:
-        return before
-    is_replaced = after is None or (
-        isinstance(after, JobRecord) and before.document != after.document
-    )
-    is_elsewhere = isinstance(before.document, StoredElsewhere)
-    only_document = replace(before, result=None, checkpoint=None)
-    return only_document if is_replaced and is_elsewhere else None
-
-
-def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsewhere] | None:
-    """A checkpoint with a place of its own that its job, which is there still, names no more."""
-    if not isinstance(before, JobRecord) or not isinstance(after, JobRecord):
-        return None
-    if before.checkpoint is None or before.checkpoint == after.checkpoint:
-        return None
-    state = before.checkpoint.state
-    return (before.id, state) if isinstance(state, StoredElsewhere) else None
-
-
-def _jobs(before: object, after: object) -> Jobs | None:
-    """A job that a change began, moved or ended; None for one that only waits, or for no job."""
-    old = before if isinstance(before, JobRecord) else None
-    new = after if isinstance(after, JobRecord) else None
-    return None if _life(old) == _life(new) else (old, new)
-
-
-def _changed(before: object, after: object, commit: Commit) -> Changed | None:
-    """A job that came, or whose state changed."""
-    if not isinstance(after, JobRecord):
-        return None
-    old = before if isinstance(before, JobRecord) else None
-    is_other = old is None or old.state is not after.state
-    return Changed(commit.number, commit.at, old, after) if is_other else None
-
-
-def _life(job: JobRecord | None) -> str:
-    """The queue in which a job has not ended; empty for none."""
-    return "" if job is None or job.state.is_terminal else job.queue
-
-
-def _is_by_stream(job: object) -> TypeGuard[JobRecord]:
-    return isinstance(job, JobRecord) and job.is_by_stream
-
-
-def _is_unique(job: object) -> TypeGuard[JobRecord]:
-    return isinstance(job, JobRecord) and bool(job.unique_key)
-
-
-def number_of(record: Mapping[str, Any]) -> str:
-    """The sequence number of a record."""
-    return str((record.get("dynamodb") or {}).get("SequenceNumber") or UNKNOWN)
-
-
-def commit_of(record: Mapping[str, Any]) -> Commit:
-    """What a record says about its write."""
-    who = (record.get("userIdentity") or {}).get("principalId")
-    return Commit(_created(record["dynamodb"]), number_of(record), who == _TTL)
-
-
-def _created(change: Mapping[str, Any]) -> Instant:
-    """When a record was made: seconds in Lambda's events, a datetime in botocore's."""
-    created = change.get("ApproximateCreationDateTime", 0)
-    if isinstance(created, str):
-        created = datetime.fromisoformat(created)
-    seconds = created.timestamp() if isinstance(created, datetime) else float(created)
-    return Instant(round(seconds * 1000))
 
 
 def _as_text(value: object) -> str:

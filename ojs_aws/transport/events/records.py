@@ -1,0 +1,167 @@
+"""What a record of the table's stream says: a committed change, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeGuard
+
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.cron_runs import ended_run
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.tallying import Changed
+from ojs_aws.services.workflow_following import Following, following
+
+Image = Mapping[str, Any]
+ReadImage = Callable[[Image], object | None]
+"""Reads what an item of the table stands for; None for one whose changes are no events."""
+
+Jobs = tuple[JobRecord | None, JobRecord | None]
+"""A job before and after a change."""
+
+UNKNOWN: Final = "unknown"
+"""Stands for the number of a record that has none."""
+
+_TTL: Final = "dynamodb.amazonaws.com"
+"""Who removes items whose time to live has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record that was read.
+
+    :ivar number: its sequence number.
+    :ivar subject: the key of its item: order is kept within it.
+    :ivar expired: a job whose documents nobody removed: it is gone, or has others now.
+    :ivar replaced: a job's id, and a checkpoint that it names no more.
+    :ivar removed: a unique job that is gone, and whose lock may be there still.
+    :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
+    :ivar waking: the cron job of which a run ended that others wait for; empty for none.
+    :ivar following: what it means for a workflow.
+    :ivar jobs: the job before and after it.
+    :ivar changed: a job's change of state.
+    """
+
+    number: str
+    subject: str
+    events: tuple[Event, ...]
+    record: Mapping[str, Any]
+    expired: JobRecord | None = None
+    replaced: tuple[str, StoredElsewhere] | None = None
+    removed: JobRecord | None = None
+    unsent: JobRecord | None = None
+    waking: str = ""
+    following: Following | None = None
+    jobs: Jobs | None = None
+    changed: Changed | None = None
+
+
+def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
+    """The change that a record tells of.
+
+    :raises Exception: whatever is wrong with the record, or with what reads it.
+    """
+    change = record["dynamodb"]
+    before, after = (_item(change, name, read) for name in ("OldImage", "NewImage"))
+    commit = commit_of(record)
+    events = tuple(events_of(before, after, commit))
+    return Change(
+        number=commit.number,
+        subject=json.dumps(change.get("Keys") or [each.subject for each in events[:1]]),
+        events=events,
+        record=record,
+        expired=left_over(before, after, is_expiry=commit.is_expiry),
+        replaced=replaced_checkpoint(before, after),
+        removed=before if after is None and _is_unique(before) else None,
+        unsent=after if before is None and _is_by_stream(after) else None,
+        waking=ended_run(before, after),
+        following=following(before, after),
+        jobs=_jobs(before, after),
+        changed=_changed(before, after, commit),
+    )
+
+
+def _item(change: Mapping[str, Any], name: str, read: ReadImage) -> object | None:
+    image = change.get(name)
+    return read(image) if image else None
+
+
+def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
+    """The job whose documents nobody refers to any more, if there is one.
+
+    Who deletes a job removes its documents, unless it dies in between: then it is done here. Not
+    the result: a job with the same id may come at once, and have the same one.
+    """
+    if not isinstance(before, JobRecord):
+        return None
+    if is_expiry:
+        return before
+    is_replaced = after is None or (
+        isinstance(after, JobRecord) and before.document != after.document
+    )
+    is_elsewhere = isinstance(before.document, StoredElsewhere)
+    only_document = replace(before, result=None, checkpoint=None)
+    return only_document if is_replaced and is_elsewhere else None
+
+
+def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsewhere] | None:
+    """A checkpoint with a place of its own that its job, which is there still, names no more."""
+    if not isinstance(before, JobRecord) or not isinstance(after, JobRecord):
+        return None
+    if before.checkpoint is None or before.checkpoint == after.checkpoint:
+        return None
+    state = before.checkpoint.state
+    return (before.id, state) if isinstance(state, StoredElsewhere) else None
+
+
+def _jobs(before: object, after: object) -> Jobs | None:
+    """A job that a change began, moved or ended; None for one that only waits, or for no job."""
+    old = before if isinstance(before, JobRecord) else None
+    new = after if isinstance(after, JobRecord) else None
+    return None if _life(old) == _life(new) else (old, new)
+
+
+def _changed(before: object, after: object, commit: Commit) -> Changed | None:
+    """A job that came, or whose state changed."""
+    if not isinstance(after, JobRecord):
+        return None
+    old = before if isinstance(before, JobRecord) else None
+    is_other = old is None or old.state is not after.state
+    return Changed(commit.number, commit.at, old, after) if is_other else None
+
+
+def _life(job: JobRecord | None) -> str:
+    """The queue in which a job has not ended; empty for none."""
+    return "" if job is None or job.state.is_terminal else job.queue
+
+
+def _is_by_stream(job: object) -> TypeGuard[JobRecord]:
+    return isinstance(job, JobRecord) and job.is_by_stream
+
+
+def _is_unique(job: object) -> TypeGuard[JobRecord]:
+    return isinstance(job, JobRecord) and bool(job.unique_key)
+
+
+def number_of(record: Mapping[str, Any]) -> str:
+    """The sequence number of a record."""
+    return str((record.get("dynamodb") or {}).get("SequenceNumber") or UNKNOWN)
+
+
+def commit_of(record: Mapping[str, Any]) -> Commit:
+    """What a record says about its write."""
+    who = (record.get("userIdentity") or {}).get("principalId")
+    return Commit(_created(record["dynamodb"]), number_of(record), who == _TTL)
+
+
+def _created(change: Mapping[str, Any]) -> Instant:
+    """When a record was made: seconds in Lambda's events, a datetime in botocore's."""
+    created = change.get("ApproximateCreationDateTime", 0)
+    if isinstance(created, str):
+        created = datetime.fromisoformat(created)
+    seconds = created.timestamp() if isinstance(created, datetime) else float(created)
+    return Instant(round(seconds * 1000))
