@@ -1,28 +1,15 @@
-"""The job envelope that people and middleware handle (core, section 5; middleware, section 3.4).
-
-An envelope is an ordered set of members. One that came as text keeps each member's own text until
-somebody changes it, so that what nobody touched goes on exactly as it came.
-"""
+"""The job envelope that people and middleware handle (core, section 5; middleware, section 3.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from typing import Final, cast
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.json_text import (
-    MAX_NATIVE_DEPTH,
-    Member,
-    RawJson,
-    assemble,
-    check_native,
-    decode,
-    encode,
-    json_type,
-    parse_object,
-)
+from ojs_aws.domain.json_members import JsonMembers
+from ojs_aws.domain.json_text import check_native, json_type
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
 SPEC_VERSION: Final = "1.0.0-rc.1"
@@ -67,14 +54,14 @@ class Priority(IntEnum):
     LOW = -10
 
 
-class Job:
+class Job(JsonMembers):
     """A job envelope: the attributes of the specification, and any others that came with it.
 
     ``args`` and ``meta`` may be changed in place; the other attributes by assignment or with
     :meth:`copy`. Attributes that the specification does not name are reached by ``job["name"]``.
     """
 
-    __slots__ = ("_raw", "_values")
+    __slots__ = ()
 
     def __init__(  # noqa: PLR0913 - the envelope has that many attributes
         self,
@@ -135,139 +122,12 @@ class Job:
         values = {name: value for name, value in given.items() if value is not None} | extra
         for name, value in values.items():
             check_native(value, name)
-        self._raw: dict[str, RawJson | None] = dict.fromkeys(values)
-        self._values: dict[str, JsonValue] = cast("dict[str, JsonValue]", values)
-
-    @classmethod
-    def from_members(cls, members: Mapping[str, RawJson]) -> Job:
-        """An envelope over JSON texts; nothing is decoded until it is looked at."""
-        job = cls.__new__(cls)
-        job._raw = dict(members)  # noqa: SLF001 - of its own class
-        job._values = {}  # noqa: SLF001
-        return job
-
-    @classmethod
-    def from_parsed(cls, members: Mapping[str, Member]) -> Job:
-        """An envelope over a parsed body."""
-        return cls.from_members({name: member.raw for name, member in members.items()})
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Job:
-        """Read an envelope from the text of a JSON object.
-
-        :raises InvalidPayloadError: the text is no JSON object.
-        """
-        return cls.from_parsed(parse_object(text))
-
-    # ------------------------------------------------------------------ any attribute
-    def __contains__(self, name: str) -> bool:
-        """Whether the envelope has the attribute."""
-        return name in self._raw
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the attributes, in order."""
-        return iter(self._raw)
-
-    def __getitem__(self, name: str) -> JsonValue:
-        """The value of any attribute.
-
-        :raises KeyError: the envelope does not have it.
-        """
-        if name not in self._values:
-            raw = self._raw[name]
-            if raw is None:  # pragma: no cover - a name is in one of the two
-                raise KeyError(name)
-            self._values[name] = decode(raw, max_depth=MAX_NATIVE_DEPTH)
-        return self._values[name]
-
-    def __setitem__(self, name: str, value: JsonValue) -> None:
-        """Set any attribute.
-
-        :raises InvalidPayloadError: a value that JSON cannot say exactly.
-        """
-        check_native(value, name)
-        self._raw[name] = None
-        self._values[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        """Remove an attribute."""
-        del self._raw[name]
-        self._values.pop(name, None)
-
-    def get(self, name: str, default: JsonValue = None) -> JsonValue:
-        """The value of any attribute, or the default."""
-        return self[name] if name in self._raw else default
-
-    def json_type(self, name: str) -> str:
-        """The JSON type of an attribute ("array", "object" ...), without decoding a long text.
-
-        :raises KeyError: the envelope does not have it.
-        """
-        raw = self._raw[name]
-        if raw is None or name in self._values:
-            return json_type(self._values[name])
-        return _TYPES.get(raw.lstrip()[0], "number")
-
-    def mentions(self, name: str, text: str) -> bool:
-        """Whether an attribute's JSON text holds a text; True where it has no text of its own."""
-        raw = self._raw.get(name, RawJson(""))
-        return raw is None or text in raw
-
-    def __copy__(self) -> Job:
-        """An envelope of its own, as :meth:`copy` makes it."""
-        return self.copy()
-
-    def copy(self, **changes: JsonValue) -> Job:
-        """A new envelope with some attributes changed; None removes one."""
-        other = Job.from_members(self.members())
-        for name, value in changes.items():
-            if value is not None:
-                other[name] = value
-            elif name in other:
-                del other[name]
-        return other
-
-    def members(self) -> dict[str, RawJson]:
-        """Each attribute's JSON text: its own where nobody changed the value.
-
-        :raises InvalidPayloadError: a value put into ``args`` or ``meta`` is not JSON.
-        """
-        return {name: self._text(name, raw) for name, raw in self._raw.items()}
-
-    def _text(self, name: str, raw: RawJson | None) -> RawJson:
-        if name not in self._values and raw is not None:
-            return raw
-        value = self._values[name]
-        if raw is not None and not isinstance(value, (list, dict)):
-            return raw
-        check_native(value, name)
-        text = encode(value)
-        if raw is not None and encode(decode(raw, max_depth=MAX_NATIVE_DEPTH)) == text:
-            return raw
-        return text
-
-    def to_json(self) -> RawJson:
-        """The envelope as one JSON object."""
-        return assemble(self.members())
+        self._raw = dict.fromkeys(values)
+        self._values = cast("dict[str, JsonValue]", values)
 
     def __repr__(self) -> str:
         """Type, id and queue; never the arguments, which may be secret."""
         return f"<Job {self.get('type')} {self.get('id')} on {self.get('queue')}>"
-
-    # ------------------------------------------------------------------ the specification's own
-    def _string(self, name: str, default: str = "") -> str:
-        value = self._values.get(name)
-        if value is None:
-            value = self.get(name)
-        return value if isinstance(value, str) else default
-
-    def _number(self, name: str, default: int = 0) -> int:
-        value = self.get(name)
-        return value if isinstance(value, int) else default
-
-    def _mapping(self, name: str) -> dict[str, JsonValue] | None:
-        value = self.get(name)
-        return value if isinstance(value, dict) else None
 
     @property
     def specversion(self) -> str:
@@ -423,17 +283,6 @@ class Job:
     def error(self) -> dict[str, JsonValue] | None:
         """The latest failure."""
         return self._mapping("error")
-
-
-_TYPES: Final = {
-    '"': "string",
-    "[": "array",
-    "{": "object",
-    "t": "boolean",
-    "f": "boolean",
-    "n": "null",
-}
-"""What the first character of a JSON text tells; other ones begin a number."""
 
 
 def _priority(value: int | str | None) -> int | None:

@@ -1,0 +1,173 @@
+"""An ordered set of members over JSON texts, of which nothing is decoded before it is looked at.
+
+What came as text keeps each member's own text until somebody changes it, so that what nobody
+touched goes on exactly as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Self
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import (
+    MAX_NATIVE_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    check_native,
+    decode,
+    encode,
+    json_type,
+    parse_object,
+)
+
+
+class JsonMembers:
+    """Members by name; those that are lists or objects may be changed in place.
+
+    A name is in ``_raw`` as long as there is the member, with None for a text that no
+    longer holds; in ``_values`` once it was decoded or set.
+    """
+
+    __slots__ = ("_raw", "_values")
+
+    _raw: dict[str, RawJson | None]
+    _values: dict[str, JsonValue]
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, RawJson]) -> Self:
+        """Over JSON texts; nothing is decoded until it is looked at."""
+        job = cls.__new__(cls)
+        job._raw = dict(members)  # noqa: SLF001 - of its own class
+        job._values = {}  # noqa: SLF001
+        return job
+
+    @classmethod
+    def from_parsed(cls, members: Mapping[str, Member]) -> Self:
+        """Over a parsed body."""
+        return cls.from_members({name: member.raw for name, member in members.items()})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read the text of a JSON object.
+
+        :raises InvalidPayloadError: the text is no JSON object.
+        """
+        return cls.from_parsed(parse_object(text))
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is such a member."""
+        return name in self._raw
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in order."""
+        return iter(self._raw)
+
+    def __getitem__(self, name: str) -> JsonValue:
+        """The value of a member.
+
+        :raises KeyError: there is none of this name.
+        """
+        if name not in self._values:
+            raw = self._raw[name]
+            if raw is None:  # pragma: no cover - a name is in one of the two
+                raise KeyError(name)
+            self._values[name] = decode(raw, max_depth=MAX_NATIVE_DEPTH)
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: JsonValue) -> None:
+        """Set a member.
+
+        :raises InvalidPayloadError: a value that JSON cannot say exactly.
+        """
+        check_native(value, name)
+        self._raw[name] = None
+        self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        """Remove a member."""
+        del self._raw[name]
+        self._values.pop(name, None)
+
+    def get(self, name: str, default: JsonValue = None) -> JsonValue:
+        """The value of a member, or the default."""
+        return self[name] if name in self._raw else default
+
+    def json_type(self, name: str) -> str:
+        """The JSON type of a member ("array", "object" ...), without decoding a long text.
+
+        :raises KeyError: there is none of this name.
+        """
+        raw = self._raw[name]
+        if raw is None or name in self._values:
+            return json_type(self._values[name])
+        return _TYPES.get(raw.lstrip()[0], "number")
+
+    def mentions(self, name: str, text: str) -> bool:
+        """Whether a member's JSON text holds a text; True where it has no text of its own."""
+        raw = self._raw.get(name, RawJson(""))
+        return raw is None or text in raw
+
+    def __copy__(self) -> Self:
+        """A set of its own, as :meth:`copy` makes it."""
+        return self.copy()
+
+    def copy(self, **changes: JsonValue) -> Self:
+        """A new one with some members changed; None removes one."""
+        other = type(self).from_members(self.members())
+        for name, value in changes.items():
+            if value is not None:
+                other[name] = value
+            elif name in other:
+                del other[name]
+        return other
+
+    def members(self) -> dict[str, RawJson]:
+        """Each member's JSON text: its own where nobody changed the value.
+
+        :raises InvalidPayloadError: a value that was put into a list or an object is not JSON.
+        """
+        return {name: self._text(name, raw) for name, raw in self._raw.items()}
+
+    def _text(self, name: str, raw: RawJson | None) -> RawJson:
+        if name not in self._values and raw is not None:
+            return raw
+        value = self._values[name]
+        if raw is not None and not isinstance(value, (list, dict)):
+            return raw
+        check_native(value, name)
+        text = encode(value)
+        if raw is not None and encode(decode(raw, max_depth=MAX_NATIVE_DEPTH)) == text:
+            return raw
+        return text
+
+    def to_json(self) -> RawJson:
+        """All of them as one JSON object."""
+        return assemble(self.members())
+
+    # ------------------------------------------------------------------ values of one type
+    def _string(self, name: str, default: str = "") -> str:
+        value = self._values.get(name)
+        if value is None:
+            value = self.get(name)
+        return value if isinstance(value, str) else default
+
+    def _number(self, name: str, default: int = 0) -> int:
+        value = self.get(name)
+        return value if isinstance(value, int) else default
+
+    def _mapping(self, name: str) -> dict[str, JsonValue] | None:
+        value = self.get(name)
+        return value if isinstance(value, dict) else None
+
+
+_TYPES: Final = {
+    '"': "string",
+    "[": "array",
+    "{": "object",
+    "t": "boolean",
+    "f": "boolean",
+    "n": "null",
+}
+"""What the first character of a JSON text tells; other ones begin a number."""
