@@ -20,7 +20,6 @@ from ojs_aws._version import __version__
 from ojs_aws.adapters.dynamodb.blobs import Blobs
 from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
 from ojs_aws.adapters.dynamodb.job_writes import JobWrites
-from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.config import Settings
@@ -202,9 +201,8 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
         is_discarded = state is JobState.DISCARDED
         return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
 
-    lists = Lists(clients.dynamodb, settings.table)
     writes = JobWrites(clients.dynamodb, settings.table, _token)
-    return DynamoJobStore(clients.dynamodb, settings.table, blobs, lists, retention, writes)
+    return DynamoJobStore(clients.dynamodb, settings.table, blobs, retention, writes)
 
 
 def enqueuing(settings: Settings) -> Enqueuing:

@@ -40,7 +40,7 @@ _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Reads the index."""
+    """The part of the port JobStore that reads the index."""
 
     client: DynamoDBClient
     table: str
@@ -81,7 +81,9 @@ class Lists:
                 places += [from_row(row).sort_key for row in rows]
         return min(map(ready_since, places), default=None)
 
-    def due(self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str) -> Page:
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
         """Waiting jobs due in [since, until]."""
         if until < since:
             return Page(())
@@ -100,9 +102,9 @@ class Lists:
         name: JobList,
         limit: int,
         *,
-        cursor: str,
-        newest_first: bool,
-        between: Between | None,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
     ) -> Page:
         """A page of one list."""
         if between is not None and between.until < between.since:
@@ -115,11 +117,12 @@ class Lists:
         jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
         return Page(tuple(from_row(row) for row in jobs), _cursor(last))
 
-    def place_of(self, row: ListedJob) -> str:
-        """Made of the row itself, as a page's own cursor is."""
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """Made of the row itself, as a page's own cursor is; no call."""
+        del name
         return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
 
-    def count(self, queue: str, name: JobList, between: Between | None) -> Count:
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
         """One query that answers no rows; it reads a megabyte of the index at most."""
         if between is not None and between.until < between.since:
             return Count(0)
