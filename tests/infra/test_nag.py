@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from aws_cdk import App, Aspects, Environment, RemovalPolicy, Stack
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_sns as sns
+from aws_cdk import App, Aspects, Stack
 from aws_cdk.assertions import Annotations, Match
 from cdk_nag import AwsSolutionsChecks
 
-from infra.constructs import ExportOptions, JobBackend, JobBackendProps, SnapStart
-from infra.constructs.access import Iam
-from infra.stack import OjsStack, OjsStackProps
 from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.variants import VARIANTS
 
 
 def findings(stack: Stack) -> list[str]:
@@ -26,41 +22,7 @@ def findings(stack: Stack) -> list[str]:
     return [f"{each.id}: {each.entry.data}" for each in found]
 
 
-def stack_as_deployed(app: App) -> Stack:
-    """What ``cdk deploy`` makes."""
-    return OjsStack(app, "Ojs", OjsStackProps())
-
-
-def backend_with_options(app: App) -> Stack:
-    """A key of one's own, declared queues only, IAM, and nothing open."""
-    stack = Stack(app, "Jobs", env=Environment(account="123456789012", region="eu-west-1"))
-    props = JobBackendProps(
-        queues=["email"],
-        allow_undeclared_queues=False,
-        access=Iam(),
-        public_status=False,
-        encryption_key=kms.Key(stack, "Key", enable_key_rotation=True),
-        removal_policy=RemovalPolicy.RETAIN,
-    )
-    JobBackend(stack, "Backend", props)
-    return stack
-
-
-def backend_with_extras(app: App) -> Stack:
-    """What is off unless it is asked for: the export, snapshots, backups of documents, alarms."""
-    stack = Stack(app, "Jobs", env=Environment(account="123456789012", region="eu-west-1"))
-    topic = sns.Topic(stack, "Told", enforce_ssl=True)
-    props = JobBackendProps(
-        export=ExportOptions(documents=True),
-        start=SnapStart(),
-        document_backup_days=35,
-        alarm_topic=topic,
-    )
-    JobBackend(stack, "Backend", props)
-    return stack
-
-
-@pytest.mark.parametrize("make", [stack_as_deployed, backend_with_options, backend_with_extras])
+@pytest.mark.parametrize("make", VARIANTS)
 def test_the_aws_solutions_pack_finds_nothing_that_is_not_accepted(
     make: Callable[[App], Stack],
 ) -> None:

@@ -1,0 +1,50 @@
+"""The templates are what CloudFormation takes: judged by AWS's schemas of each resource.
+
+No emulator refuses a property that AWS would; these schemas (cfn-lint's) do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+from cfnlint.api import ManualArgs, lint
+
+from tests.infra.conftest import NO_BUNDLING
+from tests.infra.variants import VARIANTS, stack_as_deployed
+
+REPEATED_DEPENDENCY = "W3005"  # the CDK writes DependsOn beside references; both are true
+REGIONS = ["us-east-1"]
+ROUTES_OF_AN_API = 300  # AWS's quota, until it is raised
+
+
+def findings(template: str) -> list[str]:
+    """What is wrong with a template, and where."""
+    config = ManualArgs(regions=REGIONS, ignore_checks=[REPEATED_DEPENDENCY])
+    return [f"{each.rule.id} {each.path}: {each.message}" for each in lint(template, config=config)]
+
+
+@pytest.mark.parametrize("make", VARIANTS)
+def test_cloudformation_takes_the_template(make: Callable[[App], Stack]) -> None:
+    """Types, limits, combinations of properties, references: of each resource."""
+    template = Template.from_stack(make(App(context=NO_BUNDLING))).to_json()
+    assert findings(json.dumps(template)) == []
+
+
+def test_what_aws_would_refuse_is_found() -> None:
+    """A check that finds nothing proves nothing: a timeout that Lambda does not allow is found."""
+    stack = {
+        "Type": "AWS::Lambda::EventSourceMapping",
+        "Properties": {"FunctionName": "jobs", "BatchSize": 20_000},
+    }
+    (found,) = findings(json.dumps({"Resources": {"Mapping": stack}}))
+    assert "BatchSize" in found
+
+
+def test_the_api_stays_within_the_quota_of_routes() -> None:
+    """An account allows so many routes of an API, and a deployment is one API."""
+    template = Template.from_stack(stack_as_deployed(App(context=NO_BUNDLING)))
+    assert len(template.find_resources("AWS::ApiGatewayV2::Route")) < ROUTES_OF_AN_API
