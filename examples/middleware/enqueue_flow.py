@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry import context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ojs_aws import Job
 from ojs_aws.client.ids import UuidV7
@@ -23,50 +24,54 @@ from ojs_aws.middleware import (
 from ojs_aws.middleware.propagation import LOCALE, TIMEZONE
 from ojs_aws.middleware.protocols import EnqueueNext
 
-TRACER = TracerProvider()
+REQUEST_HEADERS = {
+    "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    "tracestate": "rojo=00f067aa0ba902b7",
+}
+"""Of the request that makes us enqueue a job: its trace goes on with the job."""
 
 
-def shows(title: str) -> object:
-    """A middleware that prints the metadata of each job that comes by."""
+def shows(title: str, *keys: str) -> object:
+    """A middleware that prints some of the metadata of each job that comes by."""
 
     async def show(job: Job, call_next: EnqueueNext) -> Job | None:
-        print(f"{title}: meta has {', '.join(sorted(job.meta)) or 'nothing'}")
+        print(title, job.type, *(f"meta.{key}={job.meta.get(key)}" for key in keys))
         return await call_next(job)
 
     return show
 
 
-chain = EnqueueChain(
-    [
-        shows("Input"),
-        TraceContextMiddleware(tracer_provider=TRACER),
-        shows("After TraceContextMiddleware"),
-        LocaleMiddleware(),
-        shows("After LocaleMiddleware"),
-        DeduplicationMiddleware(window_s=60),
-        shows("After DeduplicationMiddleware"),
-    ]
-)
+chain = EnqueueChain()
+chain.add(shows("Input:"))
+chain.add(TraceContextMiddleware)
+chain.add(shows("After TraceContextMiddleware:", "traceparent", "tracestate"))
+chain.add(LocaleMiddleware)
+chain.add(shows("After LocaleMiddleware:", "locale", "timezone"))
+chain.add(DeduplicationMiddleware(only_unique=True))
+chain.add(shows("DeduplicationMiddleware lets pass:"))
 
 
 async def main() -> None:
-    """Enqueue one job, and a unique one twice."""
+    """Enqueue a job without a unique policy, and one with such a policy twice."""
+    context.attach(TraceContextTextMapPropagator().extract(REQUEST_HEADERS))
+    LOCALE.set("en-US")
+    TIMEZONE.set("America/New_York")
     stored: list[Job] = []
-    ids = UuidV7()
 
     def store(job: Job) -> Job:
         stored.append(job)
         return job
 
-    LOCALE.set("en-US")
-    TIMEZONE.set("America/New_York")
-
-    job = Job("email.send", ["user@example.com", "welcome"], id=ids.job_id())
-    await chain.run(job, store)
-    print(f"Enqueued with locale {job.meta['locale']}, timezone {job.meta['timezone']}")
+    email = Job(
+        "email.send",
+        ["user@example.com", "welcome"],
+        id="019539a4-b68c-7def-8000-1a2b3c4d5e6f",
+    )
+    await chain.run(email, store)
+    print(f"Enqueued: {email.type} {email.args} in {email.queue}, meta {sorted(email.meta)}")
 
     for _ in range(2):
-        report = Job("report.build", [7], id=ids.job_id(), unique={"keys": ["type", "args"]})
+        report = Job("report.build", [7], id=UuidV7().job_id(), unique={"keys": ["type", "args"]})
         _, dropped_by = await chain.run_tracked(report, store)
         print(f"report.build: {'dropped by ' + dropped_by if dropped_by else 'enqueued'}")
     print(f"{len(stored)} jobs stored")

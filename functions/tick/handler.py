@@ -16,5 +16,5 @@ settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 hooks = loading.hooks(settings.hooks)
 handler: Final[Handler] = started(
-    build_tick(backend, start_cron=lambda: start_periodic(hooks, backend.cron))
+    build_tick(backend, start_cron=lambda: start_periodic(hooks, backend))
 )

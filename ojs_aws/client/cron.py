@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
+from ojs_aws.domain.cron_bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-
-OverlapPolicy: TypeAlias = Literal["skip", "allow", "cancel_previous", "enqueue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +99,15 @@ class CronJobs:
 
             await client.cron.register("report", "0 9 * * *", Job("report.make", ["daily"]))
         """
-        made = job if isinstance(job, Job) else Job(job, args)
-        template = {key: made[key] for key in made if key not in {"id", "specversion"}}
-        kind, own_args = template.pop("type", None), template.pop("args", [])
-        meta = template.pop("meta", None)
-        body: dict[str, JsonValue] = {
-            "name": name,
-            "cron": cron,
-            "timezone": timezone,
-            "overlap_policy": overlap_policy,
-            "enabled": enabled,
-            "type": kind,
-            "args": own_args,
-            "options": template,
-        }
-        body |= {} if meta is None else {"meta": meta}
-        body |= {} if description is None else {"description": description}
+        body = registration_body(
+            name,
+            cron,
+            job if isinstance(job, Job) else Job(job, args),
+            timezone=timezone,
+            overlap_policy=overlap_policy,
+            enabled=enabled,
+            description=description,
+        )
         return cron_job(await self._transport.register(body))
 
     async def get(self, name: str) -> CronJob:

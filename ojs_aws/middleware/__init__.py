@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     )
     from ojs_aws.middleware.execution_chain import ExecutionChain
     from ojs_aws.middleware.extensions import Extensions
-    from ojs_aws.middleware.hook_values import HookEvent, Metric, WorkOutcome
+    from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
     from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.middleware.interfaces import Checked, HookDefaults, MiddlewareDefaults, check
     from ojs_aws.middleware.logging import LoggingMiddleware
@@ -148,6 +148,7 @@ __all__ = [
     "OpenTelemetrySink",
     "Payload",
     "PayloadCodec",
+    "Periodic",
     "PlainArgsError",
     "QueueRoutingMiddleware",
     "RateLimitMiddleware",
@@ -191,7 +192,7 @@ _HOMES: Final = {
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
     "execution_chain": ("ExecutionChain",),
     "extensions": ("Extensions",),
-    "hook_values": ("HookEvent", "Metric", "WorkOutcome"),
+    "hook_values": ("HookEvent", "Metric", "Periodic", "WorkOutcome"),
     "hooks": ("Hooks",),
     "marking": ("hook",),
     "interfaces": ("Checked", "HookDefaults", "MiddlewareDefaults", "check"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
+from ojs_aws.domain.cron_bodies import OverlapPolicy
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 
 
@@ -61,3 +64,27 @@ class HookEvent:
     data: Mapping[str, JsonValue]
     queue: str = ""
     job_type: str = ""
+
+
+class Periodic(Protocol):
+    """The cron jobs of the backend, as the hook ``periodic_start`` gets them."""
+
+    def register(  # noqa: PLR0913 - each of them is named
+        self,
+        name: str,
+        cron: str,
+        job: Job | str,
+        args: Sequence[JsonValue] = (),
+        *,
+        timezone: str = "UTC",
+        overlap_policy: OverlapPolicy = "skip",
+        enabled: bool = True,
+        description: str | None = None,
+    ) -> None:
+        """Register a cron job, or change the one of this name, as ``client.cron.register`` does.
+
+        :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
+        :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
+        :param timezone: an IANA name; the expression is read in local time.
+        :raises InvalidRequestError: naming what is at fault, and the field of the expression.
+        """

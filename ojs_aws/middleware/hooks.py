@@ -29,7 +29,7 @@ from typing import ClassVar, Self
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import IdChangedError
-from ojs_aws.middleware.hook_values import HookEvent, Metric, WorkOutcome
+from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
 from ojs_aws.middleware.interfaces import (
     EVENT_HOOKS,
     HOOKS,
@@ -209,7 +209,7 @@ class Hooks(Members):
                 if callable(listen):
                     listen(self.metric_emit)
 
-    async def periodic_start(self, periodic: object) -> None:
+    async def periodic_start(self, periodic: Periodic) -> None:
         """Call the hooks before cron first looks for what is due."""
         for bound in self.table("periodic_start"):
             await _isolated(bound.call, periodic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
@@ -13,6 +13,9 @@ from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.hook_values import HookEvent
 from ojs_aws.middleware.hooks import Hooks
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend import Backend
 
 _MAX_DEPTH: Final = 1000
 
@@ -59,13 +62,16 @@ def hook_of(event: Event) -> str:
     return "reservation_lost" if any(name in _LOST for name in names) else ""
 
 
-def start_periodic(hooks: Hooks, periodic: object) -> None:
-    """Call the hooks ``periodic_start``.
+def start_periodic(hooks: Hooks, backend: Backend) -> None:
+    """Call the hooks ``periodic_start``, which may register cron jobs.
 
-    :param periodic: the service of cron jobs, for hooks that register some.
+    :raises Exception: whatever a hook raised.
     """
     if hooks.table("periodic_start"):
-        drive(hooks.periodic_start(periodic), never_waits=hooks.never_wait("periodic_start"))
+        from ojs_aws.transport.events.periodic import PeriodicJobs  # noqa: PLC0415 - few have any
+
+        never_waits = hooks.never_wait("periodic_start")
+        drive(hooks.periodic_start(PeriodicJobs(backend)), never_waits=never_waits)
 
 
 def _shown(event: Event) -> HookEvent:

@@ -30,17 +30,23 @@ def run(name: str, *arguments: str) -> list[str]:
 
 
 def test_section_10_1_each_enqueue_middleware_adds_its_part_and_a_duplicate_is_dropped() -> None:
+    """With the very values of the specification's flow."""
     lines = run("enqueue_flow")
     assert lines[:5] == [
-        "Input: meta has nothing",
-        "After TraceContextMiddleware: meta has traceparent",
-        "After LocaleMiddleware: meta has locale, timezone, traceparent",
-        "After DeduplicationMiddleware: meta has locale, timezone, traceparent",
-        "Enqueued with locale en-US, timezone America/New_York",
+        "Input: email.send",
+        (
+            "After TraceContextMiddleware: email.send "
+            "meta.traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 "
+            "meta.tracestate=rojo=00f067aa0ba902b7"
+        ),
+        "After LocaleMiddleware: email.send meta.locale=en-US meta.timezone=America/New_York",
+        "DeduplicationMiddleware lets pass: email.send",
+        (
+            "Enqueued: email.send ['user@example.com', 'welcome'] in default, "
+            "meta ['locale', 'timezone', 'traceparent', 'tracestate']"
+        ),
     ]
-    assert "report.build: enqueued" in lines
-    assert "report.build: dropped by deduplication" in lines
-    assert lines[-1] == "2 jobs stored"
+    assert lines[-2:] == ["report.build: dropped by deduplication", "2 jobs stored"]
 
 
 def test_section_10_2_the_production_stack_s_flow() -> None:

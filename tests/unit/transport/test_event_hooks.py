@@ -11,11 +11,12 @@ import pytest
 from ojs_aws.adapters.dynamodb.codec import to_item
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware import HookEvent, Hooks, hook
+from ojs_aws.middleware import HookEvent, Hooks, Periodic, hook
 from ojs_aws.middleware.interfaces import EVENT_HOOKS
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.transport.events.hooks import event_hooks, hook_of, start_periodic
@@ -126,17 +127,47 @@ def test_periodic_start_is_called_once_per_process_and_before_cron_looks() -> No
     problems = [OSError("not yet")]
 
     @hook
-    async def periodic_start(periodic: object) -> None:
+    async def periodic_start(periodic: Periodic) -> None:
         if problems:
             raise problems.pop()
         seen.append(periodic)
 
     world, hooks = World(), Hooks([periodic_start])
-    tick = build_tick(world.backend, start_cron=lambda: start_periodic(hooks, world.backend.cron))
+    tick = build_tick(world.backend, start_cron=lambda: start_periodic(hooks, world.backend))
     assert tick({}, None)["cron_failed"] == 1
     for _ in range(2):
         assert "cron_failed" not in tick({}, None) or tick({}, None)["cron_failed"] == 0
-    assert seen == [world.backend.cron]
+    assert len(seen) == 1
+
+
+def test_periodic_start_registers_cron_jobs() -> None:
+    """As a client does, and as often as a process starts: the last definition counts."""
+
+    def starting(minutes: int) -> Hooks:
+        @hook
+        def periodic_start(periodic: Periodic) -> None:
+            periodic.register("report", f"*/{minutes} * * * *", "report.build", ["daily"])
+            nightly = Job("clean.up", queue="slow")
+            periodic.register("nightly", "0 3 * * *", nightly, timezone="Europe/Vienna")
+
+        return Hooks([periodic_start])
+
+    world = World()
+    for minutes in (10, 5):
+        start_periodic(starting(minutes), world.backend)
+    nightly, report = sorted(world.backend.cron.list(is_enabled=None), key=lambda each: each.name)
+    assert (report.definition.expression, report.definition.type) == ("*/5 * * * *", "report.build")
+    assert '["daily"]' in report.definition.document
+    assert (nightly.definition.queue, nightly.definition.timezone) == ("slow", "Europe/Vienna")
+
+
+def test_a_cron_job_that_cannot_be_is_refused_where_it_is_registered() -> None:
+    @hook
+    def periodic_start(periodic: Periodic) -> None:
+        periodic.register("report", "every full moon", "report.build")
+
+    with pytest.raises(InvalidRequestError, match="cron"):
+        start_periodic(Hooks([periodic_start]), World().backend)
 
 
 @pytest.mark.parametrize("kind", sorted(EVENT_HOOKS))

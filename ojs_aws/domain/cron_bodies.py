@@ -1,0 +1,40 @@
+"""What a registration of a cron job says, as a body of the HTTP binding."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+
+OverlapPolicy: TypeAlias = Literal["skip", "allow", "cancel_previous", "enqueue"]
+"""What happens when the run before is still active."""
+
+
+def registration_body(  # noqa: PLR0913 - each of them is named
+    name: str,
+    cron: str,
+    job: Job,
+    *,
+    timezone: str,
+    overlap_policy: OverlapPolicy,
+    enabled: bool,
+    description: str | None,
+) -> dict[str, JsonValue]:
+    """The body that registers a cron job; the id of its job does not matter."""
+    options = {key: job[key] for key in job if key not in {"id", "specversion"}}
+    kind, args = options.pop("type", None), options.pop("args", [])
+    meta = options.pop("meta", None)
+    body: dict[str, JsonValue] = {
+        "name": name,
+        "cron": cron,
+        "timezone": timezone,
+        "overlap_policy": overlap_policy,
+        "enabled": enabled,
+        "type": kind,
+        "args": args,
+        "options": options,
+    }
+    body |= {} if meta is None else {"meta": meta}
+    body |= {} if description is None else {"description": description}
+    return body

@@ -1,0 +1,49 @@
+"""The cron jobs of the backend, as the hooks ``periodic_start`` register them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.cron_bodies import OverlapPolicy, registration_body
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.transport.http.dialects.cron import read_registration
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend import Backend
+
+
+class PeriodicJobs:
+    """Registers cron jobs in the backend's own function, checked as those of a request are."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Register with a backend's service."""
+        self._backend = backend
+
+    def register(  # noqa: PLR0913 - each of them is named
+        self,
+        name: str,
+        cron: str,
+        job: Job | str,
+        args: Sequence[JsonValue] = (),
+        *,
+        timezone: str = "UTC",
+        overlap_policy: OverlapPolicy = "skip",
+        enabled: bool = True,
+        description: str | None = None,
+    ) -> None:
+        """As :meth:`ojs_aws.middleware.Periodic.register`."""
+        body = registration_body(
+            name,
+            cron,
+            job if isinstance(job, Job) else Job(job, args),
+            timezone=timezone,
+            overlap_policy=overlap_policy,
+            enabled=enabled,
+            description=description,
+        )
+        depth = self._backend.settings.max_depth
+        members = parse_object(encode(body), max_depth=depth)
+        self._backend.cron.register(read_registration(members, depth))
