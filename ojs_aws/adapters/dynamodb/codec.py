@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.documents import document_value, read_document
 from ojs_aws.adapters.dynamodb.history import history_value, read_history
+from ojs_aws.adapters.dynamodb.listing import listing
 from ojs_aws.adapters.dynamodb.outcomes import outcome_values, read_outcome
+from ojs_aws.adapters.dynamodb.reservations import read_reservation, reservation_values
 from ojs_aws.adapters.dynamodb.values import (
     Item,
-    handle_value,
-    item_bytes,
     number,
     packed,
-    read_handle,
     read_number,
     read_string,
     string,
     unpacked,
 )
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
-from ojs_aws.domain.job import (
-    JobRecord,
-    JobState,
-    Replay,
-    Reservation,
-)
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState, Replay
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limit_policies import read_limit
 from ojs_aws.domain.limits import Limit
@@ -37,8 +30,7 @@ from ojs_aws.domain.queue_config import Retention as Kept
 from ojs_aws.domain.results import kept_s
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, ListedJob
-from ojs_aws.topology import MAX_DELAY_S
+from ojs_aws.ports import JobList
 
 Retention = Callable[[JobState, bool], int]
 """Seconds that a job in a terminal state is kept, by the state and whether it is a dead letter; 0
@@ -46,12 +38,6 @@ means for ever."""
 
 MAX_DEPTH: Final = 500
 """The deepest nesting that the settings can allow."""
-
-MAX_NEW_BYTES: Final = 100_000
-"""A new item's size. DynamoDB takes 400 KB; history, result and reservation are still to come."""
-
-MAX_TRANSACTION_BYTES: Final = 3_900_000
-"""All items of one transaction; DynamoDB takes 4 MB."""
 
 _KEPT: Final = {
     n.KEPT_COMPLETED: "completed_s",
@@ -77,31 +63,6 @@ _INSTANTS: Final = {
     n.EXPIRES: "expires_at",
     n.NEXT_ATTEMPT: "next_attempt_at",
 }
-
-
-def listing(job: JobRecord) -> tuple[str, str]:
-    """The job's keys in the index."""
-    name, key = _listing(job)
-    return n.list_key(job.queue, name), key
-
-
-def _listing(job: JobRecord) -> tuple[JobList, str]:
-    match job.state:
-        case JobState.AVAILABLE:
-            return JobList.READY, job.ready_key
-        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            due = lifecycle.next_due(job) or 0
-            is_far = lifecycle.wait_ms(job) > MAX_DELAY_S * 1000
-            return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
-        case JobState.PENDING:
-            return JobList.PENDING, n.instant_key(job.created_at)
-        case JobState.COMPLETED:
-            return JobList.COMPLETED, n.instant_key(job.completed_at or 0)
-        case JobState.CANCELLED:
-            return JobList.CANCELLED, n.instant_key(job.cancelled_at or 0)
-        case JobState.DISCARDED:
-            name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
-            return name, n.instant_key(job.discarded_at or 0)
 
 
 def to_item(job: JobRecord, retention: Retention) -> Item:
@@ -202,25 +163,6 @@ def _ended(job: JobRecord) -> int:
     return job.completed_at or job.cancelled_at or job.discarded_at or job.created_at
 
 
-def reservation_values(job_id: str, held: Reservation) -> Item:
-    """The attributes of a reservation."""
-    item: Item = {
-        n.RESERVED_UNTIL: number(held.expires_at),
-        n.EXECUTION_ENDS: number(held.execution_ends_at),
-    }
-    if held.alive_until is not None:
-        item[n.ALIVE_UNTIL] = number(held.alive_until)
-    if held.worker_id:
-        item[n.WORKER] = string(held.worker_id)
-    if held.message_handle:
-        item[n.HANDLE] = handle_value(held.message_handle)
-    if held.message_job_id and held.message_job_id != job_id:
-        item[n.MESSAGE_JOB] = string(held.message_job_id)
-    if held.places:
-        item[n.PLACES] = {"SS": [*held.places]}
-    return item
-
-
 def from_item(item: Item) -> JobRecord:
     """The job that an item holds."""
     job_id = n.job_id_of(read_string(item, n.PK))
@@ -246,7 +188,7 @@ def from_item(item: Item) -> JobRecord:
         is_retry_queues=n.RETRY_OF_QUEUE in item,
         visibility_timeout_ms=read_number(item, n.VISIBILITY),
         retry_delay_ms=read_number(item, n.RETRY_DELAY),
-        reservation=_reservation(job_id, item),
+        reservation=read_reservation(job_id, item),
         failures=read_history(item, n.FAILURES),
         past_failures=read_history(item, n.PAST_FAILURES),
         result=read_document(item[n.RESULT]) if n.RESULT in item else None,
@@ -298,65 +240,4 @@ def _replay(item: Item) -> Replay | None:
         count=read_number(kept, "n") or 0,
         at=Instant(read_number(kept, "a") or 0),
         rule=read_string(kept, "r"),
-    )
-
-
-def _reservation(job_id: str, item: Item) -> Reservation | None:
-    expires = read_number(item, n.RESERVED_UNTIL)
-    ends = read_number(item, n.EXECUTION_ENDS)
-    if expires is None or ends is None:
-        return None
-    handle = read_handle(item, n.HANDLE)
-    alive = read_number(item, n.ALIVE_UNTIL)
-    return Reservation(
-        worker_id=read_string(item, n.WORKER),
-        expires_at=Instant(expires),
-        execution_ends_at=Instant(ends),
-        alive_until=None if alive is None else Instant(alive),
-        message_handle=handle,
-        message_job_id=read_string(item, n.MESSAGE_JOB) or (job_id if handle else ""),
-        places=tuple(sorted(item.get(n.PLACES, {}).get("SS", ()))),
-    )
-
-
-def check_new(items: Sequence[Item]) -> None:
-    """Refuse new items that DynamoDB would not take, or that could not grow through their life.
-
-    Documents are never the reason, they leave the item; a huge retry object can be.
-
-    :raises PayloadTooLargeError: one is too large, or all together are for one transaction.
-    """
-    sizes = [item_bytes(item) for item in items]
-    largest = max(sizes, default=0)
-    if largest > MAX_NEW_BYTES:
-        raise _too_large(
-            "The job's 'retry' attribute is too large: the job", largest, MAX_NEW_BYTES
-        )
-    if sum(sizes) > MAX_TRANSACTION_BYTES:
-        raise _too_large("The batch", sum(sizes), MAX_TRANSACTION_BYTES)
-
-
-def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
-    return PayloadTooLargeError(
-        f"{what} takes {size} bytes, large 'args' and 'meta' not counted; at most {limit} fit.",
-        details={"size_bytes": size, "max_bytes": limit},
-        hint="Shorten the 'retry' attribute, or send fewer jobs at once.",
-    )
-
-
-def from_row(row: Item) -> ListedJob:
-    """The job that a row of the index stands for."""
-    key = read_string(row, n.GSK)
-    queue, _, name = read_string(row, n.GPK).rpartition("|")
-    waits = name == JobList.WAITING
-    return ListedJob(
-        id=n.job_id_of(read_string(row, n.PK)),
-        queue=queue,
-        sort_key=key.partition(n.RANK)[0].removesuffix(n.FAR) if waits else key,
-        is_far=waits and key.endswith(n.FAR),
-        priority=n.priority_of(key) if waits else None,
-        state=JobState(read_string(row, n.STATE)),
-        type=read_string(row, n.TYPE),
-        timeout_ms=read_number(row, n.TIMEOUT),
-        visibility_timeout_ms=read_number(row, n.VISIBILITY),
     )

@@ -12,13 +12,14 @@ from botocore.exceptions import ClientError
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.ahead import Ahead, ahead_of
 from ojs_aws.adapters.dynamodb.blobs import ITEM
-from ojs_aws.adapters.dynamodb.codec import Retention, check_new, from_item, to_item
+from ojs_aws.adapters.dynamodb.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.conditions import (
     ConditionFailedError,
     ItemsTakenError,
     conditional,
     taken_items,
 )
+from ojs_aws.adapters.dynamodb.item_sizes import check_new
 from ojs_aws.adapters.dynamodb.job_reads import JobReads
 from ojs_aws.adapters.dynamodb.job_writes import JobWrites
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.codec import from_row
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.listing import from_row
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since

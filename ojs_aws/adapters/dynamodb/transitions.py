@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.codec import Retention, reservation_values
+from ojs_aws.adapters.dynamodb.codec import Retention
 from ojs_aws.adapters.dynamodb.documents import document_value
+from ojs_aws.adapters.dynamodb.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of

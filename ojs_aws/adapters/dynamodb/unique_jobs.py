@@ -12,13 +12,9 @@ from botocore.exceptions import ClientError
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.ahead import Ahead
 from ojs_aws.adapters.dynamodb.blobs import ITEM
-from ojs_aws.adapters.dynamodb.codec import (
-    MAX_TRANSACTION_BYTES,
-    check_new,
-    from_item,
-    to_item,
-)
+from ojs_aws.adapters.dynamodb.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.item_sizes import MAX_TRANSACTION_BYTES, check_new
 from ojs_aws.adapters.dynamodb.job_store import places_left
 from ojs_aws.adapters.dynamodb.limits import releasing
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
