@@ -10,14 +10,15 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on the inst
     raise SystemExit("The command needs an extra: pip install 'ojs-aws[local]'") from missing
 
 from ojs_aws.cli import (
-    checks,
     cost,
     cron,
     dead_letters,
+    doctor,
     enqueue,
     jobs,
     keys,
     queues,
+    readiness,
     restore,
     watching,
     workers,
@@ -37,7 +38,8 @@ enqueue.register(app)
 for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
 watching.register(app)
-checks.register(app)
+doctor.register(app)
+readiness.register(app)
 cost.register(app)
 
 

@@ -6,31 +6,22 @@ import importlib
 import logging
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from ojs_aws.config import Settings
 from ojs_aws.local import aws
+from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
-from ojs_aws.local.lambdas import (
-    API_TIMEOUT_S,
-    Handler,
-    LambdaContext,
-    http_answer,
-    http_event,
-)
+from ojs_aws.local.lambdas import Handler
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
 BUCKET: Final = "ojs-documents"
-MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 STREAM_IDLE_S: Final = 0.05
 GROUPS: Final = ("producer", "worker_api", "operator", "system")
 
@@ -78,64 +69,6 @@ def load_attribute(path: str) -> Any:
 
 RESULT_WAIT_MS: Final = "20000"
 """Here waiting for results costs nothing."""
-
-
-class Application:
-    """A WSGI application that turns each request into an event for the function it belongs to."""
-
-    def __init__(
-        self,
-        handlers: Mapping[str, Handler],
-        group_of: Callable[[str, str], str],
-        reset: Callable[[], None] | None = None,
-        authorizer: Handler | None = None,
-    ) -> None:
-        """Route to ``handlers`` by function group.
-
-        :param authorizer: asked before each request, as the gateway asks it.
-        :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
-        """
-        self._handlers = handlers
-        self._group_of = group_of
-        self._reset = reset
-        self._authorizer = authorizer
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
-        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
-        path = path.encode("latin-1").decode("utf-8", "replace")
-        if self._reset and (method, path) == ("POST", "/ojs/v1/test/reset"):
-            self._reset()
-            start_response("200 OK", [("Content-Type", "application/json")])
-            return [b'{"reset":true}']
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
-        event = http_event(method, path, environ.get("QUERY_STRING", ""), _headers(environ), body)
-        if self._authorizer is not None:
-            verdict = self._authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
-            event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
-        group = self._group_of(method, path)
-        result = self._handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
-        answer = http_answer(result)
-        headers = [(name, value) for name, value in answer.headers.items()]
-        headers.append(("Content-Length", str(len(answer.body))))
-        start_response(f"{answer.status} {_REASONS.get(answer.status, 'Status')}", headers)
-        return [answer.body if method != "HEAD" else b""]
-
-
-_REASONS: Final = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request"}
-
-
-def _headers(environ: WSGIEnvironment) -> dict[str, str]:
-    headers = {
-        name[5:].replace("_", "-").lower(): value
-        for name, value in environ.items()
-        if name.startswith("HTTP_")
-    }
-    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-        if environ.get(name):
-            headers[name.replace("_", "-").lower()] = environ[name]
-    return headers
 
 
 def check_port(host: str, port: int) -> None:

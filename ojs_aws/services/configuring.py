@@ -25,11 +25,11 @@ from ojs_aws.domain.queue_config import (
     DEFAULT_WARNING,
     LIMIT_NAMES,
     Members,
-    changed_members,
     limit_members,
     limit_of,
     shown_span,
 )
+from ojs_aws.domain.queue_config_changes import changed_members
 from ojs_aws.domain.validation import check_queue, invalid
 from ojs_aws.ports import (
     Clock,

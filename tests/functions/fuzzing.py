@@ -27,8 +27,8 @@ from schemathesis.schemas import APIOperation
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.local.application import Application
 from ojs_aws.local.lambdas import Handler
-from ojs_aws.local.server import Application
 from ojs_aws.services.fetch import in_turn
 from ojs_aws.transport.http.openapi import openapi_document
 from ojs_aws.transport.http.resolver import build_resolver

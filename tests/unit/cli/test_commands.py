@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ojs_aws._version import __version__
 from ojs_aws.cli.app import app
-from ojs_aws.cli.checks import _template
+from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
 from ojs_aws.client import connection
 from ojs_aws.client.credentials import ApiKey, Credentials, chosen_credentials
@@ -378,7 +378,7 @@ def test_doctor_probes_the_stream_and_leaves_nothing_behind(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here nobody reads the table's changes."""
-    monkeypatch.setattr("ojs_aws.cli.checks.PROBE_S", 0.0)
+    monkeypatch.setattr("ojs_aws.cli.doctor.PROBE_S", 0.0)
     ran = cli.run("doctor", "--probe", "--json")
     assert ran.json["findings"][-1]["verdict"] == "bad"
     assert {job.state for job in world.store.jobs.values()} == {"cancelled"}

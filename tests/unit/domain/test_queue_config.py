@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, UnsupportedError
-from ojs_aws.domain.queue_config import Retention, changed_members, limit_of, read_config
+from ojs_aws.domain.queue_config import Retention, limit_of, read_config
+from ojs_aws.domain.queue_config_changes import changed_members
 
 EVERYTHING: Any = {
     "max_size": 100_000,

@@ -1,0 +1,153 @@
+"""``ojs-aws doctor``: is a running deployment well?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+import typer
+
+from ojs_aws.cli.findings import Check, Finding, Verdict, report
+from ojs_aws.cli.session import Session, command
+
+SKEW_S: Final = 5.0
+SLOW_MS: Final = 1000.0
+OLD_S: Final = 300.0
+MAX_QUEUES: Final = 20
+PROBE_S: Final = 30.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the root."""
+    command(app, "doctor", epilog="Example: ojs-aws doctor --probe")(doctor)
+
+
+async def doctor(
+    session: Session,
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe",
+            help="Enqueue a job that is held back, cancel it, and wait for the event: measures "
+            "how far behind the stream is.",
+        ),
+    ] = False,
+) -> None:
+    """Check a running deployment: reachability, credentials, clocks, sweep, queues, workers.
+
+    Ends with 7 where something is bad; "look" alone does not.
+    """
+    checks: list[Check] = [
+        _health,
+        _access_and_clock,
+        _queues,
+        _workers,
+        _dead_letters,
+    ]
+    if probe:
+        checks.append(_stream)
+    await report(session, checks)
+
+
+async def _health(session: Session) -> list[Finding]:
+    begun = time.perf_counter()
+    health = await session.client.admin.health()
+    took_ms = (time.perf_counter() - begun) * 1000
+    status = health.get("status")
+    verdict = Verdict.OK if status == "ok" else Verdict.BAD
+    slow = Verdict.LOOK if took_ms > SLOW_MS else Verdict.OK
+    found = [
+        Finding("server", verdict, f"says {status}", "" if status == "ok" else "See its backend."),
+        Finding("latency", slow, f"{took_ms:.0f} ms", "A cold start?" if slow != "ok" else ""),
+    ]
+    sweep = health.get("sweep")
+    if not isinstance(sweep, dict):
+        hint = "Within two minutes of a deployment it should have."
+        return [*found, Finding("sweep", Verdict.LOOK, "has not ended yet", hint)]
+    is_well = sweep.get("status") == "ok"
+    told = f"last {sweep.get('last_run_at')}, {sweep.get('lag_ms')} ms behind"
+    hint = "" if is_well else "See docs/operations.md: the sweep is late."
+    return [*found, Finding("sweep", Verdict.OK if is_well else Verdict.BAD, told, hint)]
+
+
+async def _access_and_clock(session: Session) -> list[Finding]:
+    before = datetime.now(UTC)
+    stats = await session.client.system.stats()
+    after = datetime.now(UTC)
+    found = [Finding("access", Verdict.OK, "the credentials may read what operators read")]
+    told = stats.get("computed_at")
+    if not isinstance(told, str):
+        return found
+    there = datetime.fromisoformat(told)
+    apart = 0.0
+    if there < before:
+        apart = (before - there).total_seconds()
+    elif there > after:
+        apart = (there - after).total_seconds()
+    verdict = Verdict.LOOK if apart > SKEW_S else Verdict.OK
+    hint = "Set this machine's clock; schedules it makes are off by that." if apart > SKEW_S else ""
+    return [*found, Finding("clock", verdict, f"{apart:.1f} s apart", hint)]
+
+
+async def _queues(session: Session) -> list[Finding]:
+    entries = await session.client.queues.list()
+    found = [Finding("queues", Verdict.OK, f"{len(entries)}")]
+    found += [
+        Finding(f"queue {entry.name}", Verdict.LOOK, "paused", "ojs-aws queues resume")
+        for entry in entries
+        if entry.paused
+    ]
+    for entry in entries[:MAX_QUEUES]:
+        waited_s = await _waited_s(session, entry.name)
+        if waited_s > OLD_S and not entry.paused:
+            told = f"the next job has waited for {waited_s / 60:.0f} minutes"
+            hint = "Are there workers? See ojs-aws workers list."
+            found.append(Finding(f"queue {entry.name}", Verdict.LOOK, told, hint))
+    return found
+
+
+async def _waited_s(session: Session, queue: str) -> float:
+    """For how long the first in line has been available."""
+    page = await session.client.jobs.list(
+        queue=queue, states=["available"], oldest_first=True, limit=1
+    )
+    since = page.jobs[0].described.get("enqueued_at") if page.jobs else None
+    if not isinstance(since, str):
+        return 0.0
+    return (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+
+
+async def _workers(session: Session) -> list[Finding]:
+    summary = (await session.client.workers.list(limit=1)).summary
+    stale = summary.get("stale", 0)
+    told = f"{summary.get('running', 0)} running, {stale} silent (Lambda workers do not beat)"
+    hint = "They died or hang: ojs-aws workers list." if stale else ""
+    return [Finding("workers", Verdict.LOOK if stale else Verdict.OK, told, hint)]
+
+
+async def _dead_letters(session: Session) -> list[Finding]:
+    stats = await session.client.dead_letter.stats()
+    total = stats.get("total")
+    verdict = Verdict.LOOK if total else Verdict.OK
+    hint = "ojs-aws dead-letter stats" if total else ""
+    return [Finding("dead letters", verdict, f"{total}", hint)]
+
+
+async def _stream(session: Session) -> list[Finding]:
+    """How long it takes until a change is told: of a job that is held back, and then cancelled."""
+    since = datetime.now(UTC) - timedelta(seconds=SKEW_S)
+    job = await session.client.enqueue("ojs.probe", [], pending=True, expires_at="+PT1H")
+    await session.client.cancel(job.id)
+    begun = time.monotonic()
+    while True:
+        page = await session.client.events.read(job_ids=[job.id], since=since)
+        waited = time.monotonic() - begun
+        if page.events:
+            return [Finding("stream", Verdict.OK, f"told a change after {waited:.1f} s")]
+        if waited >= PROBE_S:
+            break
+        await asyncio.sleep(0.2)
+    hint = "See docs/operations.md: events come late."
+    return [Finding("stream", Verdict.BAD, f"told nothing within {PROBE_S:.0f} s", hint)]

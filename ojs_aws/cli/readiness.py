@@ -1,0 +1,168 @@
+"""``ojs-aws deploy-check``: is a deployment ready for work that matters?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ojs_aws.cli.findings import Check, Finding, Verdict, fine, report
+from ojs_aws.cli.session import ExitCode, Session, code_of, command
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the root."""
+    command(
+        app,
+        "deploy-check",
+        epilog="Example: ojs-aws deploy-check --template cdk.out/Ojs.template.json",
+    )(deploy_check)
+
+
+async def deploy_check(
+    session: Session,
+    template: Annotated[
+        str, typer.Option(help="A synthesised CloudFormation template to look at as well.")
+    ] = "",
+) -> None:
+    """Check that a deployment is ready for work that matters: closed, encrypted, watched.
+
+    Ends with 7 where something is bad; "look" alone does not.
+    """
+    checks: list[Check] = [_transport, _closed, _settings]
+    if template:
+        found = _template(_read_template(Path(template)))
+
+        async def look(_: Session) -> list[Finding]:
+            return found
+
+        checks.append(look)
+    await report(session, checks)
+
+
+async def _transport(session: Session) -> list[Finding]:
+    is_local = any(host in session.url for host in ("//127.0.0.1", "//localhost", "//[::1]"))
+    if session.url.startswith("https://"):
+        return [Finding("transport", Verdict.OK, "HTTPS")]
+    verdict = Verdict.LOOK if is_local else Verdict.BAD
+    return [Finding("transport", verdict, "plain HTTP", "Use the https:// URL of the API.")]
+
+
+async def _closed(session: Session) -> list[Finding]:
+    """Nobody is answered without credentials."""
+    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+
+    stranger = session.connect(session.url, "")
+    try:
+        await stranger.system.stats()
+    except OjsError as problem:
+        if code_of(problem) is ExitCode.REFUSED:
+            return [Finding("access", Verdict.OK, "refused without credentials")]
+        raise
+    finally:
+        await stranger.close()
+    hint = "Give JobBackendProps an authorizer (docs/deploy.md)."
+    return [Finding("access", Verdict.BAD, "everybody who knows the URL is an operator", hint)]
+
+
+async def _settings(session: Session) -> list[Finding]:
+    from ojs_aws._version import __version__  # noqa: PLC0415
+
+    config = await session.client.system.config()
+    given, about = config.get("settings"), config.get("implementation")
+    settings: Mapping[str, JsonValue] = given if isinstance(given, dict) else {}
+    version = about.get("version") if isinstance(about, dict) else None
+    found = [
+        Finding("version", Verdict.OK, f"{version}")
+        if version == __version__
+        else Finding(
+            "version",
+            Verdict.LOOK,
+            f"{version}; this is {__version__}",
+            "Deploy, or install the same.",
+        )
+    ]
+    rules: list[tuple[str, bool, Verdict, str, str]] = [
+        ("test mode", settings.get("test_mode") is True, Verdict.BAD, "on", "Unset OJS_TEST_MODE."),
+        (
+            "undeclared queues",
+            settings.get("allow_undeclared_queues") is True,
+            Verdict.LOOK,
+            "anybody who may enqueue makes queues",
+            "Declare queues, and set OJS_ALLOW_UNDECLARED_QUEUES=0.",
+        ),
+        (
+            "backtraces",
+            settings.get("redact_backtraces") is not True,
+            Verdict.LOOK,
+            "kept with failures, and shown to operators",
+            "OJS_REDACT_BACKTRACES=1 drops them.",
+        ),
+    ]
+    for name, is_found, verdict, told, hint in rules:
+        found.append(Finding(name, verdict, told, hint) if is_found else fine(name))
+    return found
+
+
+def _read_template(path: Path) -> Mapping[str, Any]:
+    """A synthesised template.
+
+    :raises ValueError: it cannot be read, or is none.
+    """
+    try:
+        template = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ValueError(f"{path} cannot be read: {problem.strerror}.") from None
+    except ValueError:
+        raise ValueError(f"{path} is no JSON.") from None
+    if not isinstance(template, dict) or "Resources" not in template:
+        raise ValueError(f"{path} is no CloudFormation template: it has no 'Resources'.")
+    return template
+
+
+def _template(template: Mapping[str, Any]) -> list[Finding]:
+    """What a template promises: restorable tables, kept logs, alarms that reach somebody."""
+    resources: Mapping[str, Any] = template.get("Resources", {})
+
+    def of(kind: str) -> dict[str, Any]:
+        return {
+            name: each.get("Properties", {})
+            for name, each in resources.items()
+            if each.get("Type") == f"AWS::{kind}"
+        }
+
+    tables = of("DynamoDB::GlobalTable")
+    silent = [
+        name for name, each in of("CloudWatch::Alarm").items() if not each.get("AlarmActions")
+    ]
+    forever = [name for name, each in of("Logs::LogGroup").items() if "RetentionInDays" not in each]
+    loose = [
+        name
+        for name, each in tables.items()
+        for replica in each.get("Replicas", [])
+        if not replica.get("DeletionProtectionEnabled")
+    ]
+    unsaved = [
+        name
+        for name, each in tables.items()
+        for replica in each.get("Replicas", [])
+        if not replica.get("PointInTimeRecoverySpecification", {}).get("PointInTimeRecoveryEnabled")
+    ]
+    rules = [
+        ("alarms", silent, Verdict.BAD, "reach nobody", "Pass alarm_topic to JobBackendProps."),
+        ("logs", forever, Verdict.LOOK, "are kept for ever", "Set a retention."),
+        ("tables", loose, Verdict.LOOK, "can be deleted", "Turn deletion protection on."),
+        ("backups", unsaved, Verdict.BAD, "cannot be restored", "Turn point-in-time recovery on."),
+    ]
+    return [
+        Finding(name, verdict, f"{len(names)} {told}: {', '.join(names[:3])}", hint)
+        if names
+        else fine(name)
+        for name, names, verdict, told, hint in rules
+    ]

@@ -1,0 +1,72 @@
+"""The HTTP side of the local server: requests become events of the functions they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.local.lambdas import API_TIMEOUT_S, Handler, LambdaContext, http_answer, http_event
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+MAX_BODY_BYTES: Final = 10 * 1024 * 1024
+"""What is read of a body; the functions refuse less."""
+
+
+class Application:
+    """A WSGI application that turns each request into an event for the function it belongs to."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        group_of: Callable[[str, str], str],
+        reset: Callable[[], None] | None = None,
+        authorizer: Handler | None = None,
+    ) -> None:
+        """Route to ``handlers`` by function group.
+
+        :param authorizer: asked before each request, as the gateway asks it.
+        :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
+        """
+        self._handlers = handlers
+        self._group_of = group_of
+        self._reset = reset
+        self._authorizer = authorizer
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
+        path = path.encode("latin-1").decode("utf-8", "replace")
+        if self._reset and (method, path) == ("POST", "/ojs/v1/test/reset"):
+            self._reset()
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [b'{"reset":true}']
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
+        event = http_event(method, path, environ.get("QUERY_STRING", ""), _headers(environ), body)
+        if self._authorizer is not None:
+            verdict = self._authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
+            event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
+        group = self._group_of(method, path)
+        result = self._handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
+        answer = http_answer(result)
+        headers = [(name, value) for name, value in answer.headers.items()]
+        headers.append(("Content-Length", str(len(answer.body))))
+        start_response(f"{answer.status} {_REASONS.get(answer.status, 'Status')}", headers)
+        return [answer.body if method != "HEAD" else b""]
+
+
+_REASONS: Final = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request"}
+
+
+def _headers(environ: WSGIEnvironment) -> dict[str, str]:
+    headers = {
+        name[5:].replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers[name.replace("_", "-").lower()] = environ[name]
+    return headers
