@@ -40,6 +40,10 @@ RETRY_AFTER_S: Final = 1
 TELL_EVERY_MS: Final = 1000
 """A process writes down its rejections of a queue at most this often."""
 
+QUIET_MS: Final = 45_000
+"""How long nothing was counted of a queue before its lists are believed: longer than the index
+lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
+
 RECOUNTED: Final = 1_000_000
 """Jobs that a recount goes through at most."""
 
@@ -98,7 +102,7 @@ class Backpressure:
     terms: QueueTerms
     clock: Clock
     _rejections: dict[str, _Rejections] = field(default_factory=dict)
-    _quiet: dict[str, Depth] = field(default_factory=dict)
+    _quiet: dict[str, tuple[Depth, Instant]] = field(default_factory=dict)
 
     @contextmanager
     def places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
@@ -270,7 +274,7 @@ class Backpressure:
         return corrected
 
     def recount(self, queue: str) -> int | None:
-        """Correct the counter of a bounded queue that nothing was counted of since the last time.
+        """Correct the counter of a bounded queue that nothing was counted of for a while.
 
         Then nothing is on its way either, and what the lists hold is the truth. One that is not
         counted yet, because it has its bound from the default policy, is counted from now on.
@@ -283,8 +287,10 @@ class Backpressure:
         if now is None:
             self._begin(queue)
             return None
-        self._quiet[queue] = now
-        if before is None or before.version != now.version:
+        if before is None or before[0].version != now.version:
+            self._quiet[queue] = now, self.clock.now()
+            return None
+        if self.clock.now() < before[1] + QUIET_MS:
             return None
         counted = depths.count(queue, RECOUNTED)
         if counted != now.jobs and depths.correct(queue, counted, now):

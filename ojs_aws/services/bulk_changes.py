@@ -163,7 +163,8 @@ class BulkChanges:
 
         def decide(job_id: str) -> None:
             job = self.changing.settled(found(jobs.get(job_id), job_id), now)
-            changes.append(Admission(before=job, after=self._after(action, job, now)))
+            at = max(now, lifecycle.last_change(job))  # by a clock that is ahead, maybe
+            changes.append(Admission(before=job, after=self._after(action, job, at)))
 
         outcomes = [tried(job_id, lambda job_id=job_id: decide(job_id)) for job_id in ids]  # type: ignore[misc]
         refused = [each for each in outcomes if each.status is not BulkStatus.DONE]

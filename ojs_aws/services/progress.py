@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
@@ -92,7 +92,10 @@ class Progressing:
         if held is not None and held.alive_until and alive - held.alive_until < EXTENDS_EVERY_MS:
             alive = held.alive_until
         after = lifecycle.report_progress(job, progress, ends, alive)
-        return after if kept is None else lifecycle.save_checkpoint(after, kept, now)
+        if kept is None:
+            return after
+        saved = lifecycle.save_checkpoint(after, kept, now)
+        return replace(saved, version=after.version)  # one write, one version
 
     def _extend_message(
         self, before: Reservation | None, job: JobRecord, *, has_message: bool

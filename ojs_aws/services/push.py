@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.errors import DuplicateError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.enqueuing import Enqueuing
@@ -109,6 +109,29 @@ class Push:
         return pushed
 
     def _placed(
+        self,
+        records: Sequence[JobRecord],
+        store: Callable[[Sequence[JobRecord]], Sequence[Pushed]],
+    ) -> list[Pushed]:
+        """Store jobs in places of their queues. Those that are stored already need no place.
+
+        :raises QueueFullError: there is no place for them, and they are not there.
+        """
+        try:
+            return self._in_places(records, store)
+        except QueueFullError:
+            if not self._is_there(records):
+                raise
+            return list(store(records))
+
+    def _is_there(self, records: Sequence[JobRecord]) -> bool:
+        """Whether the first of the jobs is stored: then this request is a repeated one."""
+        first = records[0].id
+        if len(records) == 1 or len(records) + _unique_among(records) <= MAX_TRANSACTION:
+            return self.store.load(first) is not None
+        return bool(self.batching().rescue([first]))
+
+    def _in_places(
         self,
         records: Sequence[JobRecord],
         store: Callable[[Sequence[JobRecord]], Sequence[Pushed]],
@@ -229,7 +252,7 @@ class Push:
 
     def _store_batch(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Pushed]:
         """One transaction where the batch fits one; else a log that one record commits."""
-        unique = sum(bool(record.unique_key) for record in records)
+        unique = _unique_among(records)
         if len(records) + unique > MAX_TRANSACTION:
             return pushed_of(self.batching().store_all(_wanted(jobs, records), self.same))
         if not unique:
@@ -280,6 +303,10 @@ def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Wanted]:
         Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
         for job, record in zip(jobs, records, strict=True)
     ]
+
+
+def _unique_among(records: Sequence[JobRecord]) -> int:
+    return sum(bool(record.unique_key) for record in records)
 
 
 def _check_ids(jobs: Sequence[Job]) -> None:

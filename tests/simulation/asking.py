@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
@@ -17,6 +19,12 @@ ERRORS: Final = (
     parse_object('{"type": "Broken", "message": "no", "retryable": false}'),
 )
 KEYS: Final = ("alpha", "beta")
+LIMITS: Final = {
+    "rate": {"limit": 2, "period": "PT10S"},
+    "throttle": {"limit": 1, "period": "PT5S"},
+}
+"""What a job's limit says, by its kind, which is the name of its bucket as well."""
+
 CRON_NAMES: Final = ("each-minute", "each-half-minute")
 MAX_WORKERS: Final = 5
 MAX_JOBS: Final = 60
@@ -79,3 +87,22 @@ class Asking:
             at = self.sim.chance.randrange(len(self.unanswered))
             cause, work = self.unanswered.pop(at)
             self._asked(cause.kind, work)
+
+    # ------------------------------------------------------------------ what all do
+    def _any_job(self, *states: JobState) -> str | None:
+        ids = [job.id for job in self.sim.store.jobs.values() if not states or job.state in states]
+        return self.sim.chance.choice(ids[-MAX_JOBS:]) if ids else None
+
+    def _change(self, kind: str, job_id: str | None, what: Callable[[Process, str], Any]) -> None:
+        if job_id is None:
+            return
+
+        def work(process: Process) -> None:
+            try:
+                what(process, job_id)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+
+        self._begin(kind, work, job_id=job_id)

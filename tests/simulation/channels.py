@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
 from ojs_aws.topology import MAX_RECEIVE_COUNT
-from tests.simulation.memory import MemoryQueue, MemoryRegistry
+from tests.simulation.memory import MemoryQueue, MemoryRegistry, MemoryStore
 from tests.simulation.weather import Weather
 
 MAX_DELAY_MS = 5_000
@@ -75,9 +75,26 @@ class SimulatedQueue(MemoryQueue):
 
 @dataclass
 class SimulatedRegistry(MemoryRegistry):
-    """The registry, which makes the SQS queue of an undeclared queue on its first use."""
+    """The registry, which makes the SQS queue of an undeclared queue on its first use.
+
+    :ivar count: how many requests there were so far, and ``paused_at`` how many when a queue was
+        paused.
+    """
 
     messages: SimulatedQueue | None = None
+    count: Callable[[], int] = lambda: 0
+    paused_at: dict[str, int] = field(default_factory=dict)
+
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+        if queue not in self.store_or_fail.paused:
+            self.paused_at[queue] = self.count()
+        return super().pause(queue, triggers, now)
+
+    @property
+    def store_or_fail(self) -> MemoryStore:
+        """The jobs, beside which it is written that a queue is paused."""
+        assert self.store is not None
+        return self.store
 
     def declare(self, queues: Sequence[str]) -> None:
         """Queues that the deployment has."""

@@ -1,25 +1,26 @@
-"""What clients and operators ask for: jobs, unique jobs, batches, workflows, cron jobs."""
+"""What clients ask for: jobs, unique jobs, batches, workflows, cron jobs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.errors import BackendError, OjsError, QueueDrainingError, QueueFullError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflow_definition import read_definition
 from ojs_aws.services.cron import Registration
 from ojs_aws.transport.http.dialects.envelopes import read_job
-from tests.simulation.asking import CRON_NAMES, KEYS, MAX_JOBS, Asking
+from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, Asking
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES
 
 
 class Clients(Asking):
-    """Clients and operators."""
+    """Clients."""
 
     def _is_full(self) -> bool:
         jobs = self.sim.store.jobs.values()
@@ -47,11 +48,21 @@ class Clients(Asking):
         if chance.random() < 0.2:
             options["timeout_s"] = chance.choice((5, 30, 120))
         job = Job("a.b", [self._next()], id=self.sim.ids.job_id(), **options)
-        if chance.random() < 0.1:
-            job["rate_limit"] = {"key": chance.choice(KEYS), "concurrency": chance.choice((1, 2))}
+        if chance.random() < 0.15:
+            job["rate_limit"] = self._limit()
         for name, value in more.items():
             job[name] = value
         return job
+
+    def _limit(self) -> dict[str, Any]:
+        chance = self.sim.chance
+        kind = chance.choice(("concurrency", "concurrency", "rate", "throttle"))
+        if kind == "concurrency":
+            limit: dict[str, Any] = {"key": chance.choice(KEYS), kind: chance.choice((1, 2))}
+        else:
+            limit = {"key": kind, kind: LIMITS[kind]}
+        limit["on_limit"] = chance.choice(("wait", "wait", "reschedule", "drop"))
+        return limit
 
     def _fresh(self, job: Job) -> Job:
         """The same envelope again: PUSH completes the object that it is given."""
@@ -69,7 +80,11 @@ class Clients(Asking):
 
     def _push(self, job: Job) -> None:
         def work(process: Process) -> None:
-            record = process.backend.push(self._fresh(job)).record
+            try:
+                record = process.backend.push(self._fresh(job)).record
+            except (QueueDrainingError, QueueFullError) as refused:
+                self._check_refused([job], refused)
+                return
             assert record is not None
             self._promise(record.id)
 
@@ -79,6 +94,13 @@ class Clients(Asking):
         self.sim.promises.promised.add(job_id)
         if not self.sim.is_stored(job_id):
             self.sim.promises.breach(f"job {job_id[-4:]} was answered for, and is not there")
+
+    def _check_refused(self, jobs: Sequence[Job], refused: OjsError) -> None:
+        """What was refused because its queue is full is not there."""
+        there = [job.id for job in jobs if self.sim.is_stored(job.id)]
+        is_whole = not any(job.id in self.sim.promises.deleted for job in jobs)
+        if isinstance(refused, QueueFullError) and there and is_whole:
+            self.sim.promises.breach(f"job {there[0][-4:]} was refused, and is there")
 
     def do_batch(self) -> None:
         """Push some jobs, all or none."""
@@ -96,7 +118,8 @@ class Clients(Asking):
                 answered = process.backend.push.all([self._fresh(job) for job in jobs])
             except BackendError:
                 raise
-            except OjsError:
+            except OjsError as refused:
+                self._check_refused(jobs, refused)
                 return
             for pushed in answered:
                 assert pushed.record is not None
@@ -117,30 +140,29 @@ class Clients(Asking):
                 pushed = process.backend.push(self._fresh(job))
             except BackendError:
                 raise
-            except OjsError:
+            except OjsError as refused:
+                self._check_refused([job], refused)
                 return
             assert pushed.record is not None
             self._promise(pushed.record.id)
 
         self._asked("unique", work)
 
-    def _any_job(self, *states: JobState) -> str | None:
-        ids = [job.id for job in self.sim.store.jobs.values() if not states or job.state in states]
-        return self.sim.chance.choice(ids[-MAX_JOBS:]) if ids else None
-
-    def _change(self, kind: str, job_id: str | None, what: Callable[[Process, str], Any]) -> None:
-        if job_id is None:
+    def do_transact(self) -> None:
+        """An application stores a job in a transaction of its own."""
+        if self._is_full():
             return
+        job = self._job()
 
         def work(process: Process) -> None:
             try:
-                what(process, job_id)
-            except BackendError:
-                raise
-            except OjsError:
+                prepared = process.backend.transacting(self._fresh(job))
+            except (QueueDrainingError, QueueFullError):
                 return
+            self.sim.unique.admit([each["Admission"] for each in prepared.actions])
+            self._promise(job.id)
 
-        self._begin(kind, work, job_id=job_id)
+        self._begin("push", work)
 
     def do_cancel(self) -> None:
         """Cancel some job."""
@@ -160,25 +182,6 @@ class Clients(Asking):
         """Look at some job."""
         self._change("info", self._any_job(), lambda p, job_id: p.backend.info(job_id))
 
-    def do_retry(self) -> None:
-        """An operator retries a dead letter."""
-        letters = [
-            job.id
-            for job in self.sim.store.jobs.values()
-            if job.is_dead_letter and not (job.unique_key or job.workflow_id)
-        ]
-        job_id = self.sim.chance.choice(letters) if letters else None
-        self._change("retry", job_id, lambda p, each: p.backend.dead_letters.retry(each))
-
-    def do_pause(self) -> None:
-        """An operator pauses a queue, or resumes it."""
-        queue = self.sim.chance.choice(QUEUES)
-        info = self.sim.registry.infos.get(queue)
-        is_paused = info is not None and info.paused_at is not None
-        if is_paused or self.sim.chance.random() < 0.3:
-            verb = "resume" if is_paused else "pause"
-            self._change("pause", queue, lambda p, name: getattr(p.backend.queues, verb)(name))
-
     # ------------------------------------------------------------------ workflows and cron
     def do_workflow(self) -> None:
         """Create a workflow."""
@@ -195,7 +198,10 @@ class Clients(Asking):
         def work(process: Process) -> None:
             members = parse_object(json.dumps(body))
             definition = read_definition(members, lambda job: read_job(job, 100))
-            process.backend.workflows.create(definition)
+            try:
+                process.backend.workflows.create(definition)
+            except QueueDrainingError:
+                return
             if body["id"] not in self.sim.workflows.kept:
                 self.sim.promises.breach(f"workflow {body['id']} was answered for, and is lost")
 
@@ -242,4 +248,5 @@ class Clients(Asking):
 
 
 def _register(process: Process, wanted: Registration) -> None:
-    process.backend.cron.register(wanted)
+    with suppress(QueueDrainingError):
+        process.backend.cron.register(wanted)

@@ -12,7 +12,7 @@ from ojs_aws.services.fetch import FetchRequest
 from tests.simulation.asking import MAX_JOBS, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
-from tests.simulation.simulation import FAR, QUEUES
+from tests.simulation.simulation import BOUNDED, FAR, QUEUES
 from tests.simulation.users import Users, tick
 
 HEALING_ROUNDS: Final = 90
@@ -34,6 +34,7 @@ class Healing:
         self.users.workers, self.users.unanswered = [Worker("healer")], []
         for queue in QUEUES:
             self._now("pause", _resume, queue)
+            self._now("settings", _unlimited, queue, bool(sim.weather.bound))
         self._stop_crons()
         for _ in range(HEALING_ROUNDS):
             self._round()
@@ -94,6 +95,12 @@ class Healing:
             self._deliver()
         else:
             self._poll()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Let what is under way end."""
+        while self.sim.running:
+            self.sim.go_on(self.sim.running[0], FAR)
 
     def _deliver(self) -> None:
         for _ in range(MAX_JOBS):
@@ -105,8 +112,7 @@ class Healing:
         for _ in range(MAX_JOBS):
             worker.held = []
             self.users.fetch_as(worker, FetchRequest(QUEUES, 5, worker.name, 30_000))
-            while self.sim.running:
-                self.sim.go_on(self.sim.running[0], FAR)
+            self._finish()
             if not worker.held:
                 return
             for job_id in worker.held:
@@ -117,8 +123,7 @@ class Healing:
             if self.sim.stream.is_read:
                 return
             self.users.do_stream()
-            while self.sim.running:
-                self.sim.go_on(self.sim.running[0], FAR)
+            self._finish()
         self.sim.promises.breach("the stream does not get on")
 
     def _is_over(self) -> bool:
@@ -128,12 +133,23 @@ class Healing:
             each.state is not WorkflowState.RUNNING for each in self.sim.workflows.kept.values()
         )
 
+    def _check_depths(self) -> None:
+        """Bounded queues, in which nothing is left, count nothing: after some quiet minutes."""
+        depths = self.sim.depths.depths
+        del self.sim.processes[1:]  # each remembers for itself what was quiet
+        for _ in range(EMPTYING_ROUNDS):
+            if not any(depth.jobs for depth in depths.values()):
+                return
+            self._round()
+        self.sim.promises.breach(f"empty queues count jobs for ever: {depths}")
+
     def _check_rest(self) -> None:
         """Events, workflows and messages."""
         sim = self.sim
         sim.promises.check_events("log", sim.events.log)
         in_order = sorted(sim.bus.taken, key=lambda event: (event.subject, event.sequence))
         sim.promises.check_events("bus", in_order)  # a bus keeps no order; consumers sort
+        self._check_depths()
         if sim.events.kept:
             sim.promises.breach(f"records were set aside: {[*sim.events.kept]}")
         for workflow in sim.workflows.kept.values():
@@ -154,6 +170,15 @@ def _ring(process: Process, name: str) -> None:
 
 def _disable(process: Process, name: str) -> None:
     process.backend.cron.set_enabled(name, is_enabled=False)
+
+
+def _unlimited(process: Process, queue: str, is_bounded: bool) -> None:
+    """Take away what keeps jobs out: cron jobs would wait for it."""
+    backend = process.backend
+    backend.configuring.undrain(queue)
+    backend.configuring.change(queue, {"concurrency": None})
+    if queue != BOUNDED or not is_bounded:
+        backend.configuring.change(queue, {"max_size": None})
 
 
 def _resume(process: Process, queue: str) -> None:

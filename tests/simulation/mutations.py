@@ -225,6 +225,60 @@ MUTATIONS: Final = (
             ),
         ),
     ),
+    Mutation(
+        "bound-forgotten",
+        "a bounded queue takes jobs without counting them first",
+        "ojs_aws.services.backpressure:Backpressure._take",
+        (("self.depths().take(queue, count, bound)", "self.depths().add(queue, 0) or 0"),),
+    ),
+    Mutation(
+        "place-given-back-blindly",
+        "a place is given back although nobody knows whether the job was stored",
+        "ojs_aws.services.backpressure:Backpressure.places",
+        (("raise  # it may have taken effect", "self._return(counts); raise"),),
+    ),
+    Mutation(
+        "full-for-ever",
+        "places that a dead process took are not counted anew",
+        "ojs_aws.services.backpressure:Backpressure.recount",
+        (("depths.correct(queue, counted, now)", "True"),),
+    ),
+    Mutation(
+        "full-for-the-repeated",
+        "a push that is repeated needs a place a second time",
+        "ojs_aws.services.push:Push._placed",
+        (("if not self._is_there(records):", "if True:"),),
+    ),
+    Mutation(
+        "pause-ignored",
+        "FETCH does not look whether the queue is paused",
+        "tests.simulation.memory.jobs:MemoryStore.head",
+        (("queue in self.paused", "False"),),
+    ),
+    Mutation(
+        "throttle-ignored",
+        "a throttle lets each job begin",
+        "ojs_aws.domain.limits:take",
+        (("bucket.next_at is not None and now < bucket.next_at", "False"),),
+    ),
+    Mutation(
+        "checkpoint-lost",
+        "a checkpoint is not written",
+        "ojs_aws.domain.lifecycle:save_checkpoint",
+        (("checkpoint=saved, checkpoints", "checkpoints"),),
+    ),
+    Mutation(
+        "together-by-any-clock",
+        "jobs are changed together by the clock of whoever does it",
+        "ojs_aws.services.bulk_changes:BulkChanges._together",
+        (("max(now, lifecycle.last_change(job))", "now"),),
+    ),
+    Mutation(
+        "deleted-alive",
+        "a bulk deletion takes jobs in any state",
+        "ojs_aws.services.bulk_changes:BulkChanges._change",
+        (("require_any(settled, STATES[action])", "pass"),),
+    ),
 )
 
 

@@ -20,7 +20,7 @@ LIVE: Final = (S.SCHEDULED, S.AVAILABLE, S.PENDING, S.ACTIVE, S.RETRYABLE)
 
 FOLLOWS: Final[Mapping[JobState, frozenset[JobState]]] = {
     S.SCHEDULED: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
-    S.AVAILABLE: frozenset({S.ACTIVE, S.CANCELLED, S.DISCARDED}),
+    S.AVAILABLE: frozenset({S.ACTIVE, S.CANCELLED, S.DISCARDED, S.SCHEDULED}),
     S.PENDING: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
     S.ACTIVE: frozenset({S.COMPLETED, S.RETRYABLE, S.DISCARDED, S.CANCELLED, S.AVAILABLE}),
     S.RETRYABLE: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
@@ -28,10 +28,26 @@ FOLLOWS: Final[Mapping[JobState, frozenset[JobState]]] = {
     S.CANCELLED: frozenset(),
     S.DISCARDED: frozenset({S.AVAILABLE}),
 }
-"""Core specification, section 6.3; from discarded only by an operator."""
+"""Core specification, section 6.3; from discarded only by an operator.
 
-CANCELLERS: Final = frozenset({"cancel", "unique", "push", "tick", "alarm", "workflow", "stream"})
+From available to scheduled by a limit alone (ojs-rate-limiting, section 6.2)."""
+
+OPERATORS: Final = frozenset({"retry", "bulk"})
+"""Operations that may make a job available again."""
+
+REMOVERS: Final = frozenset({"delete", "bulk", "purge"})
+FETCHERS: Final = frozenset({"fetch", "lambda"})
+
+SAME_STATE: Final = frozenset({"job.heartbeat", "job.progress"})
+"""Events that tell of no transition."""
+
+CANCELLERS: Final = frozenset(
+    {"cancel", "bulk", "purge", "unique", "push", "tick", "alarm", "workflow", "stream"}
+)
 """Operations that may cancel: by request, in a unique job's place, and for an overlapping run."""
+
+SPARES: Final = frozenset({"bulk", "purge"})
+"""Those that leave active jobs to their workers."""
 
 KIND_OF: Final = {
     S.SCHEDULED: "job.scheduled",
@@ -81,6 +97,13 @@ class Promises:
     touched: set[str] = field(default_factory=set)
     batches: dict[str, frozenset[str]] = field(default_factory=dict)
     is_staged: bool = False
+    is_held: Callable[[str], bool] = lambda _: False
+    deleted: set[str] = field(default_factory=set)
+    reborn: set[str] = field(default_factory=set)
+    reopened: set[str] = field(default_factory=set)
+    retried: set[str] = field(default_factory=set)
+    checkpoints: set[tuple[str, object]] = field(default_factory=set)
+    starts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def breach(self, what: str) -> None:
         """Something is not as it was promised."""
@@ -95,10 +118,16 @@ class Promises:
         if after is not None:
             self._tell(before, after)
             self.touched.add(job_id)
+        else:
+            self.deleted.add(job_id)
+            self.promised.discard(job_id)
+            for key in [key for key in self.given if key[0] == job_id]:
+                del self.given[key]  # a client may push it again, and it begins anew
 
     def _wrong(self, before: JobRecord | None, after: JobRecord | None) -> Iterator[str]:
         if after is None:
-            yield "removed"
+            if before is None or before.state in LIVE or self.cause().kind not in REMOVERS:
+                yield "removed"
         elif before is None:
             if after.version != 1 or after.attempt or after.reservation:
                 yield "is not new when it is stored"
@@ -121,7 +150,7 @@ class Promises:
         if after.version != before.version + 1:
             yield f"version {after.version} after {before.version}"
         for name in ("id", "type", "queue", "created_at", "retry", "timeout_ms", "unique_key"):
-            if getattr(before, name) != getattr(after, name) and self.cause().kind != "retry":
+            if getattr(before, name) != getattr(after, name) and self.cause().kind not in OPERATORS:
                 yield f"{name} changed"
         if before.state is after.state:
             yield from self._wrong_stay(before, after)
@@ -145,6 +174,9 @@ class Promises:
                 yield f"{cause.worker or 'nobody'} extended the reservation of {held.worker_id}"
             if kept.expires_at < held.expires_at or kept.worker_id != held.worker_id:
                 yield "a heartbeat shortened the reservation, or gave it to another"
+        elif before.priority != after.priority:
+            if self.cause().kind != "reprioritise":
+                yield "given another priority"
         elif before.state is not S.SCHEDULED:
             yield f"written, and still {after.state}"
 
@@ -154,20 +186,50 @@ class Promises:
         if before.state is S.ACTIVE:
             yield from self._wrong_end(before, after)
         elif after.state is S.ACTIVE:
-            if after.expires_at is not None and after.expires_at <= (after.started_at or 0):
-                yield "started after it expired"
+            yield from self._wrong_start(after)
+        elif after.state is S.SCHEDULED:
+            if not self._is_put_off(before, "reschedule"):
+                yield "scheduled again"
         elif after.state is S.DISCARDED:
-            if not self._is_due(before.expires_at):
+            is_dropped = self._is_put_off(before, "drop")
+            if not self._is_due(before.expires_at) and not is_dropped:
                 yield "discarded before it expired"
         elif after.state is S.AVAILABLE:
             allowed = {
                 S.SCHEDULED: self._is_due(before.scheduled_at),
-                S.RETRYABLE: self._is_due(before.next_attempt_at),
+                S.RETRYABLE: self._is_due(before.next_attempt_at) or cause.kind == "bulk",
                 S.PENDING: cause.kind in {"activate", "tick", "alarm", "cron"},
-                S.DISCARDED: cause.kind == "retry",
+                S.DISCARDED: cause.kind in OPERATORS,
             }
             if not allowed[before.state]:
                 yield f"{before.state} became available before its time, or without being told to"
+
+    def _wrong_start(self, job: JobRecord) -> Iterator[str]:
+        if job.expires_at is not None and job.expires_at <= (job.started_at or 0):
+            yield "started after it expired"
+        if self.is_held(job.queue):
+            yield f"started, and queue {job.queue} is paused"
+        yield from self._wrong_pace(job)
+
+    def _is_put_off(self, job: JobRecord, how: str) -> bool:
+        """Whether a limit may have put a job off, as its own policy wants it."""
+        wanted = "" if job.limit is None else str(job.limit.on_limit)
+        return wanted == how and self.cause().kind in FETCHERS
+
+    def _wrong_pace(self, job: JobRecord) -> Iterator[str]:
+        """A start that a rate or a throttle does not allow; each key has one policy."""
+        limit, now = job.limit, job.started_at or 0
+        if limit is None or (limit.rate is None and limit.throttle is None):
+            return
+        starts = self.starts[limit.key]
+        if limit.throttle is not None and starts:
+            spacing_ms = limit.throttle.period_ms // limit.throttle.limit
+            if now < starts[-1] + spacing_ms:
+                yield f"started {now - starts[-1]} ms after another one"
+        if limit.rate is not None and len(starts) >= (most := 2 * limit.rate.limit):
+            span = now - starts[-most]  # windows are fixed: twice the limit may meet at an end
+            if span < limit.rate.period_ms - 2 * self.tolerance_ms:
+                yield f"the {most + 1}th start within {span} ms"
 
     def _wrong_end(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
         """The end of an attempt: by its holder, by who cancels, or by time."""
@@ -181,7 +243,7 @@ class Promises:
             elif held is not None and held.due_at <= (after.completed_at or 0):
                 yield "completed after its reservation was over"
         elif after.state is S.CANCELLED:
-            if cause.kind not in CANCELLERS:
+            if cause.kind not in CANCELLERS or cause.kind in SPARES:
                 yield "cancelled"
         elif not is_due and not is_report:
             yield f"taken from {holder} before its time was over"
@@ -193,27 +255,45 @@ class Promises:
 
     def _tell(self, before: JobRecord | None, after: JobRecord) -> None:
         """Note what follows from a commit."""
-        cause, held = self.cause(), after.reservation
         if before is None:
             self._note_occurrence(after)
-        elif before.state is after.state:
+            if after.id in self.deleted:
+                self.reborn.add(after.id)
+        if after.checkpoint is not None:
+            self.checkpoints.add((after.id, after.checkpoint.state))
+        if before is not None and before.state is after.state:
             return
-        if after.state is S.ACTIVE and held is not None:
-            self.claims[after.id, after.version] = held.worker_id
-            self.held_by.add((after.id, held.worker_id))
-        if before is not None and before.state is S.ACTIVE:
-            if after.state is S.COMPLETED:
-                self.completed_by[after.id] = cause.worker
-            elif cause.kind == "fail":
-                self.failed_by.add((after.id, cause.worker))
+        self._note_change(before, after)
         kinds = self.kinds[after.id]
         if before is not None and before.state is S.ACTIVE and after.failures != before.failures:
             kinds.append("job.failed")
         if after.state is S.DISCARDED:
             was_active = before is not None and before.state is S.ACTIVE
-            kinds.append("job.discarded" if was_active else "job.expired")
+            is_dropped = before is not None and not was_active and self._is_dropped(before, after)
+            kinds.append("job.discarded" if was_active or is_dropped else "job.expired")
         elif after.state is not S.PENDING:
             kinds.append(KIND_OF[after.state])
+
+    def _note_change(self, before: JobRecord | None, after: JobRecord) -> None:
+        """Note who brought a job into its state."""
+        cause, held, was = self.cause(), after.reservation, before.state if before else None
+        if after.state is S.ACTIVE and held is not None:
+            self.claims[after.id, after.version] = held.worker_id
+            self.held_by.add((after.id, held.worker_id))
+            if after.limit is not None:
+                self.starts[after.limit.key].append(after.started_at or 0)
+        if was is S.DISCARDED:
+            self.reopened.add(after.id)
+        if cause.kind == "bulk" and after.state is S.AVAILABLE:
+            self.retried.add(after.id)
+        if was is S.ACTIVE and after.state is S.COMPLETED:
+            self.completed_by[after.id] = cause.worker
+        elif was is S.ACTIVE and cause.kind == "fail":
+            self.failed_by.add((after.id, cause.worker))
+
+    def _is_dropped(self, before: JobRecord, after: JobRecord) -> bool:
+        expired = before.expires_at is not None and before.expires_at <= (after.discarded_at or 0)
+        return self._is_put_off(before, "drop") and not expired
 
     def _note_occurrence(self, job: JobRecord) -> None:
         meta = meta_of(job)
@@ -234,7 +314,8 @@ class Promises:
         """What must be true between any two calls, of the jobs that the call wrote."""
         for job_id in self.touched:
             batch = self.batches.get(job_id, frozenset())
-            if not self.is_staged and not all(each in self.jobs for each in batch):
+            is_whole = all(each in self.jobs or each in self.deleted for each in batch)
+            if not self.is_staged and not is_whole:
                 self.breach(f"a batch of {len(batch)} jobs is stored in part")
             job = self.jobs.get(job_id)
             if job is not None and job.unique_key and job.state in LIVE:
@@ -268,6 +349,24 @@ class Promises:
         if self.given.setdefault(key, worker) != worker:
             self.breach(f"job {job.id[-4:]} was given to {worker} and to {self.given[key]}")
 
+    def saved(self, job_id: str, state: object) -> None:
+        """A checkpoint was accepted."""
+        if (job_id, state) not in self.checkpoints:
+            self.breach(f"a checkpoint of job {job_id[-4:]} was accepted, and is not kept")
+
+    def changed(self, action: str, job_ids: Sequence[str]) -> None:
+        """A bulk operation said that it has changed these jobs."""
+        for job_id in job_ids:
+            job = self.jobs.get(job_id)
+            is_gone = job is None or job_id in self.reborn
+            is_done = {
+                "cancel": is_gone or (job is not None and job.state is S.CANCELLED),
+                "delete": is_gone,
+                "retry": is_gone or job_id in self.retried,
+            }
+            if not is_done[str(action)]:
+                self.breach(f"bulk {action} of job {job_id[-4:]} was accepted, and did nothing")
+
     def acknowledged(self, job_id: str, worker: str) -> None:
         """ACK was accepted."""
         if self.completed_by.get(job_id) != worker:
@@ -295,11 +394,11 @@ class Promises:
                     self.breach(f"{where}: two events have the id {event.id}")
                 continue
             seen[event.id] = event
-            if event.type.startswith("job.") and event.type != "job.heartbeat":
+            if event.type.startswith("job.") and event.type not in SAME_STATE:
                 told[event.subject].append(event.type)
                 ids[event.subject].append(event.id)
         for job_id, kinds in self.kinds.items():
-            if told[job_id] != kinds:
+            if told[job_id] != kinds and job_id not in self.reborn:
                 self.breach(
                     f"{where}: job {job_id[-4:]} went through {kinds}, and told {told[job_id]} "
                     f"({', '.join(ids[job_id])})"
@@ -310,7 +409,7 @@ class Promises:
         for job_id in sorted(self.promised - set(self.jobs)):
             self.breach(f"job {job_id[-4:]} was answered for, and is lost")
         for batch in {*self.batches.values()}:
-            if len({each in self.jobs for each in batch}) > 1:
+            if len({each in self.jobs or each in self.deleted for each in batch}) > 1:
                 self.breach(f"a batch of {len(batch)} jobs is stored in part for ever")
         for job in self.jobs.values():
             if job.state in LIVE:
@@ -321,7 +420,7 @@ def entered(job: JobRecord) -> Instant | None:
     """When a job came into its state."""
     failed = job.failures[-1].occurred_at if job.failures else None
     return {
-        S.SCHEDULED: job.created_at,
+        S.SCHEDULED: job.enqueued_at or job.created_at,
         S.PENDING: job.created_at,
         S.AVAILABLE: job.enqueued_at,
         S.ACTIVE: job.started_at,

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeVar
 from unittest import mock
 
-from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
+from ojs_aws.ports import QueueSettings
 from tests.simulation.batches import MemoryBatches
 from tests.simulation.channels import SimulatedQueue, SimulatedRegistry
+from tests.simulation.depths import SimulatedDepths
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.memory import (
     CountingIds,
@@ -37,6 +39,11 @@ from tests.simulation.memory import (
 )
 from tests.simulation.processes import Model, OwnClock, Process, start
 from tests.simulation.promises import Cause, Promises
+from tests.simulation.queue_memory import (
+    MemoryPressures,
+    MemorySettings,
+    MemoryTallies,
+)
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
@@ -44,6 +51,9 @@ from tests.simulation.weather import Mishap, Weather
 from tests.simulation.world import World
 
 QUEUES: Final = ("default", "mail")
+BOUNDED: Final = QUEUES[1]
+"""The queue that has a bound where the weather has one."""
+
 START: Final = 1_760_000_000_000
 PROCESSES: Final = 6
 FAR: Final = 1_000_000
@@ -124,6 +134,7 @@ class Simulation:
         self.promises = Promises(
             lambda: self.clock.at, self.store.jobs, lambda: self.cause, weather.skew_ms
         )
+        self.promises.is_held = self._is_held
         self.promises.is_staged = weather.transaction < 100
         self.stream = SimulatedStream(self.clock, lambda: self.chance)
         self.messages = SimulatedQueue(
@@ -134,12 +145,20 @@ class Simulation:
         self.bus = Bus(lambda: self.chance.random() < self.weather.mishaps)
         self.cron = MemoryCron(entries=Watched(self._cron_written))
         self.workflows = MemoryWorkflows(self.store, kept=Watched(self.stream.write))
-        self.registry = SimulatedRegistry(store=self.store, messages=self.messages)
+        self.registry = SimulatedRegistry(
+            store=self.store, messages=self.messages, count=lambda: self._count
+        )
         # Lambda workers have declared queues; a poller's queue may be made on its first use.
         self.registry.declare(QUEUES if weather.heals_by_messages else QUEUES[:1])
         self.unique = MemoryUniqueJobs(self.store)
         self.ids = CountingIds()
         self.batches = MemoryBatches()
+        self.settings = MemorySettings(self.store, kept=Watched(self.stream.write))
+        self.depths = SimulatedDepths(self.store, promises=self.promises)
+        if weather.bound:
+            members = {"max_size": weather.bound}
+            self.settings.kept[BOUNDED] = QueueSettings(queue=BOUNDED, members=members, revision=1)
+            self.depths.begin(BOUNDED, weather.bound)
         parts: dict[str, object] = {
             "store": self.store,
             "messages": self.messages,
@@ -155,6 +174,10 @@ class Simulation:
             "workflows": self.workflows,
             "limits": MemoryLimits(self.store),
             "batches": self.batches,
+            "settings_book": self.settings,
+            "depths": self.depths,
+            "pressures": MemoryPressures(told=Watched(self.stream.write)),
+            "tallies": MemoryTallies(),
             "announce": self.bus,
         }
         world = World(clock=self.clock, store=self.store, registry=self.registry)
@@ -197,6 +220,16 @@ class Simulation:
                 f"{each.state}/{each.attempt}" if each else "-" for each in (before, after)
             )
             self.say(f"    job {job_id[-4:]}: {states}")
+
+    def _is_held(self, queue: str) -> bool:
+        """Whether a queue was paused before the request began that is about to write."""
+        paused_at = self.registry.paused_at.get(queue)
+        return (
+            self._acting is not None
+            and queue in self.store.paused
+            and paused_at is not None
+            and paused_at < self._acting.number
+        )
 
     def _cron_written(self, name: str, before: Any, after: Any) -> None:
         self.stream.write(name, before, after)
@@ -323,6 +356,10 @@ class Simulation:
             self._made(operation, label, call)
             if mishap is Mishap.DIES_AFTER:
                 raise ProcessDiedError
+        if label == "Depths.add":
+            self.depths.misses += 10  # as many as a batch of the stream may have counted
+        if mishap is Mishap.FAILS and self.chance.random() < 0.5:
+            raise BackendUnavailableError(f"{label}: throttled")
         raise BackendError(f"{label}: {mishap.value}")
 
     @contextmanager
@@ -381,6 +418,7 @@ class Simulation:
         :raises BrokenPromiseError: the first of it.
         """
         self._check_places()
+        self.depths.check(self.stream.repeated)
         if self.promises.broken:
             raise BrokenPromiseError(self.promises.broken[0])
 

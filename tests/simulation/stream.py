@@ -29,7 +29,10 @@ class SimulatedStream:
     shards: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     read: list[int] = field(default_factory=lambda: [0] * SHARDS)
     busy: set[int] = field(default_factory=set)
+    repeated: int = 0
+    """Records that were given more than once, counted each time."""
     _count: int = 0
+    _given: list[int] = field(default_factory=lambda: [0] * SHARDS)
 
     def write(self, key: str, before: Any, after: Any) -> None:
         """A change of an item was committed."""
@@ -61,7 +64,10 @@ class SimulatedStream:
         if chance.random() < rewinds:
             self.read[shard] = max(0, self.read[shard] - chance.randint(1, MAX_REWIND))
         begin = self.read[shard]
-        return self.shards[shard][begin : begin + chance.randint(1, BATCH)]
+        records = self.shards[shard][begin : begin + chance.randint(1, BATCH)]
+        self.repeated += max(0, min(self._given[shard] - begin, len(records)))
+        self._given[shard] = max(self._given[shard], begin + len(records))
+        return records
 
     def done(self, shard: int, records: list[Record], failed: str | None) -> None:
         """A reader has answered: from where it wants the records again, if at all."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.simulation.clients import Clients
+from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
 from tests.simulation.simulation import FAR
 from tests.simulation.workers import Workers
 
 
-class Users(Clients, Workers):
+class Users(Clients, Operators, Workers):
     """All of them."""
 
     def do_tick(self) -> None:

@@ -29,6 +29,7 @@ class Weather:
     :ivar rewinds: of stream reads that begin a few records back.
     :ivar heals_by_messages: nobody polls after healing: only messages wake workers.
     :ivar transaction: jobs of a batch that fit one transaction; larger ones are staged.
+    :ivar bound: how many jobs one of the queues may hold; 0 for any number.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -42,6 +43,7 @@ class Weather:
     rewinds: float = 0.0
     heals_by_messages: bool = False
     transaction: int = 100
+    bound: int = 0
     skew_ms: int = 0
 
     def healed(self) -> Weather:
@@ -50,6 +52,7 @@ class Weather:
             Weather(skew_ms=self.skew_ms),
             heals_by_messages=self.heals_by_messages,
             transaction=self.transaction,
+            bound=self.bound,
         )
 
 
@@ -73,4 +76,5 @@ def draw(chance: random.Random) -> Weather:
         transaction=chance.choice((100, 1)),
         heals_by_messages=chance.random() < 0.5,
         skew_ms=chance.choice((0, 200, 3_000)),
+        bound=chance.choice((0, 0, 3, 10)),
     )

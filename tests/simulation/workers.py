@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.fetch import FetchRequest
 from tests.simulation.asking import ERRORS, MAX_WORKERS, Asking, Worker
@@ -116,6 +117,34 @@ class Workers(Asking):
                     worker.held.remove(job_id)
 
         self._begin("beat", work, worker=worker.name)
+
+    def do_save(self) -> None:
+        """A worker saves a checkpoint, or says how far it has come, or both."""
+        worker = self._holder()
+        if worker is None:
+            return
+        job_id = self.sim.chance.choice(worker.held)
+        state = RawJson(str(self._next()))
+        how = self.sim.chance.choice(("checkpoint", "progress", "both"))
+        report = ProgressReport(fraction=self.sim.chance.random())
+
+        def work(process: Process) -> None:
+            backend = process.backend
+            try:
+                if how == "checkpoint":
+                    backend.checkpoints.save(job_id, worker.name, state)
+                    is_noted = True
+                else:
+                    saved = state if how == "both" else None
+                    _, is_noted = backend.progress(job_id, worker.name, report, saved)
+            except BackendError:
+                raise
+            except OjsError:
+                return
+            if is_noted and how != "progress":
+                self.sim.promises.saved(job_id, state)
+
+        self._begin("save", work, worker=worker.name, job_id=job_id)
 
     def do_worker_dies(self) -> None:
         """A worker is never heard of again."""

@@ -131,6 +131,7 @@ def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
         push(world)
     settings = world.book.all()
     assert world.backend.backpressure.tick(settings) == {}
+    world.clock.advance(s=60)
     assert world.backend.backpressure.tick(settings) == {"small": 2}
     push(world)
 
@@ -144,6 +145,39 @@ def test_a_queue_that_is_busy_is_not_recounted(world: World) -> None:
     world.depths.add("small", 7)
     assert world.backend.backpressure.tick(settings) == {}
     assert depth(world) == 8
+
+
+def test_a_tick_that_comes_twice_recounts_nothing(world: World) -> None:
+    """A push whose job is not there yet would lose its place."""
+    settings = world.book.all()
+    world.depths.take("small", 1, 2)
+    for _ in range(3):
+        assert world.backend.backpressure.tick(settings) == {}
+        world.clock.advance(s=1)
+    assert depth(world) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 101])
+@pytest.mark.parametrize("unique", [False, True])
+def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
+    world: World, jobs: int, *, unique: bool
+) -> None:
+    """Found by the simulation: it was told that nothing was stored, and its jobs were there."""
+    world.backend.configuring.change("small", {"max_size": jobs})
+    world.clock.advance(s=5)
+    more = {"unique": {"keys": ["args"]}} if unique else {}
+    texts = [
+        Job("demo.echo", [at], queue="small", id=f"01990000-0000-7000-9000-{at:012x}", **more)
+        for at in range(jobs)
+    ]
+    for _ in range(2):
+        sent = [Job.from_json(job.to_json()) for job in texts]
+        stored = world.backend.push.all(sent) if jobs > 1 else [world.backend.push(sent[0])]
+        assert [each.record.id for each in stored if each.record] == [job.id for job in texts]
+    assert depth(world) == jobs
+    assert len(world.store.jobs) == jobs
+    with pytest.raises(QueueFullError):
+        push(world)
 
 
 def test_a_bound_counts_the_jobs_that_are_there(world: World) -> None:
@@ -210,6 +244,7 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     assert depth(world) == -1
     settings = world.book.all()
     world.backend.backpressure.tick(settings)
+    world.clock.advance(s=60)
     assert world.backend.backpressure.tick(settings) == {"small": -1}
     assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
 
@@ -241,6 +276,7 @@ def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World)
     push(world, queue="late")
     assert world.depths.depths["late"].jobs == 1
     assert recount(world) == {}
+    world.clock.advance(s=60)
     assert recount(world) == {"late": -2}
     assert world.depths.depths["late"].jobs == 3
 

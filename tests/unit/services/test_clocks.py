@@ -12,9 +12,12 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleJobError
+from ojs_aws.services.dead_letter_bulk import BulkStatus
 from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.job_bulk import BulkAction
 from tests.simulation.world import World
 
 JOB = "01990000-0000-7000-8000-aaaaaaaaaaaa"
@@ -131,3 +134,23 @@ def test_a_push_is_known_again_although_its_relative_time_means_another_instant(
     for other in (of({name: "+PT61S"}), of({name: "+PT60S"}, 2), of({})):
         with pytest.raises(DuplicateError):
             world.backend.push(other)
+
+
+@pytest.mark.parametrize("action", [BulkAction.CANCEL, BulkAction.RETRY])
+def test_jobs_that_are_changed_together_never_change_before_their_last_change(
+    world: World, action: BulkAction
+) -> None:
+    """All of them by a process whose clock is behind."""
+    error = parse_object('{"type": "Broken", "message": "it broke"}')
+    ids = [push(world, retry={"max_attempts": 3}).id for _ in range(2)]
+    if action is BulkAction.RETRY:
+        for job in world.backend.fetch(FetchRequest(("default",), 2, "w")):
+            world.backend.fail(job.id, "w", error)
+    world.clock.advance(s=-2)
+    changed = world.backend.bulk_changes.named(action, ids, is_atomic=True)
+    assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
+    for job in world.store.jobs.values():
+        began = job.created_at if action is BulkAction.CANCEL else job.failures[-1].occurred_at
+        ended = job.cancelled_at if action is BulkAction.CANCEL else job.enqueued_at
+        assert ended is not None
+        assert ended >= began

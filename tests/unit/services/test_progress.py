@@ -101,6 +101,16 @@ def test_the_number_never_falls_within_an_attempt(world: World) -> None:
     assert (known.fraction, known.data, known.message) == (0.6, '{"row": 4}', "six")
 
 
+def test_progress_with_a_checkpoint_is_one_version(world: World) -> None:
+    """Found by the simulation: one write counted as two, and one of them was never told."""
+    job = active(world)
+    whole = read_report(parse_object('{"progress": 0.5}'))
+    after, is_noted = world.backend.progress(job.id, "w", whole, RawJson("[1]"))
+    assert is_noted
+    assert after.checkpoint is not None
+    assert (after.version, after.checkpoint.state) == (job.version + 1, "[1]")
+
+
 def test_each_attempt_starts_without_progress(world: World) -> None:
     """Section 5.3; and a failed attempt keeps what it reported (PRG-006)."""
     job = active(world, retry={"max_attempts": 3, "initial_interval": "PT1S", "jitter": False})
