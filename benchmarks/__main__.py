@@ -9,17 +9,20 @@ What each printed, and its tables and plots, are in build/benchmarks.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from benchmarks.deployed import SHARED, deployed
 from benchmarks.local_server import ROOT, end_by_sigterm
 from benchmarks.results import FOLDER
 
@@ -59,8 +62,8 @@ ALL: Final = (
     Benchmark("crash", quick=("--jobs", "60")),
     Benchmark("large_group", quick=("--jobs", "200")),
     Benchmark("load", quick=("--quick",)),
-    Benchmark("load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True),
     Benchmark("crash_deployed", quick=("--jobs", "20"), is_deployed=True),
+    Benchmark("load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True),
 )
 """What counts comes first, what takes long last."""
 
@@ -69,6 +72,7 @@ ALL: Final = (
 class Run:
     """How one ended.
 
+    :ivar cpu_seconds: processor time of its processes, without what it talked to.
     :ivar code: its exit status; ``SKIPPED`` where what it needs is missing.
     :ivar log: the file with what it printed.
     """
@@ -76,6 +80,7 @@ class Run:
     title: str
     code: int
     seconds: float
+    cpu_seconds: float
     log: str
 
 
@@ -84,10 +89,10 @@ def run(benchmark: Benchmark, environ: Mapping[str, str], console: Console) -> R
     arguments = benchmark.quick if environ.get("QUICK") else benchmark.arguments
     title = " ".join((benchmark.name, *arguments))
     if benchmark.is_deployed and not can_deploy(environ):
-        return Run(title, SKIPPED, 0.0, "")
+        return Run(title, SKIPPED, 0.0, 0.0, "")
     suffix = "-deployed" if "emulator" in arguments else ""
     log = FOLDER / f"{benchmark.name}{suffix}.txt"
-    began = time.monotonic()
+    began, used = time.monotonic(), _cpu_seconds()
     with log.open("w", encoding="utf-8") as output:
         code = subprocess.run(  # noqa: S603 - ourselves
             [sys.executable, "-m", f"benchmarks.{benchmark.name}", *arguments],
@@ -100,7 +105,45 @@ def run(benchmark: Benchmark, environ: Mapping[str, str], console: Console) -> R
         ).returncode
     console.print(f"--- {title}", markup=False)
     console.print(log.read_text("utf-8", "replace"), markup=False, highlight=False)
-    return Run(title, code, time.monotonic() - began, str(log.relative_to(ROOT)))
+    took = time.monotonic() - began
+    return Run(title, code, took, _cpu_seconds() - used, str(log.relative_to(ROOT)))
+
+
+def _cpu_seconds() -> float:
+    """Processor time of the children that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@dataclass
+class Stack:
+    """The deployment that benchmarks share, made with the first that needs it."""
+
+    environ: Mapping[str, str]
+    console: Console
+    _open: ExitStack = field(default_factory=ExitStack)
+    _shared: str = ""
+
+    def __enter__(self) -> Self:
+        """Deploy nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the emulator, if there is one."""
+        self._open.close()
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment of a benchmark that needs the deployment; as it is where none can be."""
+        if not self._shared and can_deploy(self.environ):
+            began = time.monotonic()
+            found = deployed(self.environ, lambda line: self.console.print(line, markup=False))
+            try:
+                self._shared = str(self._open.enter_context(found))
+            except (OSError, RuntimeError) as problem:
+                self.console.print(f"Not deployed: {problem}", markup=False)
+                return self.environ
+            self.console.print(f"deployed in {time.monotonic() - began:.0f} s")
+        return {**self.environ, SHARED: self._shared} if self._shared else self.environ
 
 
 def can_deploy(environ: Mapping[str, str]) -> bool:
@@ -118,11 +161,12 @@ def can_deploy(environ: Mapping[str, str]) -> bool:
 
 def show(runs: Sequence[Run], console: Console) -> None:
     """Print how each ended, and where everything is."""
-    table = Table("benchmark", "ended", "seconds", "what it printed")
+    table = Table("benchmark", "ended", "seconds", "of a processor", "what it printed")
     for each in runs:
         ended = {0: "well", SKIPPED: "skipped"}.get(each.code, f"BADLY ({each.code})")
-        table.add_row(each.title, ended, f"{each.seconds:.0f}", each.log)
+        table.add_row(each.title, ended, f"{each.seconds:.0f}", f"{each.cpu_seconds:.0f}", each.log)
     console.print(table)
+    console.print(f"in all {sum(each.seconds for each in runs):.0f} s")
     if any(each.code == SKIPPED for each in runs):
         console.print("Skipped: what needs the CDK (`make node`) and the emulator.")
     console.print(f"Tables and plots: {FOLDER.relative_to(ROOT)}")
@@ -140,10 +184,12 @@ def main(wanted: Sequence[str]) -> int:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=len(chosen))
-        for benchmark in chosen:
-            progress.update(task, description=benchmark.name)
-            runs.append(run(benchmark, os.environ, console))
-            progress.advance(task)
+        with Stack(os.environ, console) as stack:
+            for benchmark in chosen:
+                progress.update(task, description=benchmark.name)
+                environ = stack.environment() if benchmark.is_deployed else os.environ
+                runs.append(run(benchmark, environ, console))
+                progress.advance(task)
     show(runs, console)
     return int(any(each.code not in {0, SKIPPED} for each in runs))
 

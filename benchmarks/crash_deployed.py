@@ -28,19 +28,22 @@ from typing import Any, Final
 from rich.console import Console
 
 from benchmarks import crash
+from benchmarks.deployed import deployed
 from benchmarks.local_server import end_by_sigterm, http_client
 from benchmarks.progress import telling
 from benchmarks.results import tell as keep
 from benchmarks.soak import MAX_SHOWN, Log
 from benchmarks.soak_checks import problems
 from benchmarks.soak_worker import Diary
-from infra.deployment import deploy, destroy
-from infra.emulator import Emulator, start_emulator
 
 LAMBDA_QUEUE: Final = "demo"
 RESERVE_MS: Final = 4000
 BETWEEN_S: Final = (0.5, 5.0)
 """Shortest and longest time between two deaths of functions, in seconds."""
+
+QUIET_START_S: Final = 2.0
+"""How long a function takes to start on a machine that does nothing else. Where it takes longer,
+deaths are as much rarer, or nothing would ever get done."""
 
 NEWBORN: Final = 0.2
 """Share of the deaths that may meet a function while it starts. The others spare it so long: a
@@ -55,7 +58,7 @@ class Functions:
     :ivar killed: how many of each function were killed.
     """
 
-    emulator: Emulator
+    emulator_pid: int
     start_s: float
     killed: Counter[str] = field(default_factory=Counter)
 
@@ -79,7 +82,7 @@ class Functions:
             check=True,
         ).stdout
         rows = [line.split() for line in listed.splitlines()]
-        parent = str(self.emulator.process.pid)
+        parent = str(self.emulator_pid)
         return [
             int(pid)
             for pid, ppid, state, age in rows
@@ -111,21 +114,14 @@ class Result:
 
 
 def run(plan: crash.Plan, say: Callable[[str], None], tell: Callable[[int], None]) -> Result:
-    """Deploy, run the plan, check everything, and tear down."""
-    emulator = start_emulator(os.environ)
-    try:
-        url = f"{deploy(emulator, say).api_url}/ojs/v1/"
-        with tempfile.TemporaryDirectory() as folder:
-            workers = crash.Workers(url, Path(folder), plan.seed)
-            try:
-                functions = Functions(emulator, _start_s(url))
-                result = _run(plan, functions, workers, tell)
-            finally:
-                workers.end()
-        destroy(emulator)
-        return result
-    finally:
-        emulator.stop()
+    """Deploy, run the plan, and check everything."""
+    with deployed(os.environ, say) as stack, tempfile.TemporaryDirectory() as folder:
+        workers = crash.Workers(stack.url, Path(folder), plan.seed)
+        try:
+            functions = Functions(stack.emulator_pid, _start_s(stack.url))
+            return _run(plan, functions, workers, tell)
+        finally:
+            workers.end()
 
 
 def _start_s(url: str) -> float:
@@ -175,7 +171,8 @@ def _run(
 
 def _kill_functions(plan: crash.Plan, functions: Functions, over: threading.Event) -> None:
     chance = random.Random(f"{plan.seed}/functions")
-    while not over.wait(chance.uniform(*BETWEEN_S)):
+    pace = max(1.0, functions.start_s / QUIET_START_S)
+    while not over.wait(chance.uniform(*BETWEEN_S) * pace):
         functions.kill(chance)
 
 

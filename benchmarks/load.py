@@ -23,6 +23,7 @@ import httpx
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks.deployed import deployed
 from benchmarks.load_operations import (
     BATCH,
     Load,
@@ -117,20 +118,13 @@ def plot(found: Sequence[Timing]) -> Figure:
 
 @contextmanager
 def target(name: str) -> Iterator[str]:
-    """The URL of the API: of a server of its own, of a deployment to the emulator, or the given."""
+    """The URL of the API: of a server of its own, of the stack on the emulator, or the given."""
     if name == "local":
         with local_server() as url:
             yield url
     elif name == "emulator":
-        from infra.deployment import deploy, destroy  # noqa: PLC0415 - imports the CDK
-        from infra.emulator import start_emulator  # noqa: PLC0415
-
-        emulator = start_emulator(os.environ)
-        try:
-            yield f"{deploy(emulator, print).api_url}/ojs/v1/"
-            destroy(emulator)
-        finally:
-            emulator.stop()
+        with deployed(os.environ, print) as found:
+            yield found.url
     else:
         yield f"{name.rstrip('/').removesuffix('/ojs/v1')}/ojs/v1/"
 

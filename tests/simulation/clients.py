@@ -91,6 +91,8 @@ class Clients(Asking):
         self._asked("push", work)
 
     def _promise(self, job_id: str) -> None:
+        if job_id in self.sim.promises.deleted:
+            return
         self.sim.promises.promised.add(job_id)
         if not self.sim.is_stored(job_id):
             self.sim.promises.breach(f"job {job_id[-4:]} was answered for, and is not there")
