@@ -165,7 +165,7 @@ def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
     """Found by the simulation: it was told that nothing was stored, and its jobs were there."""
     world.backend.configuring.change("small", {"max_size": jobs})
     world.clock.advance(s=5)
-    more = {"unique": {"keys": ["args"]}} if unique else {}
+    more: dict[str, Any] = {"unique": {"keys": ["args"]}} if unique else {}
     texts = [
         Job("demo.echo", [at], queue="small", id=f"01990000-0000-7000-9000-{at:012x}", **more)
         for at in range(jobs)
