@@ -111,9 +111,10 @@ UV_COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-v
 lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the newest versions)
 	echo "lock: requirements.lock"
 	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
-	echo "lock: requirements-run.lock and requirements-lambda.lock, the same versions"
+	echo "lock: requirements-run.lock and both requirements-lambda*.lock, the same versions"
 	$(UV_COMPILE) --extra local --extra client --group setup -c requirements.lock -o requirements-run.lock >/dev/null
 	$(UV_COMPILE) --extra validation -c requirements.lock -o requirements-lambda.lock >/dev/null
+	$(UV_COMPILE) --extra validation --extra tracing -c requirements.lock -o requirements-lambda-tracing.lock >/dev/null
 	echo "lock: requirements-emulator.lock"
 	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
 	echo "lock: requirements-audit.lock"
@@ -125,7 +126,7 @@ lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the 
 .PHONY: audit
 audit: $(AUDIT_VENV)/.ready ## Ask whether a locked package has a known vulnerability
 	$(AUDIT_VENV)/bin/python scripts/audit.py --tool $(AUDIT_VENV)/bin/pip-audit \
-		requirements-lambda.lock requirements.lock
+		requirements-lambda.lock requirements-lambda-tracing.lock requirements.lock
 
 .PHONY: sbom
 sbom: $(AUDIT_VENV)/.ready ## Write what the Lambda functions carry to build/sbom.json (CycloneDX)

@@ -6,7 +6,8 @@ as 3.13) and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, j
 with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
-``start`` (cold, snapstart, or how many executions to provision). Who is told of alarms:
+``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
+(true or false). Who is told of alarms:
 ``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have ended:
 ``export_days`` (how long it is kept) and ``export_documents``. After a restore:
 ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table`` tells them.
@@ -30,6 +31,7 @@ from infra.stack import OjsStack, OjsStackProps
 
 MAX_CACHE_S: Final = 3600
 _TRUE: Final = {"true", "1", "yes", "on"}
+_FALSE: Final = {"false", "0", "no", "off"}
 _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DESTROY}
 
 
@@ -73,6 +75,7 @@ def make_app(app: App | None = None) -> App:
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
         start=_start(said("start", "cold")),
+        tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),
         alarm_email=_email(said),
         alarm_topic_arn=said("alarm_topic", ""),
@@ -98,6 +101,13 @@ def _access(said: Callable[[str, str], str]) -> Access:
     if auth not in {"iam", "none"}:
         raise ContextError(f"auth is {auth!r}: use api-key, jwt, iam or none.")
     return Iam() if auth == "iam" else OpenAccess()
+
+
+def _switch(name: str, text: str) -> bool:
+    """What is on or off, as the context says."""
+    if text.lower() not in _TRUE | _FALSE:
+        raise ContextError(f"{name} is {text!r}: use true or false.")
+    return text.lower() in _TRUE
 
 
 def _start(text: str) -> WarmStart | None:

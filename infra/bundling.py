@@ -26,15 +26,18 @@ Machine = Literal["arm64", "x86_64"]
 ROOT: Final = Path(__file__).resolve().parent.parent
 """Where ``ojs_aws`` and ``functions`` live: the checkout, or site-packages."""
 
-LOCK: Final = next(
-    (
-        path
-        for path in (ROOT / "requirements-lambda.lock", ROOT / "infra" / "requirements-lambda.lock")
-        if path.exists()
-    ),
-    ROOT / "requirements-lambda.lock",
-)
-"""The packages of a function with their hashes: in the checkout, or in the installed package."""
+
+def _lock(name: str) -> Path:
+    """A lock file: in the checkout, or in the installed package."""
+    places = (ROOT / name, ROOT / "infra" / name)
+    return next((path for path in places if path.exists()), places[0])
+
+
+LOCK: Final = _lock("requirements-lambda.lock")
+"""The packages of a function with their hashes."""
+
+TRACING_LOCK: Final = _lock("requirements-lambda-tracing.lock")
+"""The same, and what a function needs beside them to be traced."""
 
 BACKEND_SERVICES: Final = ("dynamodb", "events", "lambda", "s3", "sqs")
 """The AWS services whose botocore models the backend's own functions need."""
@@ -110,10 +113,16 @@ class Bundle:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def backend_bundle(target: Target) -> Bundle:
+def lock_of(*, tracing: bool) -> Path:
+    """The packages of a function that is traced, or not."""
+    return TRACING_LOCK if tracing else LOCK
+
+
+def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
     """The code of the backend's own functions: one bundle for all of them."""
     return Bundle(
         target=target,
+        lock=lock_of(tracing=tracing),
         packages=(ROOT / "ojs_aws", ROOT / "functions"),
         botocore_services=BACKEND_SERVICES,
     )

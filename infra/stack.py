@@ -41,6 +41,7 @@ class OjsStackProps:
     :ivar access: who may call the API.
     :ivar cors_origins: origins whose pages may use the API.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
+    :ivar tracing: trace the functions with AWS X-Ray.
     :ivar export: write jobs that have ended to S3; None: not.
     :ivar alarm_email: who is told of alarms; asked by AWS to agree first. Empty: nobody.
     :ivar alarm_topic_arn: an SNS topic of your own that is told of them. Empty: none.
@@ -57,6 +58,7 @@ class OjsStackProps:
     access: Access = field(default_factory=ApiKeys)
     cors_origins: Sequence[str] = ()
     start: WarmStart | None = None
+    tracing: bool = False
     export: ExportOptions | None = None
     alarm_email: str = ""
     alarm_topic_arn: str = ""
@@ -87,6 +89,7 @@ class OjsStack(Stack):
                 access=props.access,
                 cors_origins=props.cors_origins,
                 start=props.start,
+                tracing=props.tracing,
                 export=props.export,
                 alarm_topic=self._alarm_topic(props),
                 restored_table=props.restored_table,

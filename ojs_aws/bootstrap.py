@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
@@ -150,7 +151,11 @@ THREADS: Final = 8
 
 
 class InThreads:
-    """Runs calls side by side; the threads are made at the first use and kept."""
+    """Runs calls side by side; the threads are made at the first use and kept.
+
+    A call sees the context variables of its caller, so that its log lines have the request's id,
+    and its calls of AWS the request's trace.
+    """
 
     def __init__(self) -> None:
         """Make no thread yet."""
@@ -164,11 +169,12 @@ class InThreads:
 
     def each(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
         """Call it for each item, in their order as threads become free."""
-        return self._pool.map(call, items)
+        contexts = [copy_context() for _ in items]
+        return self._pool.map(lambda context, item: context.run(call, item), contexts, items)
 
     def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
         """Call both and wait for both."""
-        ahead = self._pool.submit(first)
+        ahead = self._pool.submit(copy_context().run, first)
         try:
             right = second()
         finally:

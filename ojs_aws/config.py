@@ -279,6 +279,12 @@ class Settings:
         _integer(0, 1_000_000),
         "Requests that it may make at once after a pause; 0: those of two seconds.",
     )
+    tracing: bool = _setting(
+        "OJS_TRACING",
+        False,
+        _boolean,
+        "Trace the functions with AWS X-Ray; the stack's `tracing` sets it (docs/tracing.md).",
+    )
     test_mode: bool = _setting(
         "OJS_TEST_MODE", False, _boolean, "Conformance test aids. The local server only."
     )

@@ -12,8 +12,11 @@ from functions.startup import started
 from ojs_aws.bootstrap import aws_clients, build_authentication
 from ojs_aws.config import Settings
 from ojs_aws.transport.authorizer import Handler, build_authorizer
+from ojs_aws.transport.tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
 handler: Final[Handler] = started(
-    build_authorizer(build_authentication(settings, aws_clients().dynamodb))
+    build_authorizer(
+        build_authentication(settings, aws_clients().dynamodb), tracing=function_tracing(settings)
+    )
 )

@@ -16,9 +16,12 @@ from ojs_aws.config import Settings
 from ojs_aws.services.export import Export
 from ojs_aws.transport.events.export import build_export
 from ojs_aws.transport.events.stream import Handler
+from ojs_aws.transport.tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
 clients = aws_clients()
 files = S3Files(clients.s3(), settings.export_bucket)
 store = job_store(settings, clients) if settings.export_documents else None
-handler: Final[Handler] = started(build_export(Export(files.put, store), read_image))
+handler: Final[Handler] = started(
+    build_export(Export(files.put, store), read_image, tracing=function_tracing(settings))
+)

@@ -83,6 +83,7 @@ class JobBackendProps:
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar memory_mb: memory of the API's functions.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
+    :ivar tracing: trace the functions with AWS X-Ray, which bills traces and makes starts slower.
     :ivar log_retention: how long logs are kept.
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
@@ -112,6 +113,7 @@ class JobBackendProps:
     event_bus: events.IEventBus | None = None
     memory_mb: int = 512
     start: WarmStart | None = None
+    tracing: bool = False
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
@@ -337,7 +339,8 @@ class JobBackend(Construct):
         start: WarmStart | None = None,
     ) -> OjsFunction:
         """One of the backend's own functions: ``functions/<name>/handler.py``."""
-        bundle, environment = backend_bundle(self.props.target), self.environment
+        tracing = self.props.tracing
+        bundle, environment = backend_bundle(self.props.target, tracing=tracing), self.environment
         if self.props.extensions is not None:
             bundle = self.props.extensions.bundled_with(bundle, name)
             environment = {**environment, **self.props.extensions.environment(name)}
@@ -356,6 +359,7 @@ class JobBackend(Construct):
                 log_retention=self.props.log_retention,
                 log_level=self.props.log_level,
                 start=start,
+                tracing=tracing,
             ),
         )
         self.grant(function, permissions)

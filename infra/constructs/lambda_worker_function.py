@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.bundling import BACKEND_SERVICES, Bundle
+from infra.bundling import BACKEND_SERVICES, Bundle, lock_of
 from infra.constructs.job_backend import JobBackend
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import LAMBDA_WORKER
@@ -36,6 +36,7 @@ class LambdaWorkerFunctionProps:
     :ivar timeout_s: longest invocation, 900 at most; a job that is not done by then comes back.
     :ivar memory_mb: memory of the function.
     :ivar start: how it is made ready before there are jobs; None: not.
+    :ivar tracing: trace it with AWS X-Ray; None: where the backend is traced.
     :ivar log_retention: how long its log is kept.
     :ivar log_level: least level that it logs.
     """
@@ -51,6 +52,7 @@ class LambdaWorkerFunctionProps:
     timeout_s: int = 60
     memory_mb: int = 512
     start: WarmStart | None = None
+    tracing: bool | None = None
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
 
@@ -73,13 +75,14 @@ class LambdaWorkerFunction(Construct):
         if not props.queues:
             raise ValueError("A Lambda worker serves at least one queue.")
         backend = props.backend
+        tracing = backend.props.tracing if props.tracing is None else props.tracing
         queues = [backend.queues.serve(name, props.timeout_s) for name in props.queues]
         self.function = OjsFunction(
             self,
             "Function",
             OjsFunctionProps(
                 handler=props.handler,
-                bundle=_bundle(props),
+                bundle=_bundle(props, tracing=tracing),
                 description=f"Open Job Spec: worker of {', '.join(props.queues)}",
                 service="ojs-worker",
                 environment={**props.environment, **backend.environment},
@@ -88,6 +91,7 @@ class LambdaWorkerFunction(Construct):
                 log_retention=props.log_retention,
                 log_level=props.log_level,
                 start=props.start,
+                tracing=tracing,
             ),
         )
         backend.grant(self.function, LAMBDA_WORKER, queues)
@@ -118,10 +122,11 @@ class LambdaWorkerFunction(Construct):
                 policy.attach_to_role(function.role)
 
 
-def _bundle(props: LambdaWorkerFunctionProps) -> Bundle:
+def _bundle(props: LambdaWorkerFunctionProps, *, tracing: bool) -> Bundle:
     services = props.aws_services
     return Bundle(
         target=props.backend.props.target,
+        lock=lock_of(tracing=tracing),
         code_dir=props.code_dir,
         botocore_services=None
         if services is None

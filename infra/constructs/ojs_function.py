@@ -27,7 +27,10 @@ _PATTERNS: Final = (
         "Files of the export, in its own bucket.",
         rf"^Resource::<\w+\.Arn>\/{EXPORT_PREFIX}\/\*$",
     ),
-    ("lambda:ListEventSourceMappings knows no resources; tests allow no other.", r"^Resource::\*$"),
+    (
+        "lambda:ListEventSourceMappings and X-Ray know no resources; tests allow no other.",
+        r"^Resource::\*$",
+    ),
 )
 """The resources of a role that are patterns, with why none narrower will do."""
 
@@ -48,6 +51,7 @@ class OjsFunctionProps:
     :ivar reserved_concurrency: a ceiling that is also set aside; None takes from the account's.
     :ivar removal_policy: what becomes of the log group when the stack goes.
     :ivar start: how it is made ready before it is asked; None: not.
+    :ivar tracing: send traces to AWS X-Ray; its bundle then needs the packages of ``TRACING_LOCK``.
     """
 
     handler: str
@@ -62,6 +66,7 @@ class OjsFunctionProps:
     reserved_concurrency: int | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.DESTROY
     start: WarmStart | None = None
+    tracing: bool = False
 
 
 class OjsFunction(lambda_.Function):
@@ -95,10 +100,12 @@ class OjsFunction(lambda_.Function):
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel(props.log_level),
+            tracing=lambda_.Tracing.ACTIVE if props.tracing else None,
             environment={
                 "POWERTOOLS_SERVICE_NAME": props.service,
                 "POWERTOOLS_METRICS_NAMESPACE": "OJS",
                 "POWERTOOLS_LOG_LEVEL": props.log_level,
+                **({"OJS_TRACING": "1"} if props.tracing else {}),
                 **props.environment,
             },
         )

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import Document
 from ojs_aws.domain.json_text import decode
 
 MAX_TRACE_ID: Final = 128
@@ -34,3 +35,8 @@ def trace_id_of(document: str) -> str:
     parent = meta.get("traceparent")
     found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
     return found[1] if found else ""
+
+
+def trace_of(document: Document) -> str:
+    """The trace id of a job's document, wherever that is kept; empty for none."""
+    return trace_id_of(document) if isinstance(document, str) else document.trace_id

@@ -8,9 +8,10 @@ authorizer finds is remembered by the gateway for the same credentials.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -21,13 +22,21 @@ Event: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[Event, object], dict[str, object]]
 
 
-def build_authorizer(authentication: Authentication, logger: Logger | None = None) -> Handler:
+AUTHORIZER_SPAN: Final = "ojs.authorize"
+
+
+def build_authorizer(
+    authentication: Authentication,
+    logger: Logger | None = None,
+    tracing: Tracing = NO_TRACING,
+) -> Handler:
     """The handler of a Lambda authorizer with simple responses, payload format 2.0.
 
     Where the table does not answer it raises, which the gateway answers with 500 and does not
     remember.
 
     :param logger: told of refusals, never of credentials; by default the functions' own.
+    :param tracing: has a span for each look; never with credentials.
     """
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
@@ -37,7 +46,9 @@ def build_authorizer(authentication: Authentication, logger: Logger | None = Non
     def authorize(event: Event, _context: object) -> dict[str, object]:
         headers: Mapping[str, str] = event.get("headers") or {}
         given = next((v for name, v in headers.items() if name.lower() == "authorization"), "")
-        verdict = authentication(given)
+        with tracing.span(AUTHORIZER_SPAN, operation="authorize") as span:
+            verdict = authentication(given)
+            span.note(principal=verdict.key_id, refused=verdict.caller is None)
         if verdict.caller is None:
             request = event.get("requestContext") or {}
             about = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from aws_lambda_powertools.logging import Logger
@@ -13,3 +15,13 @@ NAME: Final = "ojs_aws"
 def function_logger() -> Logger:
     """The log of a function; its level is that of POWERTOOLS_LOG_LEVEL."""
     return Logger(service=NAME)
+
+
+@contextmanager
+def invocation_logged(logger: Logger, context: object) -> Iterator[None]:
+    """Put the id of the invocation into every line that is written within."""
+    logger.thread_safe_append_keys(function_request_id=getattr(context, "aws_request_id", ""))
+    try:
+        yield
+    finally:
+        logger.thread_safe_clear_keys()

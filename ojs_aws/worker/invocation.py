@@ -14,16 +14,18 @@ from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.tracing import trace_of
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import Claimed
 from ojs_aws.services.render import render_job
 from ojs_aws.services.waking import seconds_until
+from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
 from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.executor import Executor
+from ojs_aws.worker.executor import Executor, Failed, Outcome
 from ojs_aws.worker.heartbeats import own_visibility_s
 from ojs_aws.worker.records import Record, StrayRecordError, read_record
 from ojs_aws.worker.reporting import Reported, Reporter
@@ -40,11 +42,33 @@ those with a timeout have failed by then, and said so."""
 CLAIMED_TOGETHER: Final = 10
 """Messages of a queue for which jobs are claimed before the first of these jobs is executed."""
 
+EXECUTE_SPAN: Final = "ojs.job.execute"
+
 _log = logging.getLogger(__name__)
 
 
 def _new_future() -> asyncio.Future[Claimed]:
     return asyncio.get_running_loop().create_future()
+
+
+def _told(job: JobRecord) -> dict[str, str | int]:
+    """What a span says of a job; by its trace the enqueueing span is found."""
+    return {
+        "job_id": job.id,
+        "job_type": job.type,
+        "queue": job.queue,
+        "attempt": job.attempt,
+        "trace_id": trace_of(job.document),
+    }
+
+
+def _tell(span: Span, outcome: Outcome | None) -> None:
+    """Say what became of a job; one that is given up comes back, and is nobody's failure."""
+    if isinstance(outcome, Failed):
+        kind, message = outcome.error.get("type"), outcome.error.get("message")
+        span.fail(str(kind or ""), str(message or ""))
+    status = "failed" if isinstance(outcome, Failed) else "completed"
+    span.note(status="given_up" if outcome is None else status)
 
 
 @dataclass(slots=True)
@@ -73,6 +97,7 @@ class Invocation:
         is not taken for the one that was given up.
     :ivar seconds: until Lambda ends the invocation.
     :ivar margin_s: how much of that is kept back for reports.
+    :ivar tracing: has a span for each job.
     """
 
     executor: Executor
@@ -82,6 +107,7 @@ class Invocation:
     seconds: float
     margin_s: float
     timer: Timer
+    tracing: Tracing = NO_TRACING
     _active: list[ActiveJob] = field(default_factory=list)
     _is_over: bool = False
     _deadline: float = field(init=False)
@@ -160,11 +186,13 @@ class Invocation:
             self.backend, self.worker_id, self._reservation_ms(), claimed.record
         )
         active = self._activate(claimed.record, held)
-        keeping = asyncio.ensure_future(self._keep(active, held))
-        try:
-            outcome = await active.execute(self.executor)
-        finally:
-            keeping.cancel()
+        with self.tracing.span(EXECUTE_SPAN, **_told(claimed.record)) as span:
+            keeping = asyncio.ensure_future(self._keep(active, held))
+            try:
+                outcome = await active.execute(self.executor)
+            finally:
+                keeping.cancel()
+            _tell(span, outcome)
         if outcome is None:
             await self._hide(record, claimed.record)
             return True

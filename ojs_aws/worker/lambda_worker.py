@@ -16,6 +16,7 @@ from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.transport.tracing import Tracing, function_tracing
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.invocation import Invocation
 from ojs_aws.worker.records import queues_by_sqs_name
@@ -23,6 +24,9 @@ from ojs_aws.worker.registry import HandlerRegistry
 
 LONGEST_S: Final = 900.0
 """What Lambda allows at most, in seconds; assumed when the context does not say."""
+
+INVOCATION_SPAN: Final = "ojs.worker"
+"""Of one batch; those of its jobs are within."""
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +93,7 @@ class LambdaWorker(BaseWorker):
         self._backend = backend
         self._timer = timer or SystemTimer()
         self._loop = LoopThread("ojs-worker")
+        self._tracing: Tracing | None = None
 
     def lambda_handler(
         self, event: Mapping[str, Any], context: LambdaContext | None = None
@@ -112,8 +117,10 @@ class LambdaWorker(BaseWorker):
             seconds=seconds,
             margin_s=self._margin_s,
             timer=self._timer,
+            tracing=self.tracing,
         )
         with ExitStack() as around:
+            around.enter_context(self.tracing.span(INVOCATION_SPAN, messages=len(records)))
             for member in self.middleware:
                 if isinstance(member, PerInvocation):
                     around.enter_context(member.invocation())
@@ -131,6 +138,13 @@ class LambdaWorker(BaseWorker):
 
             self._backend = build_backend(Settings.from_env(os.environ), aws_clients())
         return self._backend
+
+    @property
+    def tracing(self) -> Tracing:
+        """Has a span for each batch and each job; as the settings say, when first asked for."""
+        if self._tracing is None:
+            self._tracing = function_tracing(self.backend.settings)
+        return self._tracing
 
     def bind(self, backend: Backend) -> None:
         """Use these services from now on."""

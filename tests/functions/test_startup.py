@@ -12,6 +12,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 RARE: Final = (
+    "aws_xray_sdk",
     "boto3",
     "cronsim",
     "cryptography",
@@ -19,6 +20,7 @@ RARE: Final = (
     "jsonschema",
     "opentelemetry",
     "pydantic",
+    "wrapt",
 )
 ENVIRONMENT: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",

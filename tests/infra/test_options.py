@@ -1,4 +1,4 @@
-"""What the stack can be told: warm starts, and who hears alarms."""
+"""What the stack can be told: warm starts, traces, and who hears alarms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from infra.app import ContextError, make_app
-from infra.bundling import Target
+from infra.bundling import LOCK, TRACING_LOCK, Target, backend_bundle
 from infra.constructs import (
     JobBackend,
     JobBackendProps,
@@ -119,6 +119,7 @@ def test_alarms_go_to_a_topic_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("context", "told"),
     [
+        ({"tracing": "loud"}, "tracing"),
         ({"start": "hot"}, "start"),
         ({"start": "0"}, "start"),
         ({"alarm_email": "nobody"}, "alarm_email"),
@@ -130,3 +131,49 @@ def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: 
     """In words that name the option."""
     with pytest.raises(ContextError, match=told):
         make_app(App(context={**NO_BUNDLING, **context}))
+
+
+def test_nothing_is_traced_by_default() -> None:
+    """Traces cost money, and starts longer: no right to send them, and no packages for it."""
+    stack = made()
+    for function in stack.of("AWS::Lambda::Function"):
+        assert "TracingConfig" not in function
+        assert "OJS_TRACING" not in function["Environment"]["Variables"]
+        assert not any(each.startswith("xray:") for each in stack.actions(function["Handler"]))
+    assert backend_bundle(Target()).lock == LOCK
+
+
+def test_traced_functions_may_send_traces_and_nothing_else_more() -> None:
+    """All of them, the demo worker too; X-Ray knows no resources for these two actions."""
+    stack, plain = made(tracing="true", export_days="7"), made(export_days="7")
+    xray = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
+    for function in stack.of("AWS::Lambda::Function"):
+        handler = function["Handler"]
+        assert function["TracingConfig"] == {"Mode": "Active"}
+        assert function["Environment"]["Variables"]["OJS_TRACING"] == "1"
+        assert stack.actions(handler) - plain.actions(handler) == xray
+        (where,) = [resource for actions, resource in stack.statements(handler) if actions & xray]
+        assert where == "*"
+        assert {actions for actions, _ in stack.statements(handler) if actions & xray} == {xray}
+
+
+def test_the_bundle_of_a_traced_function_has_the_packages_for_it() -> None:
+    """Those of every function, and X-Ray's; both locks are made together."""
+    bundle = backend_bundle(Target(), tracing=True)
+    assert bundle.lock == TRACING_LOCK
+    more = TRACING_LOCK.read_text("utf-8")
+    assert "aws-xray-sdk==" in more
+    assert "aws-xray-sdk==" not in LOCK.read_text("utf-8")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_worker_is_traced_as_it_says_not_as_its_backend(wanted: bool) -> None:
+    """Where it says nothing, it is as its backend."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(scope, "Jobs", JobBackendProps(tracing=not wanted))
+    props = LambdaWorkerFunctionProps(
+        backend=backend, handler="jobs.handler", queues=["default"], tracing=wanted
+    )
+    LambdaWorkerFunction(scope, "Worker", props)
+    function = Synthesised(Template.from_stack(scope).to_json()).function("jobs.handler")
+    assert ("TracingConfig" in function) is wanted

@@ -11,7 +11,11 @@ import pytest
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 EVERYTHING: Final = "requirements.lock"
-SUBSETS: Final = ("requirements-run.lock", "requirements-lambda.lock")
+SUBSETS: Final = (
+    "requirements-run.lock",
+    "requirements-lambda.lock",
+    "requirements-lambda-tracing.lock",
+)
 PYTHON_LOCKS: Final = (
     EVERYTHING,
     *SUBSETS,

@@ -9,7 +9,7 @@ from ojs_aws.domain.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.tracing import trace_id_of
+from ojs_aws.domain.tracing import trace_of
 from ojs_aws.services.events.made import Commit, Made
 
 Data = dict[str, RawJson]
@@ -38,7 +38,7 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
         "job_type": encode(after.type),
         "queue": encode(after.queue),
     }
-    if told and (trace := _trace_id(after)):
+    if told and (trace := trace_of(after.document)):
         common["trace_id"] = encode(trace)
     return [
         Made(
@@ -51,11 +51,6 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
         )
         for kind, time, data in told
     ]
-
-
-def _trace_id(job: JobRecord) -> str:
-    document = job.document
-    return trace_id_of(document) if isinstance(document, str) else document.trace_id
 
 
 def _is_heartbeat(before: JobRecord, after: JobRecord) -> bool:

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.export import Export
 from ojs_aws.transport.events.records import ReadImage, number_of
 from ojs_aws.transport.events.stream import Failures, Handler
+from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
 
-def build_export(export: Export, read: ReadImage, logger: Logger | None = None) -> Handler:
+EXPORT_SPAN: Final = "ojs.export"
+
+
+def build_export(
+    export: Export,
+    read: ReadImage,
+    logger: Logger | None = None,
+    tracing: Tracing = NO_TRACING,
+) -> Handler:
     """The handler of stream records of jobs.
 
     A batch that cannot be written is repeated as a whole. A record that cannot be read is logged
     and left out: it would hold up all that come after it.
 
     :param read: the adapter's codec.
+    :param tracing: has a span for each batch.
     """
-    if logger is None:
-        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
 
-        logger = function_logger()
+    logger = logger or function_logger()
 
-    def handle(event: Mapping[str, Any], _: object) -> Failures:
+    def handle(event: Mapping[str, Any], context: object) -> Failures:
+        with invocation_logged(logger, context), tracing.span(EXPORT_SPAN, operation="export"):
+            return write(event)
+
+    def write(event: Mapping[str, Any]) -> Failures:
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         ended = []
         for record in records:

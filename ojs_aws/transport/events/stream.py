@@ -23,6 +23,7 @@ from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import Measure, measure_in_log, measured
 from ojs_aws.transport.events.memory import Memory
 from ojs_aws.transport.events.records import UNKNOWN, Change, ReadImage, change_of, number_of
+from ojs_aws.transport.tracing import NO_TRACING, WORKFLOW_SPAN, Tracing, function_tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -51,10 +52,12 @@ REDRIVE: Final = "redrive"
 MAX_REDRIVEN: Final = 100
 """Records of one redrive; ask again for more."""
 
+STREAM_SPAN: Final = "ojs.events"
+
 _DONE: Final = "batchItemFailures"
 
 
-def build_stream(
+def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     backend: Backend,
     read: ReadImage,
     logger: Logger | None = None,
@@ -62,6 +65,7 @@ def build_stream(
     hooks: Hooks | None = None,
     count: Count | None = None,
     measure: Measure = measure_in_log,
+    tracing: Tracing | None = None,
 ) -> Handler:
     """The handler of stream records.
 
@@ -71,14 +75,27 @@ def build_stream(
         wait for it, those of others do not.
     :param count: told of what was set aside; by default a metric in the function's log.
     :param measure: told what happened to jobs; by default metrics in the function's log.
+    :param tracing: has a span for each batch; by default as the settings say.
     """
-    if logger is None:
-        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
 
-        logger = function_logger()
+    logger = logger or function_logger()
     consumer = StreamConsumer(backend, read, logger, hooks, count or count_in_log)
     consumer.measure = measure
-    return consumer.handle
+    consumer.tracing = traced = tracing or function_tracing(backend.settings)
+
+    def handle(event: Mapping[str, Any], context: object) -> Failures:
+        """Tell the events of a batch."""
+        records = len(event.get("Records") or ())
+        with (
+            invocation_logged(logger, context),
+            traced.span(STREAM_SPAN, operation="stream", records=records) as span,
+        ):
+            answer = consumer.handle(event, context)
+            span.note(failed=len(answer[_DONE]))
+            return answer
+
+    return handle
 
 
 def count_in_log(value: int, function_name: str) -> None:
@@ -118,6 +135,7 @@ class StreamConsumer:
         self._announce = backend.ports.announce()
         self._aside = 0
         self.measure: Measure = measure_in_log
+        self.tracing: Tracing = NO_TRACING
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
         """Tell the events of a batch; answers from where it must be repeated, if at all.
@@ -172,7 +190,8 @@ class StreamConsumer:
         try:
             return change_of(record, self._read)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
-            self._logger.exception("Unreadable record", extra={"record": number_of(record)})
+            told = {"record": number_of(record), "item": _item_of(record)}
+            self._logger.exception("Unreadable record", extra=told)
             try:
                 self._set_aside(record, repr(problem))
             except OjsError as trouble:
@@ -214,7 +233,7 @@ class StreamConsumer:
             try:
                 self._append(change.events)
             except Exception as problem:
-                self._logger.exception("Could not log", extra={"record": change.number})
+                self._logger.exception("Could not log", extra=_about(change))
                 failed[change.number] = _trouble(problem)
                 held.add(change.subject)
 
@@ -255,7 +274,7 @@ class StreamConsumer:
                         self._hooks(event)
                         self._memory.hooked.update([event.id])
             except Exception as problem:  # a user's code may raise anything
-                self._logger.exception("A hook failed", extra={"record": change.number})
+                self._logger.exception("A hook failed", extra=_about(change))
                 failed[change.number] = _Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
                 held.add(change.subject)
 
@@ -271,7 +290,8 @@ class StreamConsumer:
                     gone = change.removed
                     self._backend.ports.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
-                self._logger.warning("Could not remove what a job left", exc_info=True)
+                about = _about(change)
+                self._logger.warning("Could not remove what a job left", exc_info=True, extra=about)
                 failed[change.number] = _trouble(problem)
 
     def _wake(self, changes: Sequence[Change]) -> None:
@@ -311,7 +331,11 @@ class StreamConsumer:
     def _follow(self, changes: Sequence[Change], failed: Failed) -> None:
         """Move workflows on, also where something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
-        for number, problem in follow(lambda: self._backend.advancing, found).items():
+        if not found:
+            return
+        with self.tracing.span(WORKFLOW_SPAN):
+            failures = follow(lambda: self._backend.advancing, found)
+        for number, problem in failures.items():
             failed.setdefault(number, _trouble(problem))
 
     # ---------------------------------------------------------------------------- giving up
@@ -333,8 +357,21 @@ class StreamConsumer:
         text = json.dumps(record, default=_as_text)
         aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
         self._backend.events.set_aside(aside, self._backend.clock.now())
-        self._logger.error("Set a record aside", extra={"record": aside.number, "reason": reason})
+        told = {"record": aside.number, "item": _item_of(record), "reason": reason}
+        self._logger.error("Set a record aside", extra=told)
         self._aside += 1
+
+
+def _about(change: Change) -> dict[str, object]:
+    """What a line of the log says of a change: the job, or what else it is one of."""
+    subject = change.events[0].subject if change.events else ""
+    return {"record": change.number, "job_id": subject, "item": change.subject}
+
+
+def _item_of(record: Mapping[str, Any]) -> str:
+    """The key of the item that a record is about; empty where nobody can read that."""
+    change = record.get("dynamodb")
+    return json.dumps(change.get("Keys") or "") if isinstance(change, dict) else ""
 
 
 def _trouble(problem: Exception) -> _Trouble:

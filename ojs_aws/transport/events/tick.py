@@ -16,6 +16,7 @@ from ojs_aws.topology import (
     METRICS,
     QUEUE_DIMENSION,
 )
+from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing, function_tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -36,6 +37,7 @@ def build_tick(
     logger: Logger | None = None,
     *,
     start_cron: Callable[[], None] | None = None,
+    tracing: Tracing | None = None,
 ) -> Handler:
     """The handler of the timer's events and of the alarms of cron jobs.
 
@@ -44,18 +46,29 @@ def build_tick(
 
     :param start_cron: called before the cron jobs are looked at for the first time; while it
         raises, none is fired by ticks.
+    :param tracing: has spans of the cron jobs and of the sweep; by default as the settings say.
     """
-    unstarted = [] if start_cron is None else [start_cron]
-    if logger is None:
-        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
 
-        logger = function_logger()
+    unstarted = [] if start_cron is None else [start_cron]
+    logger = logger or function_logger()
+    traced = tracing or function_tracing(backend.settings)
 
     def handle(event: Mapping[str, Any], context: object) -> dict[str, int]:
         """Do what is due, and tell what was done."""
-        if "Records" in event:
-            return _alarms(backend, event, logger)
-        report = _cron(backend, logger, unstarted)
+        with invocation_logged(logger, context):
+            if "Records" in event:
+                with traced.span(CRON_SPAN, operation="alarm"):
+                    return _alarms(backend, event, logger)
+            return tick(context)
+
+    def tick(context: object) -> dict[str, int]:
+        with traced.span(CRON_SPAN, operation="tick"):
+            report = _cron(backend, logger, unstarted)
+        with traced.span(SWEEP_SPAN, operation="tick"):
+            return sweep(context, report)
+
+    def sweep(context: object, report: dict[str, int]) -> dict[str, int]:
         ends_at = _ends_at(backend, context)
         swept = asdict(backend.sweep.tick(ends_at))
         oldest_ms = swept.pop("oldest_ms")

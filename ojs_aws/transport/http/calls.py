@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.errors import InvalidPayloadError
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
+from ojs_aws.domain.tracing import trace_of
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.backend import Backend
 
@@ -21,7 +23,17 @@ OJS_VERSION: Final = "1.0"
 MAX_BODY_BYTES: Final = 4_400_000
 """Lambda takes events of 6 MB, in which a body may stand base64-encoded."""
 
+MAX_NAMED: Final = 20
+"""Jobs of one request whose ids are noted."""
+
+Note: TypeAlias = Callable[[Mapping[str, str]], None]
+"""Takes what a request is about, for its log lines and its trace."""
+
 _EMPTY: Final[Mapping[str, Member]] = {}
+
+
+def _noted(_: Mapping[str, str]) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +75,15 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request on its way to a handler, with the parameters of its path."""
+    """One request on its way to a handler, with the parameters of its path.
+
+    :ivar note: is told what it is about, as soon as that is known: job, type, queue, trace.
+    """
 
     server: Server
     request: Request
     path: Mapping[str, str] = field(default_factory=dict)
+    note: Note = _noted
 
     @property
     def backend(self) -> Backend:
@@ -78,6 +94,21 @@ class Call:
     def job_id(self) -> str:
         """The job that the path names."""
         return self.path["job_id"]
+
+    def note_jobs(self, jobs: Sequence[JobRecord]) -> None:
+        """Note the jobs that the request made, found or changed; of many the first ones."""
+        if not jobs:
+            return
+        some = jobs[:MAX_NAMED]
+        traces = (trace_of(job.document) for job in some)
+        self.note(
+            {
+                "job_id": ",".join(job.id for job in some),
+                "job_type": ",".join(dict.fromkeys(job.type for job in some)),
+                "queue": ",".join(dict.fromkeys(job.queue for job in some)),
+                "trace_id": ",".join(dict.fromkeys(filter(None, traces))),
+            }
+        )
 
     def members(
         self, *, max_bytes: int = MAX_BODY_BYTES, optional: bool = False

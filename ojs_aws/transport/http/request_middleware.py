@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import (
     UnauthenticatedError,
 )
 from ojs_aws.transport.http.authorization import CALLER
-from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Request, Server
+from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Note, Request, Server
 from ojs_aws.transport.http.compression import expanded
 from ojs_aws.transport.http.errors import answer_error, is_fault
 from ojs_aws.transport.http.negotiation import (
@@ -31,6 +31,7 @@ from ojs_aws.transport.http.negotiation import (
     check_version,
     is_request_id,
 )
+from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -42,7 +43,14 @@ Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
 RATE_HEADERS: Final = "rate_headers"
 """Where the headers of a client's limit wait for the answer, whatever it will be."""
 
+ABOUT: Final = "about"
+"""What a request was found to be about; what takes more of it stands beside it."""
+
+INVOCATION: Final = "invocation"
+"""The id of the invocation that answers a request."""
+
 _ID: Final = "request_id"
+_NOTE: Final = "note"
 _REQUEST: Final = "request"
 _NO_CONTENT: Final = 204
 
@@ -68,10 +76,22 @@ def setting_headers(server: Server) -> Middleware:
 
 
 def logging_requests(logger: Logger) -> Middleware:
-    """One line for each request, under its id; never the arguments of a job."""
+    """One line for each request, under its id; never the arguments of a job.
+
+    That line, and every other one that is written from then on, names the jobs of the request.
+    """
 
     def log_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
-        logger.thread_safe_append_keys(correlation_id=app.context[_ID])
+        about: dict[str, str] = {}
+
+        def note(values: Mapping[str, str]) -> None:
+            about.update({name: value for name, value in values.items() if value})
+            logger.thread_safe_append_keys(**about)
+
+        app.context[ABOUT], app.context[_NOTE] = about, note
+        logger.thread_safe_append_keys(
+            correlation_id=app.context[_ID], function_request_id=app.context[INVOCATION]
+        )
         begun = time.perf_counter()
         try:
             response = next_middleware(app)
@@ -79,7 +99,7 @@ def logging_requests(logger: Logger) -> Middleware:
             fields: dict[str, object] = {
                 "method": event.http_method,
                 "path": event.path[:200],
-                "operation": getattr(app.context.get("_route"), "func", log_request).__name__,
+                "operation": operation_of(app),
                 "status": response.status_code,
                 "duration_ms": round((time.perf_counter() - begun) * 1000, 3),
             }
@@ -91,6 +111,22 @@ def logging_requests(logger: Logger) -> Middleware:
         return response
 
     return log_request
+
+
+def tracing_requests(tracing: Tracing) -> Middleware:
+    """A span for each request, in which its calls of AWS are made."""
+
+    def trace_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        operation = operation_of(app)
+        with tracing.span(
+            f"ojs.{operation}", operation=operation, request_id=app.context[_ID]
+        ) as span:
+            try:
+                return next_middleware(app)
+            finally:
+                span.note(**app.context[ABOUT])
+
+    return trace_request
 
 
 def answering_errors(logger: Logger) -> Middleware:
@@ -139,6 +175,17 @@ def request_of(app: ApiGatewayResolver) -> Request:
         )
         app.context[_REQUEST] = known
     return known
+
+
+def note_of(app: ApiGatewayResolver) -> Note:
+    """Takes what the resolver's request is about."""
+    note: Note = app.context[_NOTE]
+    return note
+
+
+def operation_of(app: ApiGatewayResolver) -> str:
+    """The operation of the resolver's request; ``unknown`` where no route matches."""
+    return getattr(getattr(app.context.get("_route"), "func", None), "__name__", "unknown")
 
 
 def _caller(app: ApiGatewayResolver) -> Caller:

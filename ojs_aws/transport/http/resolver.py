@@ -20,13 +20,16 @@ from ojs_aws.transport.http.authorization import authenticating, authorizing, ch
 from ojs_aws.transport.http.calls import Call, Server
 from ojs_aws.transport.http.handlers.homes import Handler, handler_of
 from ojs_aws.transport.http.request_middleware import (
+    INVOCATION,
     Middleware,
     answering_errors,
     checking_request,
     logging_requests,
+    note_of,
     request_of,
     response_of,
     setting_headers,
+    tracing_requests,
 )
 from ojs_aws.transport.http.routes import (
     Group,
@@ -36,6 +39,7 @@ from ojs_aws.transport.http.routes import (
     pattern_of,
     routes_of,
 )
+from ojs_aws.transport.tracing import NO_TRACING, Tracing, function_tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
 
 _NO_CONTENT: Final = 204
+_TOLD: Final = ("job_id", "queue", "worker_id", "workflow_id")
+"""Parameters of paths that log lines and traces name."""
 
 
 class HttpEvent(APIGatewayProxyEventV2):
@@ -60,9 +66,9 @@ class _Current:
 
     __slots__ = ("context", "event")
 
-    def __init__(self, event: HttpEvent) -> None:
+    def __init__(self, event: HttpEvent, invocation: str) -> None:
         self.event = event
-        self.context: dict[str, Any] = {}
+        self.context: dict[str, Any] = {INVOCATION: invocation}
 
 
 _CURRENT: ContextVar[_Current] = ContextVar("current_request")
@@ -73,7 +79,9 @@ class Resolver(APIGatewayHttpResolver):
 
     def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event (payload format 2.0)."""
-        token = _CURRENT.set(_Current(HttpEvent(dict(event))))
+        token = _CURRENT.set(
+            _Current(HttpEvent(dict(event)), getattr(context, "aws_request_id", ""))
+        )
         try:
             return super().resolve(event, context)
         finally:
@@ -106,22 +114,30 @@ class Resolver(APIGatewayHttpResolver):
             route._build_middleware_stack(self._router_middlewares, self)  # noqa: SLF001
 
 
-def build_resolver(backend: Backend, group: Group, logger: Logger | None = None) -> Resolver:
+def build_resolver(
+    backend: Backend,
+    group: Group,
+    logger: Logger | None = None,
+    tracing: Tracing | None = None,
+) -> Resolver:
     """The resolver of one function.
 
     :param logger: writes a line for each request; by default the functions' own.
+    :param tracing: has a span for each request; by default as the settings say.
     """
     server = Server(backend, backend.clock.now())
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
 
         logger = function_logger()
+    tracing = tracing or function_tracing(backend.settings)
     resolver = Resolver()
     resolver.use(
         [
             setting_headers(server),
             logging_requests(logger),
             answering_errors(logger),
+            *([] if tracing is NO_TRACING else [tracing_requests(tracing)]),
         ]
     )
     importlib.import_module(f"ojs_aws.transport.http.handlers.{group}")  # at init, not at a request
@@ -149,7 +165,9 @@ def _register(
 
     def serve(**path: str) -> Response[str]:
         handler = replacement or handler_of(route)
-        call = Call(server, request_of(resolver), path)
+        note = note_of(resolver)
+        note({name: path[name] for name in _TOLD if name in path})
+        call = Call(server, request_of(resolver), path, note)
         check_bounds(call, route.operation)
         return response_of(handler(call))
 

@@ -38,11 +38,13 @@ def push(call: Call) -> Answer:
     settings = call.backend.settings
     members = call.members(max_bytes=settings.max_envelope_bytes + _AROUND_ENVELOPE)
     job = read_job(members, settings.max_depth)
+    call.note({"job_id": job.id, "job_type": job.type, "queue": job.queue})
     check_enqueued(call, [("", job)])
     pushed = call.backend.push(job)
     body = push_answer(pushed, job.id)
     if pushed.record is None:
         return Answer(body)
+    call.note_jobs([pushed.record])
     location = f"{BASE}/jobs/{quote(pushed.record.id)}"
     headers = {
         "Location": location,
@@ -87,6 +89,7 @@ def push_batch(call: Call) -> Answer:
     jobs = read_jobs(members, settings.max_depth)
     check_enqueued(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
     results = call.backend.push.all(jobs)
+    call.note_jobs([pushed.record for pushed in results if pushed.record is not None])
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
     is_new = any(pushed.is_new for pushed in results)
     return Answer(body, CREATED if is_new else OK, fill_headers(results))
@@ -104,17 +107,19 @@ def show_middleware(call: Call) -> Answer:
 
 def info(call: Call) -> Answer:
     """INFO: the whole job."""
-    return Answer(job_answer(render_job(call.backend.info(call.job_id))))
+    job = call.backend.info(call.job_id)
+    call.note_jobs([job])
+    return Answer(job_answer(render_job(job)))
 
 
 def cancel(call: Call) -> Answer:
     """CANCEL a job in any non-terminal state."""
-    return _changed(call.backend.cancel(call.job_id))
+    return _changed(call, call.backend.cancel(call.job_id))
 
 
 def activate(call: Call) -> Answer:
     """ACTIVATE a pending job."""
-    return _changed(call.backend.activate(call.job_id))
+    return _changed(call, call.backend.activate(call.job_id))
 
 
 def change_job(call: Call) -> Answer:
@@ -133,6 +138,7 @@ def change_job(call: Call) -> Answer:
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def _changed(change: Change) -> Answer:
+def _changed(call: Call, change: Change) -> Answer:
+    call.note_jobs([change.after])
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))

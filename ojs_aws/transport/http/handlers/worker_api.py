@@ -58,6 +58,8 @@ def fetch(call: Call) -> Answer:
             heartbeat_interval_ms=body.heartbeat_interval_ms,
         )
     )
+    call.note({"worker_id": body.worker_id or ""})
+    call.note_jobs(records)
     return Answer(fetch_answer(records))
 
 
@@ -76,8 +78,10 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
 
     members = call.members(optional=optional)
     body = ReportBody.model_validate(report_values(members, job_id))
+    call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
     record = call.backend.ack(body.job_id, body.worker_id, result_of(members))
+    call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=True))
 
 
@@ -96,8 +100,10 @@ def _fail(call: Call, job_id: str) -> Answer:
 
     members = call.members()
     body = ReportBody.model_validate(report_values(members, job_id))
+    call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
     record = call.backend.fail(body.job_id, body.worker_id, error_of(members))
+    call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
 
 
@@ -119,6 +125,7 @@ def beat(call: Call) -> tuple[str, Beat]:
         interval_ms=body.heartbeat_interval_ms,
         about=_about(body),
     )
+    call.note({"worker_id": body.worker_id or ""})
     told = call.backend.heartbeat(
         body.worker_id,
         within_bounds(call, body.active_job_ids),

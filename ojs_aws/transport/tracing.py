@@ -1,0 +1,85 @@
+"""What a function tells of its work to a tracer, where one is switched on.
+
+Nothing is imported for it, and nothing costs, while it is off: `xray.py` has the tracer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+
+Noted: TypeAlias = str | int | float | bool
+"""What can be searched for."""
+
+IN_LAMBDA: Final = "LAMBDA_TASK_ROOT"
+SWITCHED_OFF: Final = "POWERTOOLS_TRACE_DISABLED"
+_TRUE: Final = frozenset({"1", "true", "yes", "on", "y", "t"})
+
+CRON_SPAN: Final = "ojs.cron trigger"
+SWEEP_SPAN: Final = "ojs.scheduler poll"
+WORKFLOW_SPAN: Final = "ojs.workflow advance"
+"""The backend's own spans (ojs-observability, section 6.3)."""
+
+
+class Span(Protocol):
+    """A piece of work, while it goes on."""
+
+    def note(self, **values: Noted) -> None:
+        """Say what it is about, so that it can be found; empty texts say nothing."""
+
+    def fail(self, kind: str, message: str) -> None:
+        """Say that it failed, where nothing is raised."""
+
+
+class Tracing(Protocol):
+    """Tells of pieces of work, nested as they are called."""
+
+    def span(self, name: str, **values: Noted) -> AbstractContextManager[Span]:
+        """A piece of work, from entering to leaving; what it raises counts as its failure.
+
+        :param values: see :meth:`Span.note`.
+        """
+
+
+class NoSpan:
+    """A span that nobody looks at."""
+
+    def note(self, **values: Noted) -> None:
+        """Do nothing."""
+
+    def fail(self, kind: str, message: str) -> None:
+        """Do nothing."""
+
+
+class NoTracing:
+    """Tells nobody."""
+
+    def span(self, name: str, **values: Noted) -> AbstractContextManager[Span]:
+        """Stand for a span."""
+        del name, values
+        return _NOBODY
+
+
+_NOBODY: Final[AbstractContextManager[Span]] = nullcontext(NoSpan())
+NO_TRACING: Final = NoTracing()
+
+
+def function_tracing(settings: Settings, environ: Mapping[str, str] = os.environ) -> Tracing:
+    """The tracing of a function: AWS X-Ray where ``OJS_TRACING`` asks for it, in AWS Lambda.
+
+    Anywhere else nobody listens, so it is off there, as Powertools' own Tracer is.
+
+    :param environ: says where this runs, and whether ``POWERTOOLS_TRACE_DISABLED``.
+    :raises ImportError: it is asked for, and its packages are not in the function's bundle.
+    """
+    is_off = environ.get(SWITCHED_OFF, "").lower() in _TRUE
+    if not settings.tracing or is_off or not environ.get(IN_LAMBDA):
+        return NO_TRACING
+    from ojs_aws.transport.xray import xray_tracing  # noqa: PLC0415 - costs a start, if wanted
+
+    return xray_tracing(redacts=settings.redact_messages)
