@@ -74,13 +74,15 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     invoked(monkeypatch)
     before, emitter = xray_recorder.context, xray_recorder.emitter
     daemon = Daemon()
-    Tracer._reset_config()
+    tracer: Any = Tracer
+    tracer._reset_config()
     global_sdk_config.set_sdk_enabled(True)
-    xray_recorder.configure(emitter=daemon)
+    recorder: Any = xray_recorder
+    recorder.configure(emitter=daemon)
     yield daemon
     xray_recorder.clear_trace_entities()
     xray_recorder.configure(context=before, emitter=emitter)
-    Tracer._reset_config()
+    tracer._reset_config()
 
 
 def invoked(
@@ -244,7 +246,7 @@ def aws(daemon: Daemon) -> Iterator[EmbeddedAws]:
 def delivered(aws: EmbeddedAws, worker: LambdaWorker) -> Any:
     """One invocation of a Lambda worker with what SQS has."""
     url = aws.settings.queue_url_prefix + "ojs-default"
-    received = aws.clients.sqs.receive_message(
+    received: Any = aws.clients.sqs.receive_message(
         QueueUrl=url,
         MaxNumberOfMessages=10,
         MessageSystemAttributeNames=["ApproximateReceiveCount"],
