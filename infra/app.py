@@ -9,8 +9,9 @@ with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions 
 ``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
 (true or false). Who is told of alarms:
 ``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have ended:
-``export_days`` (how long it is kept) and ``export_documents``. After a restore:
-``restored_table`` and ``restored_stream``, as ``ojs-aws restore table`` tells them.
+``export_days`` (how long it is kept) and ``export_documents``. A KMS key of your own for the table
+and the buckets: ``encryption_key`` (its ARN). After a restore: ``restored_table`` and
+``restored_stream``, as ``ojs-aws restore table`` tells them.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def make_app(app: App | None = None) -> App:
         export=_export(said),
         alarm_email=_email(said),
         alarm_topic_arn=said("alarm_topic", ""),
+        encryption_key_arn=_key(said),
         restored_table=_restored(said),
         removal_policy=_REMOVALS[removal],
     )
@@ -143,6 +145,16 @@ def _email(said: Callable[[str, str], str]) -> str:
     if email and not all(email.rpartition("@")):
         raise ContextError(f"alarm_email is {email!r}: use an address such as ops@example.com.")
     return email
+
+
+def _key(said: Callable[[str, str], str]) -> str:
+    """The KMS key to encrypt with, where somebody has one."""
+    arn = said("encryption_key", "")
+    if arn and not (arn.startswith("arn:") and ":kms:" in arn and ":key/" in arn):
+        raise ContextError(
+            f"encryption_key is {arn!r}: use a key's ARN (arn:aws:kms:...:key/...), not an alias."
+        )
+    return arn
 
 
 def _restored(said: Callable[[str, str], str]) -> RestoredTable | None:

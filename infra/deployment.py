@@ -75,63 +75,70 @@ def cdk_environment(emulator: Emulator) -> dict[str, str]:
     }
 
 
-def deploy(emulator: Emulator, say: Say, context: Mapping[str, str] | None = None) -> Deployment:
+def deploy(
+    emulator: Emulator, say: Say, context: Mapping[str, str] | None = None, stack: str = STACK
+) -> Deployment:
     """Synthesise the app, bootstrap the emulator's account, and deploy the stack to it.
 
     :param context: further context of the app, as ``cdk deploy -c name=value`` gives it.
+    :param stack: its name; one emulator can have several.
     :raises DeploymentError: a step failed.
     """
     target = emulator.target()
     seconds = {}
-    say(f"synthesising {STACK} for Python {target.python} on {target.machine} (cdk synth)")
-    seconds["synth"] = _synthesise(emulator, context or {})
-    account = f"aws://{ACCOUNT}/{REGION}"
-    say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
-    seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
+    say(f"synthesising {stack} for Python {target.python} on {target.machine} (cdk synth)")
+    seconds["synth"] = _synthesise(emulator, stack, context or {})
+    bootstrapped = emulator.folder / "bootstrapped"
+    if not bootstrapped.exists():
+        account = f"aws://{ACCOUNT}/{REGION}"
+        say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
+        seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
+        bootstrapped.touch()
     if emulator.enforces_iam:
-        _fit_to_enforced_iam(emulator)
+        _fit_to_enforced_iam(emulator, stack)
     say("deploying (cdk deploy)")
-    outputs_file = emulator.folder / "outputs.json"
+    outputs_file = emulator.folder / f"{stack}.outputs.json"
     seconds["deploy"] = _cdk(
         emulator,
         "deploy",
-        STACK,
-        f"--app={_assembly(emulator)}",
+        stack,
+        f"--app={_assembly(emulator, stack)}",
         f"--outputs-file={outputs_file}",
         "--require-approval=never",
     )
-    outputs: dict[str, str] = json.loads(outputs_file.read_text())[STACK]
+    outputs: dict[str, str] = json.loads(outputs_file.read_text())[stack]
     return Deployment(api_url=emulator.api_url(outputs["ApiUrl"]), outputs=outputs, seconds=seconds)
 
 
-def destroy(emulator: Emulator) -> float:
-    """Destroy the stack; how many seconds that took.
+def destroy(emulator: Emulator, stack: str = STACK) -> float:
+    """Destroy a stack; how many seconds that took.
 
     :raises DeploymentError: it could not be destroyed.
     """
-    return _cdk(emulator, "destroy", STACK, f"--app={_assembly(emulator)}", "--force")
+    return _cdk(emulator, "destroy", stack, f"--app={_assembly(emulator, stack)}", "--force")
 
 
-def _assembly(emulator: Emulator) -> Path:
+def _assembly(emulator: Emulator, stack: str) -> Path:
     """Where the synthesised app lies."""
-    return emulator.folder / "cdk.out"
+    return emulator.folder / f"{stack}.out"
 
 
-def _synthesise(emulator: Emulator, more: Mapping[str, str]) -> float:
+def _synthesise(emulator: Emulator, stack: str, more: Mapping[str, str]) -> float:
     target = emulator.target()
     context = {
         "auth": "none",
         **more,
-        "stack": STACK,
+        "stack": stack,
         "architecture": target.machine,
         "python": target.python,
         "removal": "destroy",
     }
     options = [f"--context={name}={value}" for name, value in context.items()]
-    return _cdk(emulator, "synth", STACK, "--quiet", f"--output={_assembly(emulator)}", *options)
+    output = f"--output={_assembly(emulator, stack)}"
+    return _cdk(emulator, "synth", stack, "--quiet", output, *options)
 
 
-def _fit_to_enforced_iam(emulator: Emulator) -> None:
+def _fit_to_enforced_iam(emulator: Emulator, stack: str) -> None:
     """Change what the emulator's IAM takes otherwise than AWS does, and nothing else.
 
     It has no TLS, so the policies that refuse plain HTTP would refuse everything. It takes
@@ -142,7 +149,7 @@ def _fit_to_enforced_iam(emulator: Emulator) -> None:
     client = boto3.client("s3", **emulator.client_settings())
     for bucket in client.list_buckets()["Buckets"]:
         client.delete_bucket_policy(Bucket=bucket["Name"])
-    template = _assembly(emulator) / f"{STACK}.template.json"
+    template = _assembly(emulator, stack) / f"{stack}.template.json"
     document = json.loads(template.read_text())
     resources = {
         name: {key: value for key, value in resource.items() if key != "DependsOn"}

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Environment, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
@@ -45,6 +46,7 @@ class OjsStackProps:
     :ivar export: write jobs that have ended to S3; None: not.
     :ivar alarm_email: who is told of alarms; asked by AWS to agree first. Empty: nobody.
     :ivar alarm_topic_arn: an SNS topic of your own that is told of them. Empty: none.
+    :ivar encryption_key_arn: a KMS key of your own for the table and the buckets. Empty: AWS's.
     :ivar restored_table: a table restored from a backup, to be used from now on.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
@@ -62,6 +64,7 @@ class OjsStackProps:
     export: ExportOptions | None = None
     alarm_email: str = ""
     alarm_topic_arn: str = ""
+    encryption_key_arn: str = ""
     restored_table: RestoredTable | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
@@ -75,7 +78,10 @@ class OjsStack(Stack):
 
     def __init__(self, scope: Construct, id_: str, props: OjsStackProps) -> None:
         """Define the stack."""
-        super().__init__(scope, id_, description="Open Job Spec backend (ojs-aws)")
+        # A key is of a region, and the table's definition names the region of its key.
+        region = props.encryption_key_arn.split(":")[3] if props.encryption_key_arn else None
+        env = Environment(region=region) if region else None
+        super().__init__(scope, id_, env=env, description="Open Job Spec backend (ojs-aws)")
         demo_queues = [DEMO_QUEUE] if props.has_demo else []
         self.backend = backend = JobBackend(
             self,
@@ -92,6 +98,9 @@ class OjsStack(Stack):
                 tracing=props.tracing,
                 export=props.export,
                 alarm_topic=self._alarm_topic(props),
+                encryption_key=kms.Key.from_key_arn(self, "Key", props.encryption_key_arn)
+                if props.encryption_key_arn
+                else None,
                 restored_table=props.restored_table,
                 removal_policy=props.removal_policy,
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -51,9 +51,14 @@ class JobTable(Construct):
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobTableProps | None = None) -> None:
-        """Define the table."""
+        """Define the table.
+
+        :raises ValueError: a key of your own in a stack that does not say its region.
+        """
         super().__init__(scope, id_)
         props = props or JobTableProps()
+        if props.encryption_key is not None and props.restored is None:
+            _check_region(Stack.of(self))
         self.table = (
             self._made(props) if props.restored is None else self._used(props, props.restored)
         )
@@ -97,3 +102,15 @@ class JobTable(Construct):
             non_key_attributes=list(TABLE.index.projected),
         )
         return table
+
+
+def _check_region(stack: Stack) -> None:
+    """Refuse in words what the CDK refuses at the end of the synthesis.
+
+    :raises ValueError: the stack is for any region.
+    """
+    if Token.is_unresolved(stack.region):
+        raise ValueError(
+            "A table with an encryption_key of your own needs a stack that says its region: "
+            "Stack(app, id, env=Environment(region=...))."
+        )

@@ -14,6 +14,7 @@ from ojs_aws.cli import (
     cron,
     dead_letters,
     doctor,
+    documents,
     enqueue,
     jobs,
     keys,
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
+for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore, documents):
     app.add_typer(_group.app)
 watching.register(app)
 doctor.register(app)

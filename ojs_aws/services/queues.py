@@ -197,12 +197,22 @@ class Queues:
         """
         try:
             rows = self._ready(name)
-            missing = len(rows) - self.messages.backlog(name) if rows else 0
-        except (OjsError, QueueMissingError):
+            missing = len(rows) - self._backlog(name) if rows else 0
+        except OjsError:
             _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
             return
         if missing > 0:
             self.waking.send(name, [(_message(row), 0) for row in rows[:missing]], now)
+
+    def _backlog(self, name: str) -> int:
+        """The visible messages; none where there is no SQS queue: sending makes it.
+
+        So it is after a restore, for queues that were made at their first use.
+        """
+        try:
+            return self.messages.backlog(name)
+        except QueueMissingError:
+            return 0
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
         """The first ready jobs, a bounded number of them."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from typing import Any
 
-import httpx
 import pytest
 
-from infra.deployment import Deployment, cdk_environment, create_key
+from infra.deployment import Deployment, create_key
 from infra.emulator import Emulator
+from tests.e2e.steps import cli, sending
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -28,28 +25,6 @@ def key_of(emulator: Emulator, deployment: Deployment) -> KeyOf:
         return create_key(emulator, deployment, "-".join(scopes), *scopes)
 
     return make
-
-
-def sending(deployment: Deployment, key: str) -> httpx.Client:
-    """A client with a key, or with none."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    base = f"{deployment.api_url}/ojs/v1/"
-    return httpx.Client(base_url=base, headers=headers, timeout=30, trust_env=False)
-
-
-def cli(emulator: Emulator, deployment: Deployment, key: str, *arguments: str) -> Any:
-    """What ``ojs-aws ... --json`` prints."""
-    environ = {"OJS_URL": deployment.api_url, "OJS_API_KEY": key}
-    done = subprocess.run(
-        [sys.executable, "-m", "ojs_aws.cli", *arguments, "--json"],
-        env=cdk_environment(emulator) | environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_without_credentials_there_is_health_and_the_manifest(deployment: Deployment) -> None:

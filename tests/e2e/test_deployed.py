@@ -7,12 +7,7 @@ processes of their own, each held to its role.
 from __future__ import annotations
 
 import json
-import random
-import string
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import boto3
 import httpx
@@ -22,6 +17,16 @@ from infra.deployment import Deployment, run_demo_job
 from infra.emulator import Emulator
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.runner import ConformanceRunner, Outcome
+from tests.e2e.steps import (
+    eventually,
+    fetch,
+    in_state,
+    incompressible,
+    job_of,
+    log_lines,
+    push,
+    refusals,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -30,59 +35,6 @@ CASES = [
     for case in load_cases(Path(__file__).parents[1] / "conformance" / "cases")
     if not case.time_dependent and not case.test_mode
 ]
-PATIENCE_S = 30.0
-SIGNS_OF_REFUSAL = ("AccessDenied", "Traceback", "Could not")
-"""In a log. What a function could not do at once, others make up for: nobody else would see it."""
-
-
-def eventually(look: Callable[[], Any], what: str) -> Any:
-    """Look until there is something true to see."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not (seen := look()):
-        assert time.monotonic() < give_up_at, f"not within {PATIENCE_S:.0f} s: {what}"
-        time.sleep(0.1)
-    return seen
-
-
-def log_lines(emulator: Emulator) -> list[str]:
-    """What all functions have logged."""
-    logs = boto3.client("logs", **emulator.client_settings())
-    lines: list[str] = []
-    for group in logs.describe_log_groups()["logGroups"]:
-        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
-        lines += [event["message"] for page in pages for event in page["events"]]
-    return lines
-
-
-def push(http: httpx.Client, queue: str, **members: Any) -> dict[str, Any]:
-    """Enqueue a job; it as it was answered."""
-    options = {"queue": queue, **members.pop("options", {})}
-    body = {"type": "e2e.job", "args": [], **members, "options": options}
-    answer = http.post("jobs", content=json.dumps(body))
-    assert answer.status_code == 201, answer.text
-    job: dict[str, Any] = answer.json()["job"]
-    return job
-
-
-def job_of(http: httpx.Client, job_id: str) -> dict[str, Any]:
-    """A job as INFO answers it."""
-    answer = http.get(f"jobs/{job_id}")
-    assert answer.status_code == 200, answer.text
-    job: dict[str, Any] = answer.json()["job"]
-    return job
-
-
-def fetch(http: httpx.Client, queue: str, worker: str = "e2e") -> dict[str, Any]:
-    """Claim the one job there is to be had."""
-    body = {"queues": [queue], "worker_id": worker}
-    (job,) = http.post("workers/fetch", json=body).raise_for_status().json()["jobs"]
-    claimed: dict[str, Any] = job
-    return claimed
-
-
-def incompressible(size: int) -> str:
-    """Text that stays as large as it is, however it is packed."""
-    return "".join(random.Random(size).choices(string.ascii_letters + string.digits, k=size))
 
 
 # -------------------------------------------------------------------------------- Lambda workers
@@ -97,7 +49,7 @@ def test_a_job_due_later_runs_when_it_is_due(http: httpx.Client) -> None:
     """A delayed message wakes the worker; nothing polls."""
     job = push(http, "demo", type="demo.echo", args=[1], options={"scheduled_at": "+PT2S"})
     assert job["state"] == "scheduled"
-    done = eventually(lambda: _in_state(http, job["id"], "completed"), "the job completed")
+    done = eventually(lambda: in_state(http, job["id"], "completed"), "the job completed")
     assert done["started_at"] >= done["enqueued_at"]
 
 
@@ -110,14 +62,9 @@ def test_a_failing_handler_retries_its_job(http: httpx.Client) -> None:
         args=["broken"],
         options={"retry": {"max_attempts": 2, "initial_interval": "PT1S", "jitter": False}},
     )
-    ended = eventually(lambda: _in_state(http, job["id"], "discarded"), "the job was discarded")
+    ended = eventually(lambda: in_state(http, job["id"], "discarded"), "the job was discarded")
     assert ended["attempt"] == 2
     assert ended["error"]["message"] == "broken"
-
-
-def _in_state(http: httpx.Client, job_id: str, state: str) -> dict[str, Any] | None:
-    job = job_of(http, job_id)
-    return job if job["state"] == state else None
 
 
 # ---------------------------------------------------------------------------------- HTTP workers
@@ -295,7 +242,5 @@ def test_event_hooks_run_in_the_stream_function(
 
 def test_no_function_was_refused_anything(deployment: Deployment, emulator: Emulator) -> None:
     """After all of the above: a right that is missing may only show in a log."""
-    lines = log_lines(emulator)
-    assert lines
-    refused = [line for line in lines if any(sign in line for sign in SIGNS_OF_REFUSAL)]
-    assert not refused, "\n".join(line[:600] for line in refused[:10])
+    assert log_lines(emulator)
+    assert not refusals(emulator)

@@ -110,6 +110,19 @@ def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
     assert Api(backend).get(f"/workflows/{workflow_id}").json["state"] == "completed"
 
 
+def test_a_queue_that_was_paused_is_woken_though_sqs_has_forgotten_it(aws: EmbeddedAws) -> None:
+    """One that was made at its first use: resuming it makes its SQS queue again."""
+    clock = FakeClock()
+    lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    lost.push(Job("demo.echo", [1], queue="email"))
+    lost.queues.pause("email")
+    backend = restored(aws, clock)
+    asked = Api(backend).post("/admin/repair", {}).json
+    assert (asked["ready"], asked["paused"]) == (0, 1)
+    backend.queues.resume("email")
+    assert messages(aws, backend, "email") == (1, 0)
+
+
 def test_a_restored_table_gets_what_dynamodb_leaves_off(aws: EmbeddedAws) -> None:
     """Stream, TTL, point-in-time recovery, deletion protection; a second run changes nothing."""
     arguments = ["restore", "table", aws.settings.table, "restored", "--json"]
