@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.app import ContextError, make_app
@@ -116,6 +117,31 @@ def test_alarms_go_to_a_topic_of_ones_own() -> None:
     assert not stack.of("AWS::SNS::Topic")
 
 
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/6ccd1d07-6a5a-4f4c-8d8e-2f4a2b0c7f11"
+
+
+def test_a_key_of_ones_own_encrypts_table_and_buckets() -> None:
+    """In the key's own region, which the table's definition has to name."""
+    stack = made(encryption_key=KEY, export_days="1")
+    (table,) = stack.of("AWS::DynamoDB::GlobalTable")
+    assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
+    (replica,) = table["Replicas"]
+    assert replica["Region"] == "eu-west-1"
+    assert replica["SSESpecification"] == {"KMSMasterKeyId": KEY}
+    buckets = stack.of("AWS::S3::Bucket")
+    assert len(buckets) == 2
+    for bucket in buckets:
+        assert f"'KMSMasterKeyID': '{KEY}'" in str(bucket["BucketEncryption"])
+
+
+def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
+    """The CDK would say so at the end of the synthesis, in words about replicas."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    props = JobBackendProps(encryption_key=kms.Key.from_key_arn(scope, "Key", KEY))
+    with pytest.raises(ValueError, match=r"env=Environment\(region=\.\.\.\)"):
+        JobBackend(scope, "Jobs", props)
+
+
 @pytest.mark.parametrize(
     ("context", "told"),
     [
@@ -125,6 +151,7 @@ def test_alarms_go_to_a_topic_of_ones_own() -> None:
         ({"alarm_email": "nobody"}, "alarm_email"),
         ({"alarm_email": "a@b.c", "alarm_topic": "arn:aws:sns:x:1:y"}, "alarm_topic"),
         ({"restored_table": "again"}, "restored_stream"),
+        ({"encryption_key": "alias/mine"}, "encryption_key"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: str) -> None:
