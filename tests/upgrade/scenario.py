@@ -2,34 +2,55 @@
 
     python -m tests.upgrade.scenario
 
-writes ``written/<version>.json``: the items, the instant, and the answers to some requests. Do so
-when a version is released, and never again for it; the files are what later versions must read.
+writes ``written/<version>.json``: the items and objects, the instant, and the answers to some
+requests. Do so when a version is released, and never again for it; the files are what later
+versions must read. (``0.1.0-early`` is what 0.1.0 wrote while it was made.)
 """
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from ojs_aws import __version__
-from ojs_aws.bootstrap import build_backend
-from ojs_aws.ports import IdGenerator
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.bootstrap import build_backend, build_key_book
+from ojs_aws.config import Settings
+from ojs_aws.domain.access import Scope
+from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.ports import IdGenerator, SetAside
+from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import in_turn
-from tests.api import Api
+from ojs_aws.transport.events.stream import build_stream
+from tests.api import BASE, Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import CountingIds, FakeClock
 
 WRITTEN: Final = Path(__file__).parent / "written"
 ERROR: Final = {"type": "Broken", "message": "it broke", "backtrace": ["a", "b"]}
+BUCKET: Final = "documents"
+SETTINGS: Final = Settings(s3_threshold_bytes=8000)
+"""So that objects are small enough for the file."""
+
 ALIVE: Final = {"worker_id": "w1", "state": "running", "active_jobs": []}
+
+
+class Died(BaseException):
+    """A process that was killed: nothing catches it."""
+
+
+def backend_on(aws: EmbeddedAws, clock: FakeClock, ids: IdGenerator | None) -> Backend:
+    """The services over an embedded AWS, at an instant."""
+    return build_backend(aws.settings, aws.clients, clock=clock, ids=ids, both=in_turn)
 
 
 def api_on(aws: EmbeddedAws, clock: FakeClock, ids: IdGenerator | None) -> Api:
     """The functions over an embedded AWS, at an instant."""
-    backend = build_backend(aws.settings, aws.clients, clock=clock, ids=ids, both=in_turn)
-    return Api(backend)
+    return Api(backend_on(aws, clock, ids))
 
 
 def fill(api: Api, clock: FakeClock) -> dict[str, str]:
@@ -92,6 +113,148 @@ def fill(api: Api, clock: FakeClock) -> dict[str, str]:
     }
 
 
+def unpackable(size: int) -> str:
+    """Text that stays as large as it is, the same in every run."""
+    text, number = "", 1
+    while len(text) < size:
+        number = number * 6364136223846793005 % 2**127
+        text += f"{number:x}"
+    return text[:size]
+
+
+def extend(aws: EmbeddedAws, backend: Backend, clock: FakeClock) -> dict[str, str]:
+    """Put into the table what the first scenario has not; paths of what can be read again."""
+    api, follow = Api(backend), Following(aws, backend)
+    jobs: dict[str, str] = {}
+
+    def done(path: str, body: object, method: str = "POST") -> Any:
+        clock.advance(ms=7)
+        reply = api.send(method, BASE + path, body)
+        assert reply.status in {200, 201}, reply.text
+        return reply.json
+
+    def push(name: str, args: list[object], **options: object) -> None:
+        body = {"type": f"t.{name}", "args": args, "options": {"queue": name} | options}
+        jobs[name] = done("/jobs", body)["id"]
+
+    def take(name: str) -> dict[str, str]:
+        fetch = {"queues": [name], "worker_id": "w2", "heartbeat_interval_ms": 15_000}
+        (job,) = done("/workers/fetch", fetch)["jobs"]
+        return {"job_id": job["id"], "worker_id": "w2"}
+
+    push("in-an-item", [unpackable(10_000)])
+    push("in-s3", [unpackable(20_000)])
+    push("large-result", [], result_ttl=86_400)
+    done("/workers/ack", take("large-result") | {"result": unpackable(18_000)})
+    push("running", [])
+    held = take("running")
+    done(f"/jobs/{held['job_id']}/progress", held | {"progress": 0.5, "data": {"n": 1}}, "PUT")
+    done(f"/jobs/{held['job_id']}/checkpoint", held | {"state": {"row": 17}})
+    push("changed", [], priority=3)
+    done(f"/jobs/{jobs['changed']}", {"priority": 9}, "PATCH")
+    push("twice", [], retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+    done("/workers/nack", take("twice") | {"error": ERROR})
+    done(f"/dead-letter/{jobs['twice']}/retry", None)
+
+    config = {"max_size": 1, "retention": {"completed": "P7D"}, "concurrency": 2}
+    done("/queues/bounded/config", config, "PUT")
+    push("bounded", [])
+    body = {"type": "t.bounded", "args": [], "options": {"queue": "bounded"}}
+    assert api.post("/jobs", body).status == 429
+    push("throttled", [], rate_limit={"key": "k2", "rate": {"limit": 5, "period": "PT1M"}})
+    done("/rate-limits/k2", {"concurrency": 3}, "PUT")
+    done("/queues/throttled/rate-limit", {"rate": {"limit": 10, "period": "PT1M"}}, "PUT")
+    bulk = {"items": [], "jobs": [{"type": "t.b", "args": [n], "queue": "bulk"} for n in range(3)]}
+    done("/jobs/bulk", bulk | {"idempotency_key": "same"})
+    done("/cron", {"name": "hourly", "cron": "0 * * * *", "type": "t.cron", "args": [1]})
+    done("/cron/hourly/trigger", None)
+    done("/workers/heartbeat", ALIVE | {"worker_id": "w2", "active_jobs": [jobs["running"]]})
+    done("/admin/workers/w2/quiet", None)
+
+    paths = flows_in(done)
+    follow()
+    for _ in range(2):
+        done("/workers/ack", take("steps") | {"result": {"n": 1}})
+    follow()
+    broken = {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "7"}}
+    change = SetAside(number="7", reason="Broken: it broke", record=json.dumps(broken))
+    backend.ports.events().set_aside(change, clock.now())
+    backend.sweep.tick()
+    follow()
+    jobs |= committed(aws, api)
+    return paths | {
+        **{name: f"/jobs/{job_id}" for name, job_id in jobs.items()},
+        "result": f"/jobs/{jobs['large-result']}/result",
+        "progress": f"/jobs/{jobs['running']}/progress",
+        "checkpoint": f"/jobs/{jobs['running']}/checkpoint",
+        "settings": "/queues/bounded/config",
+        "k2": "/rate-limits/k2",
+        "hourly": "/cron/hourly",
+        "w2": "/admin/workers/w2",
+        "events": "/events",
+        "counted": "/queues/large-result/stats",
+    }
+
+
+def flows_in(done: Callable[[str, object], Any]) -> dict[str, str]:
+    """Begin a workflow of each kind; their paths."""
+    step = [{"type": "t.step", "args": [n], "queue": "steps"} for n in range(3)]
+    flows = {
+        "chain": {"type": "chain", "name": "three", "steps": step},
+        "group": {"type": "group", "name": "all", "jobs": step},
+        "batch": {
+            "type": "batch",
+            "name": "told",
+            "jobs": step,
+            "callbacks": {"on_complete": {"type": "t.told", "args": [], "queue": "told"}},
+        },
+    }
+    return {name: f"/workflows/{done('/workflows', body)['id']}" for name, body in flows.items()}
+
+
+class Following:
+    """The consumer of the table's stream, called when there is something to tell."""
+
+    def __init__(self, aws: EmbeddedAws, backend: Backend) -> None:
+        self._clock = backend.clock
+        self._read = EmbeddedStream(aws.settings.table)
+        self._consume = build_stream(backend, read_image)
+
+    def __call__(self) -> None:
+        """Tell all that has happened, and what comes of that."""
+        while True:
+            before = self._read.position
+            records, done = self._read()
+            for record in records:  # moto has a clock of its own
+                record["dynamodb"]["ApproximateCreationDateTime"] = self._clock.now() // 1000
+            if records:
+                assert self._consume({"Records": records}, None) == {"batchItemFailures": []}
+            done()
+            if self._read.position == before:
+                return
+
+
+def committed(aws: EmbeddedAws, api: Api) -> dict[str, str]:
+    """A large batch whose process died when it was committed, before a job was in its place."""
+    ids = [f"01990000-0000-7000-9000-{number:012d}" for number in range(101)]
+    jobs = [
+        {"id": each, "type": "t.logged", "args": [], "options": {"queue": "logged"}} for each in ids
+    ]
+
+    def die(**_: object) -> None:
+        raise Died
+
+    events = aws.clients.dynamodb.meta.events
+    events.register("after-call.dynamodb.TransactWriteItems", die)
+    try:
+        api.post("/jobs/batch", {"jobs": jobs})
+    except Died:
+        return {"logged": ids[100]}
+    finally:
+        events.unregister("after-call.dynamodb.TransactWriteItems", die)
+    raise AssertionError("It was stored at once.")
+
+
 def items_of(aws: EmbeddedAws) -> list[dict[str, Any]]:
     """Everything in the table, as DynamoDB's JSON; binaries are Base64."""
     pages = aws.clients.dynamodb.get_paginator("scan").paginate(TableName=aws.settings.table)
@@ -121,16 +284,35 @@ def restored(value: Any) -> Any:
     return [restored(member) for member in value] if isinstance(value, list) else value
 
 
+@contextmanager
+def deployment() -> Iterator[EmbeddedAws]:
+    """An embedded AWS with the scenario's settings."""
+    with embedded(SETTINGS) as aws:
+        yield aws
+
+
+def objects_of(aws: EmbeddedAws) -> dict[str, str]:
+    """Everything in the bucket."""
+    s3 = aws.clients.s3()
+    found = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    keys = [each["Key"] for each in found]
+    return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys}
+
+
 def main() -> None:
     """Write the file of this version."""
     clock = FakeClock()
-    with embedded() as aws:
-        api = api_on(aws, clock, CountingIds())
-        paths = fill(api, clock)
+    with deployment() as aws:
+        backend = backend_on(aws, clock, CountingIds())
+        api = Api(backend)
+        paths = fill(api, clock) | extend(aws, backend, clock)
+        keys = build_key_book(aws.settings, aws.clients.dynamodb, clock)
+        key = keys.create("shop", [Scope.PRODUCER], queues=["shop"]).text
+        found: dict[str, Any] = {"now": clock.at, "paths": paths, "key": key}
+        found |= {"items": items_of(aws), "objects": objects_of(aws)}
         replies = {path: api.get(path) for path in paths.values()}
         assert {reply.status for reply in replies.values()} == {200}
-        answers = {path: reply.json for path, reply in replies.items()}
-        found = {"now": clock.at, "paths": paths, "items": items_of(aws), "answers": answers}
+        found["answers"] = {path: reply.json for path, reply in replies.items()}
     WRITTEN.mkdir(exist_ok=True)
     text = json.dumps(found, indent=1, ensure_ascii=False)
     (WRITTEN / f"{__version__}.json").write_text(text + "\n", encoding="utf-8")

@@ -9,10 +9,20 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.bootstrap import build_authentication
+from ojs_aws.domain.access import GRANTS, Scope
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import FakeClock
-from tests.upgrade.scenario import WRITTEN, api_on, restored
+from tests.upgrade.scenario import (
+    BUCKET,
+    WRITTEN,
+    Following,
+    api_on,
+    backend_on,
+    deployment,
+    restored,
+)
 
 FILES = sorted(WRITTEN.glob("*.json"))
 
@@ -28,7 +38,9 @@ def written(request: pytest.FixtureRequest) -> Any:
 def upgraded(written: Any) -> Iterator[tuple[Api, EmbeddedAws]]:
     """This version over that table, at that instant."""
     clock = FakeClock(at=written["now"])
-    with embedded() as aws:
+    with deployment() as aws:
+        for key, text in written.get("objects", {}).items():
+            aws.clients.s3().put_object(Bucket=BUCKET, Key=key, Body=text.encode())
         for item in written["items"]:
             aws.clients.dynamodb.put_item(TableName=aws.settings.table, Item=restored(item))
         yield api_on(aws, clock, ids=None), aws
@@ -46,9 +58,21 @@ def differing(was: Any, now: Any, path: str = "") -> list[str]:
     return [] if was == now else [f"{path}: {was!r} became {now!r}"]
 
 
-def test_there_is_something_to_read() -> None:
-    """At least the version that is released."""
-    assert FILES
+KINDS = (
+    *("apikeys", "batch", "batches", "bulk", "cron", "depths", "events", "job", "limits"),
+    *("pressure", "queues", "schema", "schemas", "settings", "tally", "tick", "uniq"),
+    *("workers", "workflow"),
+)
+"""What the partition keys of items begin with. Others are notes that may be lost at any time."""
+
+
+def test_there_is_something_of_every_kind_to_read() -> None:
+    """In what the newest version wrote; a kind that is new belongs into the scenario."""
+    newest = json.loads(FILES[-1].read_text(encoding="utf-8"))
+    found = {item["pk"]["S"].partition("#")[0] for item in newest["items"]}
+    assert sorted(found) == [*KINDS]
+    assert newest["objects"]
+    assert any(item["sk"]["S"].startswith("blob#") for item in newest["items"])
 
 
 def test_everything_is_answered_as_it_was(written: Any, upgraded: tuple[Api, EmbeddedAws]) -> None:
@@ -79,6 +103,54 @@ def test_every_job_goes_on(written: Any, upgraded: tuple[Api, EmbeddedAws]) -> N
     (step,) = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w1"}).json["jobs"]
     ok(api.post("/workers/ack", {"job_id": step["id"], "worker_id": "w1"}))
     assert api.get(written["paths"]["workflow"]).json["steps_completed"] == 1
+
+
+def test_what_was_under_way_goes_on(written: Any, upgraded: tuple[Api, EmbeddedAws]) -> None:
+    """Documents elsewhere, a committed batch, bounds, limits, workflows, and who may do it."""
+    if "key" not in written:
+        pytest.skip("0.1.0-early has none of it")
+    _, aws = upgraded
+    clock = FakeClock(at=written["now"])
+    backend = backend_on(aws, clock, None)
+    api, follow = Api(backend), Following(aws, backend)
+    paths = written["paths"]
+
+    def work(queue: str) -> Any:
+        """Take a job and complete it."""
+        body = {"queues": [queue], "worker_id": "w3"}
+        (job,) = api.post("/workers/fetch", body).json["jobs"]
+        reply = api.post("/workers/ack", {"job_id": job["id"], "worker_id": "w3"})
+        assert reply.status == 200, reply.text
+        return job
+
+    for name in ("in-an-item", "in-s3"):
+        assert work(name)["args"] == written["answers"][paths[name]]["job"]["args"]
+    assert api.post("/jobs", {"type": "t", "args": [], "queue": "bounded"}).status == 429
+    work("bounded")
+    work("throttled")
+    held = paths["running"].rpartition("/")[2]
+    ack = {"job_id": held, "worker_id": "w2"}
+    assert api.post("/workers/ack", ack).status == 200
+    for _ in range(3):  # as often as a step leads to another
+        follow()
+        while api.get("/queues/steps/stats").json["available"]:
+            work("steps")
+    assert work("told")["type"] == "t.told"
+    follow()
+    for name in ("chain", "group", "batch"):
+        assert api.get(paths[name]).json["state"] == "completed", name
+    kinds = [each["type"] for each in api.get("/events").json["events"]]
+    assert "workflow.completed" in kinds
+    verdict = build_authentication(aws.settings, aws.clients.dynamodb, clock)(
+        f"Bearer {written['key']}"
+    )
+    assert verdict.caller is not None
+    assert verdict.caller.permissions == GRANTS[Scope.PRODUCER]
+    assert backend.ports.events().aside(10)
+    clock.advance(s=60)
+    backend.sweep.tick()  # finishes the batch whose process died
+    assert work("logged")["type"] == "t.logged"
+    assert api.get("/queues/logged/stats").json["available"] == 100
 
 
 def test_a_unique_job_still_keeps_others_out(
