@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ojs_aws.cli.jobs import DryRun, Queue, Since, Type, Until, Yes, error_text
+from ojs_aws.cli.output import flat
 from ojs_aws.cli.session import ExitCode, Session, command, json_of, moment
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ async def show_dead_letter(
 async def dead_letter_stats(session: Session) -> None:
     """Count the dead letters by queue and by error."""
     stats = await session.client.dead_letter.stats()
-    session.out.fields({**stats}, stats.items())
+    session.out.fields({**stats}, flat(stats))
 
 
 @command(
     app,
     "retry",
-    epilog='Examples: ojs-aws dead-letter retry ID --override \'{"queue": "slow"}\' '
-    "| ojs-aws dead-letter retry --error-type ConnectionError",
+    epilog='Examples:\n\nojs-aws dead-letter retry ID --override \'{"queue": "slow"}\''
+    "\n\nojs-aws dead-letter retry --error-type ConnectionError",
 )
 async def retry_dead_letters(
     session: Session,

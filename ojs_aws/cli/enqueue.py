@@ -20,8 +20,8 @@ def register(app: typer.Typer) -> None:
     command(
         app,
         "enqueue",
-        epilog="Examples: ojs-aws enqueue email.send '[\"user@example.com\"]' -q email "
-        "| ojs-aws enqueue report.make --at +PT10M --wait",
+        epilog="Examples:\n\nojs-aws enqueue email.send '[\"user@example.com\"]' -q email"
+        "\n\nojs-aws enqueue report.make --at +PT10M --wait",
     )(enqueue)
     command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(get)
     command(app, "cancel", epilog="Cancels one job; `ojs-aws jobs cancel` does many.")(cancel)
@@ -38,7 +38,9 @@ async def enqueue(
     at: Annotated[
         str, typer.Option(help="When it becomes available: RFC 3339, or from now on (+PT10M).")
     ] = "",
-    expires: Annotated[str, typer.Option(help="When it is no longer worth executing.")] = "",
+    expires: Annotated[
+        str, typer.Option(help="When it is no longer worth executing: as --at.")
+    ] = "",
     timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
     max_attempts: Annotated[int, typer.Option(help="Executions at most; 0: the default.")] = 0,
     meta: Annotated[
@@ -52,9 +54,9 @@ async def enqueue(
     given = json_of(args, "The arguments")
     attributes: JobAttributes = {"queue": queue, "priority": priority}
     if at:
-        attributes["scheduled_at"] = at
+        attributes["scheduled_at"] = _when(at, "--at")
     if expires:
-        attributes["expires_at"] = expires
+        attributes["expires_at"] = _when(expires, "--expires")
     if timeout_s:
         attributes["timeout_s"] = timeout_s
     if max_attempts:
@@ -93,6 +95,21 @@ async def cancel(
 
 def _members(job: Job | None) -> dict[str, JsonValue]:
     return {} if job is None else {name: job[name] for name in job}
+
+
+def _when(text: str, option: str) -> str:
+    """A moment as the server takes it; refused here, by the name that a person knows it by."""
+    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415 - so that --help is quick
+    from ojs_aws.domain.timestamps import Instant, resolve_timestamp  # noqa: PLC0415
+
+    try:
+        resolve_timestamp(text, option, Instant(0))
+    except InvalidRequestError:
+        raise InvalidRequestError(
+            f"{option} is {text!r}: use RFC 3339 such as 2026-02-12T10:30:00Z, or a duration from "
+            "now on such as +PT10M."
+        ) from None
+    return text
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -180,7 +180,7 @@ async def show_job(
 @command(
     app,
     "retry",
-    epilog="Examples: ojs-aws jobs retry ID | ojs-aws jobs retry -q billing -t 'invoice.*' "
+    epilog="Examples:\n\nojs-aws jobs retry ID\n\nojs-aws jobs retry -q billing -t 'invoice.*' "
     "--since 2h --dry-run",
 )
 async def retry_jobs(
@@ -202,7 +202,8 @@ async def retry_jobs(
 @command(
     app,
     "cancel",
-    epilog="Examples: ojs-aws jobs cancel ID | ojs-aws jobs cancel --queue email --state available",
+    epilog="Examples:\n\nojs-aws jobs cancel ID"
+    "\n\nojs-aws jobs cancel --queue email --state available",
 )
 async def cancel_jobs(
     session: Session,

@@ -133,6 +133,15 @@ class Output:
         return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
 
 
+def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Names and values for :meth:`Output.fields`; what objects hold, one below the other."""
+    for name, value in members.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}: {each}", inner) for each, inner in value.items())
+        else:
+            yield name, value
+
+
 def _cell(value: object) -> str:
     from rich.markup import escape  # noqa: PLC0415
 

@@ -72,7 +72,9 @@ async def show_queue(session: Session, name: Name) -> None:
     session.out.fields({**numbers.described}, told.items(), title=name)
 
 
-@command(app, "pause", epilog="Examples: ojs-aws queues pause email | ojs-aws queues pause --all")
+@command(
+    app, "pause", epilog="Examples:\n\nojs-aws queues pause email\n\nojs-aws queues pause --all"
+)
 async def pause_queue(session: Session, name: NameOrAll = "", every: All = False) -> None:
     """Let nobody fetch from a queue. Jobs may still be enqueued; active ones go on."""
     for each in await _names(session, name, every=every):

@@ -98,5 +98,5 @@ def _examples(epilog: str) -> list[str]:
     """The examples of an epilog as a block of shell."""
     if not epilog.startswith("Example"):
         return [epilog]
-    commands = epilog.partition(":")[2].split(" | ")
+    commands = epilog.partition(":")[2].strip().split("\n\n")
     return ["```sh", *(each.strip() for each in commands), "```"]

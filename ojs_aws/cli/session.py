@@ -251,7 +251,8 @@ def json_of(text: str, what: str) -> JsonValue:
     try:
         return decode(text)
     except InvalidRequestError as problem:
+        where = problem.message.rpartition("JSON: ")[2]
         raise InvalidRequestError(
-            f"{what} must be JSON: {problem.message}",
-            hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\'',
+            f"{what} must be JSON: {where}",
+            hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\', \'"a text"\'.',
         ) from None

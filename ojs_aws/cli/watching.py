@@ -19,10 +19,10 @@ def register(app: typer.Typer) -> None:
     command(
         app,
         "events",
-        epilog="Examples: ojs-aws events --follow --type 'job.*' "
-        "| ojs-aws events --job ID --since 1h --json",
+        epilog="Examples:\n\nojs-aws events --follow --type 'job.*'"
+        "\n\nojs-aws events --job ID --since 1h --json",
     )(events)
-    command(app, "stats", epilog="Examples: ojs-aws stats | ojs-aws stats --watch")(stats)
+    command(app, "stats", epilog="Examples:\n\nojs-aws stats\n\nojs-aws stats --watch")(stats)
 
 
 async def events(

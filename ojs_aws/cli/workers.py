@@ -63,7 +63,9 @@ async def show_worker(session: Session, worker_id: WorkerId) -> None:
     )
 
 
-@command(app, "quiet", epilog="Examples: ojs-aws workers quiet w1 | ojs-aws workers quiet -l v1")
+@command(
+    app, "quiet", epilog="Examples:\n\nojs-aws workers quiet w1\n\nojs-aws workers quiet -l v1"
+)
 async def quiet_workers(
     session: Session,
     worker_id: OptionalId = "",

@@ -33,12 +33,14 @@ class Entry:
 def history_of(job: JobRecord) -> list[Entry]:
     """What happened to a job, and what is going to, in the order of time."""
     is_over = job.state.is_terminal
-    instants: list[tuple[str, Instant | None, int | None]] = [
+    begun: list[tuple[str, Instant | None, int | None]] = [
         ("created", job.created_at, None),
         ("scheduled", job.scheduled_at, None),
         ("activated", job.activated_at, None),
         ("enqueued", job.enqueued_at, None),
         ("started", job.started_at, job.attempt),
+    ]
+    ended: list[tuple[str, Instant | None, int | None]] = [
         ("completed", None if job.discarded_at else job.completed_at, job.attempt),
         ("dead_lettered" if job.is_dead_letter else "discarded", job.discarded_at, None),
         ("cancelled", job.cancelled_at, None),
@@ -47,9 +49,10 @@ def history_of(job: JobRecord) -> list[Entry]:
         ("reservation_ends", job.reservation.due_at if job.reservation else None, job.attempt),
         ("expires", None if is_over else job.expires_at, None),
     ]
-    found = [Entry(at, what, attempt) for what, at, attempt in instants if at is not None]
+    found = [Entry(at, what, attempt) for what, at, attempt in begun if at is not None]
     found += [_failed(each) for each in job.failures]
     found += [_failed(each, is_past_life=True) for each in job.past_failures]
+    found += [Entry(at, what, attempt) for what, at, attempt in ended if at is not None]
     return sorted(found, key=lambda entry: entry.at)  # stable: the order above within an instant
 
 

@@ -432,3 +432,35 @@ def test_deploy_check_reads_a_template(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps(template))
     assert "reach nobody" in cli.run("deploy-check", "--template", str(path)).out
+
+
+def test_examples_stand_below_each_other(cli: Cli) -> None:
+    """A bar between them would be a pipe to who copies the line."""
+    shown = cli.run("enqueue", "--help").out
+    assert "| ojs-aws" not in shown
+    assert len([line for line in shown.splitlines() if line.strip().startswith("ojs-aws")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["a.b", "{bad"], "The arguments must be JSON: Expecting property name"),
+        (["a.b", "[]", "--at", "tomorrow"], "--at is 'tomorrow'"),
+        (["a.b", "[]", "--expires", "+soon"], "--expires is '+soon'"),
+    ],
+)
+def test_what_a_person_wrote_wrong_is_named_as_they_wrote_it(
+    cli: Cli, arguments: list[str], told: str
+) -> None:
+    """By the option, not by the attribute or the body that it becomes."""
+    ran = cli.run("enqueue", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in " ".join(ran.err.split())
+
+
+def test_what_objects_hold_is_shown_below_each_other(cli: Cli) -> None:
+    """People read no JSON; scripts get it whole."""
+    shown = cli.run("dead-letter", "stats").out
+    assert "retention: max_count" in shown
+    assert "{" not in shown
+    assert "max_count" in cli.run("dead-letter", "stats", "--json").json["retention"]

@@ -337,6 +337,14 @@ def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
 
 
+def test_a_job_ends_after_its_last_attempt_failed(world: World) -> None:
+    """Both happen in the same instant; read from the top, the one leads to the other."""
+    dead = die(world)
+    told = [entry.what for entry in history_of(world.store.jobs[dead.id])]
+    assert told.index("attempt_failed") < len(told) - 1
+    assert told[-1] in {"discarded", "dead_lettered"}
+
+
 def test_the_history_tells_what_is_to_come(world: World) -> None:
     """When the reservation of an active job ends, and when a retry is due."""
     ids = one_of_each(world)
