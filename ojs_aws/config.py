@@ -279,6 +279,12 @@ class Settings:
         _integer(0, 1_000_000),
         "Requests that it may make at once after a pause; 0: those of two seconds.",
     )
+    metrics_by_type: bool = _setting(
+        "OJS_METRICS_BY_TYPE",
+        False,
+        _boolean,
+        "Publish the standard metrics by job type, too; CloudWatch bills each of them.",
+    )
     tracing: bool = _setting(
         "OJS_TRACING",
         False,

@@ -1,8 +1,9 @@
 """The standard metrics of jobs, from the events of the table's stream (ojs-observability, 8).
 
 Counted where every transition passes, whoever made it: workers of any language, time, an operator.
-Embedded in lines of the function's log: no call is made. By queue; the job type would make a metric
-of every type, each of which costs. A batch that is repeated is counted again.
+Embedded in lines of the function's log: no call is made. By queue; by job type as well only where
+it is asked for, since each value of a dimension is a metric that costs. A batch that is repeated is
+counted again.
 """
 
 from __future__ import annotations
@@ -81,19 +82,59 @@ def _read(event: Event, metrics: JobMetrics) -> None:
 
 def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None:
     """Publish them as lines of the log, one for each queue."""
+    for queue, found in queues.items():
+        _publish(found, function_name, {QUEUE_DIMENSION: queue})
+
+
+class MeasuredByType:
+    """Publishes the same by queue and job type, where somebody pays for that.
+
+    Types are what producers make up: the first MAX_TYPES of a process have their names, later ones
+    are counted as ``other``.
+    """
+
+    def __init__(self) -> None:
+        """Know no type yet."""
+        self._known: set[str] = set()
+
+    def __call__(self, events: Iterable[Event], function_name: str) -> None:
+        """Publish them as lines of the log, one for each queue and type."""
+        by_type: dict[str, list[Event]] = {}
+        for event in events:
+            if event.job_type:
+                by_type.setdefault(self._name_of(event.job_type), []).append(event)
+        for job_type, some in by_type.items():
+            for queue, found in measured(some).items():
+                dimensions = {QUEUE_DIMENSION: queue, TYPE_DIMENSION: job_type}
+                _publish(found, function_name, dimensions)
+
+    def _name_of(self, job_type: str) -> str:
+        if job_type not in self._known:
+            if len(self._known) >= MAX_TYPES:
+                return OTHER
+            self._known.add(job_type)
+        return job_type
+
+
+def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str]) -> None:
     from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
 
-    for queue, found in queues.items():
-        metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
-        metrics.add_dimension(QUEUE_DIMENSION, queue)
-        for name, count in found.counts.items():
-            if count:
-                metrics.add_metric(name, MetricUnit.Count, count)
-        for name, values in found.seconds.items():
-            for value in _sampled(values):
-                metrics.add_metric(name, MetricUnit.Seconds, value)
-        if metrics.metric_set:
-            metrics.flush_metrics()
+    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
+    for name, value in dimensions.items():
+        metrics.add_dimension(name, value)
+    for name, count in found.counts.items():
+        if count:
+            metrics.add_metric(name, MetricUnit.Count, count)
+    for name, values in found.seconds.items():
+        for second in _sampled(values):
+            metrics.add_metric(name, MetricUnit.Seconds, second)
+    if metrics.metric_set:
+        metrics.flush_metrics()
+
+
+TYPE_DIMENSION: Final = "type"
+MAX_TYPES: Final = 200
+OTHER: Final = "other"
 
 
 MAX_VALUES: Final = 99

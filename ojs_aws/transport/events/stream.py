@@ -20,7 +20,12 @@ from ojs_aws.domain.events import Event
 from ojs_aws.ports import SetAside
 from ojs_aws.services.workflow_following import follow
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
-from ojs_aws.transport.events.job_metrics import Measure, measure_in_log, measured
+from ojs_aws.transport.events.job_metrics import (
+    Measure,
+    MeasuredByType,
+    measure_in_log,
+    measured,
+)
 from ojs_aws.transport.events.memory import Memory
 from ojs_aws.transport.events.records import UNKNOWN, Change, ReadImage, change_of, number_of
 from ojs_aws.transport.tracing import NO_TRACING, WORKFLOW_SPAN, Tracing, function_tracing
@@ -135,6 +140,7 @@ class StreamConsumer:
         self._announce = backend.ports.announce()
         self._aside = 0
         self.measure: Measure = measure_in_log
+        self._by_type = MeasuredByType()
         self.tracing: Tracing = NO_TRACING
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
@@ -162,7 +168,10 @@ class StreamConsumer:
             self._count(self._aside, name)
         if name:
             told = [each for each in changes if each.number not in failed]
-            self.measure(measured(event for each in told for event in each.events), name)
+            events = [event for each in told for event in each.events]
+            self.measure(measured(events), name)
+            if self._backend.settings.metrics_by_type:
+                self._by_type(events, name)
         first = next((each for each in map(number_of, records) if each in failed), None)
         passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
         self._tally(changes, frozenset(passed))

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.config import Settings
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.transport.events.job_metrics import JobMetrics, measure_in_log, measured
+from ojs_aws.transport.events.job_metrics import (
+    MAX_TYPES,
+    JobMetrics,
+    MeasuredByType,
+    measure_in_log,
+    measured,
+)
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import measure_ages
 from tests.api import Api
@@ -102,6 +109,43 @@ def test_the_stream_measures_what_it_told_and_nothing_that_comes_again() -> None
     assert found[0]["default"].seconds == {}
     handler({"Records": records[1:]}, Context())
     assert found[1]["default"].seconds == {"ojs.job.queue_time": [2.0]}
+
+
+def lines_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The lines of the log that are metrics."""
+    return [
+        line
+        for text in capsys.readouterr().out.splitlines()
+        if "_aws" in (line := json.loads(text))
+    ]
+
+
+def test_obs_004_jobs_are_counted_by_type_too_where_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Beside the ones by queue, which alarms and the dashboard stand on."""
+    for by_type in (False, True):
+        world = World(settings=Settings(metrics_by_type=by_type))
+        reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
+        capsys.readouterr()
+        records = batch([world.store.jobs[reply.json["id"]]])
+        build_stream(world.backend, read_image)({"Records": records}, Context())
+        counted = [line for line in lines_of(capsys) if "ojs.job.enqueued" in line]
+        assert [line.get("type") for line in counted] == [None, "demo.echo"][: 1 + by_type]
+        dimensions = counted[-1]["_aws"]["CloudWatchMetrics"][0]["Dimensions"][0]
+        assert ("type" in dimensions) is by_type
+
+
+def test_types_that_producers_make_up_make_no_metrics_without_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first ones have names, the others one together."""
+    measure = MeasuredByType()
+    for n in range(MAX_TYPES + 5):
+        measure([replace(told("job.enqueued"), job_type=f"a.b{n}")], "stream")
+    lines = lines_of(capsys)
+    assert len({line["type"] for line in lines}) == MAX_TYPES + 1
+    assert [line["type"] for line in lines[-5:]] == ["other"] * 5
 
 
 def test_the_metrics_are_a_line_of_the_log_for_each_queue(
