@@ -19,6 +19,7 @@ from typing import Final
 
 from rich.console import Console
 
+from benchmarks.plots import logarithmic, look
 from benchmarks.progress import telling
 from benchmarks.reads import Reads
 from benchmarks.results import draw, tell
@@ -171,7 +172,13 @@ def wanted_of(largest: int, *, is_quick: bool) -> Wanted:
     """Every curve at every size up to one."""
     if is_quick:
         quick = [(curve, size) for curve in (timers, backlogs) for size in QUICK]
-        return [*quick, (timers, max(TIMERS)), *((queues, n) for n in (1, 30)), (asked, 10)]
+        return [
+            *quick,
+            (timers, max(TIMERS)),
+            *((queues, n) for n in (1, 30)),
+            (asked, 1),
+            (asked, 10),
+        ]
     return [(curve, size) for curve, sizes in CURVES for size in sizes if size <= largest]
 
 
@@ -201,19 +208,19 @@ def plot(points: Sequence[Point], console: Console) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second to import
 
     curves = list(dict.fromkeys(point.curve for point in points))
-    figure = Figure(figsize=(4 * len(curves), 3.5), layout="constrained")
-    for axes, curve in zip(figure.subplots(1, len(curves)), curves, strict=True):
-        for what in dict.fromkeys(point.what for point in points if point.curve == curve):
-            mine = [point for point in points if (point.curve, point.what) == (curve, what)]
+    figure = Figure(figsize=(4 * len(curves), 4), layout="constrained")
+    panels = figure.subplots(1, len(curves), sharey=True)
+    for axes, curve in zip(panels, curves, strict=True):
+        here = [point for point in points if point.curve == curve]
+        for index, what in enumerate(dict.fromkeys(point.what for point in here)):
+            mine = sorted((p for p in here if p.what == what), key=lambda point: point.size)
             sizes = [point.size for point in mine]
-            axes.plot(sizes, [point.calls for point in mine], marker="o", label=what)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+            axes.plot(sizes, [point.calls for point in mine], label=what, **look(index))
+        logarithmic(axes, [point.size for point in here])
         axes.set_xlabel(curve)
-        axes.set_ylabel("AWS calls")
-        axes.set_ylim(bottom=1)
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(fontsize="x-small")
+        axes.legend(fontsize="small", loc="upper left")
+    panels[0].set_ylabel("AWS calls")
+    panels[0].set_ylim(1, 10 * max(point.calls for point in points))
     draw("growth", figure, console)
 
 
