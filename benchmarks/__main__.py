@@ -36,6 +36,7 @@ class Benchmark:
 
     :ivar arguments: of its command.
     :ivar quick: the same when it must be quick.
+    :ivar minutes: that it takes, not quick, on two processors that do nothing else.
     :ivar is_deployed: it needs the CDK, and so Node, and the emulator.
     """
 
@@ -43,6 +44,7 @@ class Benchmark:
     arguments: Sequence[str] = ()
     quick: Sequence[str] = ()
     is_deployed: bool = False
+    minutes: float = 0.5
 
 
 ALL: Final = (
@@ -51,19 +53,21 @@ ALL: Final = (
     Benchmark("flow_costs"),
     Benchmark("paths"),
     Benchmark("capacity"),
-    Benchmark("sweep_costs", quick=("--waiting", "500")),
-    Benchmark("growth"),
+    Benchmark("sweep_costs", quick=("--waiting", "500"), minutes=1),
+    Benchmark("growth", minutes=4),
     Benchmark("overhead", quick=("--rounds", "20")),
     Benchmark("middleware", quick=("--quick",)),
-    Benchmark("startup", quick=("--rounds", "3")),
+    Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),
-    Benchmark("lateness", quick=("--timers", "60", "--window", "6")),
-    Benchmark("soak", quick=("--jobs", "100")),
-    Benchmark("crash", quick=("--jobs", "60")),
-    Benchmark("large_group", quick=("--jobs", "200")),
-    Benchmark("load", quick=("--quick",)),
-    Benchmark("crash_deployed", quick=("--jobs", "20"), is_deployed=True),
-    Benchmark("load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True),
+    Benchmark("lateness", quick=("--timers", "60", "--window", "6"), minutes=1.5),
+    Benchmark("soak", quick=("--jobs", "100"), minutes=2.5),
+    Benchmark("crash", quick=("--jobs", "60"), minutes=20),
+    Benchmark("large_group", quick=("--jobs", "200"), minutes=8),
+    Benchmark("load", quick=("--quick",), minutes=8),
+    Benchmark("crash_deployed", quick=("--jobs", "20"), is_deployed=True, minutes=8),
+    Benchmark(
+        "load", ("--on", "emulator"), ("--on", "emulator", "--quick"), is_deployed=True, minutes=18
+    ),
 )
 """What counts comes first, what takes long last."""
 
@@ -159,6 +163,12 @@ def can_deploy(environ: Mapping[str, str]) -> bool:
     return True
 
 
+def described(benchmark: Benchmark) -> str:
+    """What is shown while it runs."""
+    is_long = benchmark.minutes > 1 and not os.environ.get("QUICK")
+    return f"{benchmark.name}, {benchmark.minutes:g} min" if is_long else benchmark.name
+
+
 def show(runs: Sequence[Run], console: Console) -> None:
     """Print how each ended, and where everything is."""
     table = Table("benchmark", "ended", "seconds", "of a processor", "what it printed")
@@ -181,12 +191,15 @@ def main(wanted: Sequence[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = [each for each in ALL if not wanted or each.name in wanted]
     console, runs = Console(), list[Run]()
+    if not os.environ.get("QUICK"):
+        minutes = sum(each.minutes for each in chosen)
+        console.print(f"{len(chosen)} benchmarks, about {minutes:.0f} minutes if nothing else runs")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=len(chosen))
         with Stack(os.environ, console) as stack:
             for benchmark in chosen:
-                progress.update(task, description=benchmark.name)
+                progress.update(task, description=described(benchmark))
                 environ = stack.environment() if benchmark.is_deployed else os.environ
                 runs.append(run(benchmark, environ, console))
                 progress.advance(task)

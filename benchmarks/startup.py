@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,9 @@ from rich.progress import track
 from rich.table import Table
 
 BUDGET: Final = 1.2
+MORE_TRIES: Final = 4
+"""What else runs on the machine only adds: what seems too slow is measured again."""
+
 API_FUNCTIONS: Final = ("producer", "worker_api", "operator", "system")
 OTHER_FUNCTIONS: Final = ("stream", "tick")
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -66,6 +70,12 @@ def measure(rounds: int) -> dict[str, float]:
     return {name: min(values) for name, values in times.items()}
 
 
+def beyond(fastest: Mapping[str, float]) -> list[str]:
+    """The functions that start more slowly than the budget allows."""
+    most = BUDGET * fastest["(floor)"]
+    return [name for name in API_FUNCTIONS if fastest[name] > most]
+
+
 def main() -> int:
     """Measure, print the table, and say whether the budget is kept."""
     parser = argparse.ArgumentParser(
@@ -76,14 +86,16 @@ def main() -> int:
     options = parser.parse_args()
 
     fastest = measure(options.rounds)
-    floor = fastest["(floor)"]
+    for _ in range(MORE_TRIES):
+        if not beyond(fastest):
+            break
+        again = measure(options.rounds)
+        fastest = {name: min(seconds, again[name]) for name, seconds in fastest.items()}
+    floor, late = fastest["(floor)"], beyond(fastest)
     table = Table("Function", "Fastest ms", "Ratio to floor", "Budget", title="Import and init")
-    late = []
     for name, seconds in fastest.items():
         ratio = seconds / floor
         budget = f"{BUDGET}" if name in API_FUNCTIONS else ""
-        if budget and ratio > BUDGET:
-            late.append(name)
         table.add_row(name, f"{seconds * 1000:.0f}", f"{ratio:.2f}", budget)
     Console().print(table)
     if options.json:
