@@ -206,7 +206,7 @@ def test_a_text_is_no_collection_of_names() -> None:
 
 # ------------------------------------------------------------------------------------ traces
 async def test_records_have_the_trace_when_trace_context_is_outermost() -> None:
-    """MW-CHAIN-018: on both sides, from the first record on."""
+    """On both sides, from the first record on."""
     logger = Logger()
     members = [TraceContextMiddleware(), LoggingMiddleware(logger)]
     await execute(members, meta={"traceparent": TRACEPARENT})
@@ -214,8 +214,8 @@ async def test_records_have_the_trace_when_trace_context_is_outermost() -> None:
     assert [fields["trace_id"] for fields in logger.fields()] == [TRACE_ID] * 3
 
 
-async def test_records_have_the_execution_s_own_trace_where_it_is_another() -> None:
-    """In the worker's trace, which is linked to the job's."""
+async def test_mw_chain_018_records_have_the_execution_s_own_trace_where_it_is_another() -> None:
+    """In the worker's trace, which is linked to the job's: logging is further in."""
     logger = Logger()
     tracing = TraceContextMiddleware(relation="link", tracer_provider=TracerProvider())
     seen: list[str] = []

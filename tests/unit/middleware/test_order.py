@@ -164,11 +164,12 @@ async def test_mw_chain_010_a_handler_cannot_change_its_own_chain() -> None:
 @both
 def test_appendix_a_a_chain_can_be_inspected(kind: Callable[..., AnyChain]) -> None:
     """MW-CHAIN-012."""
-    members = [traced("A"), traced("B")]
+    members = [traced("B"), traced("A")]
     chain = kind(members)
     assert list(chain) == members
+    assert chain.names() == ["B", "A"]
     assert len(chain) == 2
-    assert repr(chain) == f"<{kind.__name__} A > B>"
+    assert repr(chain) == f"<{kind.__name__} B > A>"
     assert repr(kind().freeze()) == f"<{kind.__name__} empty, frozen>"
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from ojs_aws.client import Client
 from ojs_aws.client.direct import DirectTransport
@@ -299,21 +299,26 @@ def test_appendix_a_metrics_middleware_counts_and_times_executions(paths: Paths)
 
 
 def test_appendix_a_trace_context_middleware_serves_both_chains(paths: Paths) -> None:
-    """MW-BUILTIN-014: the handler works in the producer's trace."""
+    """MW-BUILTIN-014: the handler works in the producer's trace, below the span that it carries."""
     provider = TracerProvider()
     both = TraceContextMiddleware(tracer_provider=provider, environ={})
     path = paths(enqueuing=[both], execution=[both])
-    seen: list[int] = []
+    seen: list[tuple[int, str]] = []
 
     @path.worker.handler("a.b")
     async def handle(ctx: JobContext) -> None:
-        seen.append(trace.get_current_span().get_span_context().trace_id)
+        here = trace.get_current_span()
+        assert isinstance(here, ReadableSpan)
+        assert here.parent is not None
+        seen.append((here.parent.trace_id, trace.format_span_id(here.parent.span_id)))
+        carried.append(str(ctx.job.meta["traceparent"]))
 
+    carried: list[str] = []
     with provider.get_tracer("test").start_as_current_span("request") as span:
         job = path.run()
     trace_id = span.get_span_context().trace_id
     assert f'"traceparent":"00-{trace.format_trace_id(trace_id)}-' in str(job.document)
-    assert seen == [trace_id]
+    assert seen == [(trace_id, carried[0].split("-")[2])]
 
 
 # ---------------------------------------------------------------------- River's ideas
