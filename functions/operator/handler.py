@@ -14,5 +14,8 @@ from ojs_aws.config import Settings
 from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import Group
 
-backend = build_backend(Settings.from_env(os.environ))
+settings = Settings.from_env(os.environ)
+backend = build_backend(settings)
+if settings.enqueue_middleware or settings.hooks:
+    backend.push  # noqa: B018 - as in the producer; here cron jobs are triggered by hand
 handler: Final[Resolver] = started(build_resolver(backend, Group.OPERATOR))

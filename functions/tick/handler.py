@@ -15,6 +15,8 @@ from ojs_aws.transport.events.tick import Handler, build_tick
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 hooks = loading.hooks(settings.hooks)
+if settings.enqueue_middleware or settings.hooks:
+    backend.push  # noqa: B018 - as in the producer; here cron enqueues
 handler: Final[Handler] = started(
     build_tick(backend, start_cron=lambda: start_periodic(hooks, backend))
 )

@@ -9,10 +9,10 @@ from typing import Final
 
 from infra.bundling import BACKEND_SERVICES, Bundle
 
-_ENQUEUES: Final = frozenset({"producer", "tick"})
-"""The functions that enqueue jobs."""
+_ENQUEUES: Final = frozenset({"producer", "operator", "tick"})
+"""The functions that enqueue jobs: for clients, by a trigger of a cron job, and by cron."""
 
-_CALLS_HOOKS: Final = frozenset({"producer", "tick", "stream"})
+_CALLS_HOOKS: Final = _ENQUEUES | {"stream"}
 """The functions that call hooks: at insertion, at the start of cron, and with events."""
 
 

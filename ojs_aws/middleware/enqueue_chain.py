@@ -21,8 +21,10 @@ from ojs_aws.middleware.passages import (
     FAILED,
     FRESH,
     Passages,
+    Step,
     called_twice,
     not_awaited,
+    steps_through,
 )
 
 Store = Callable[[Job], "Awaitable[Job | None] | Job | None"]
@@ -115,13 +117,8 @@ class _Passage:
     store: Store
 
     def __init__(self, layers: tuple[Layer, ...]) -> None:
-        step = _Step(self, None, None)
-        steps = [step]
-        for layer in reversed(layers):
-            step = _Step(self, layer, step)
-            steps.append(step)
-        self.first = step
-        self.steps = steps
+        self.steps = steps_through(self, layers, _Step)
+        self.first = self.steps[-1]
         self.is_torn = False
         self.stored: Job | None = None
         self.dropped_by = self.job_id = self.stored_id = ""
@@ -209,19 +206,10 @@ class _Passage:
             )
 
 
-class _Step:
-    """``call_next`` of the layer before: runs a layer, or the storing behind the last one."""
+class _Step(Step[_Passage]):
+    """``call_next``: runs a layer, or the storing behind the last one."""
 
-    __slots__ = ("caller", "following", "layer", "passage", "state")
-
-    def __init__(self, passage: _Passage, layer: Layer | None, following: _Step | None) -> None:
-        self.passage = passage
-        self.layer = layer
-        self.following = following
-        self.caller = ""
-        if layer is not None and following is not None:
-            following.caller = layer.name
-        self.state = FRESH
+    __slots__ = ()
 
     def __call__(self, job: Job) -> Coroutine[Any, Any, Job | None]:
         if self.state != FRESH:

@@ -8,7 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Coroutine
 from types import CoroutineType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain import Chain
@@ -21,8 +21,10 @@ from ojs_aws.middleware.passages import (
     ENDED,
     FRESH,
     Passages,
+    Step,
     called_twice,
     not_awaited,
+    steps_through,
 )
 
 ExecutionHandler = Callable[[Job, JobContext], object]
@@ -110,13 +112,8 @@ class _Passage:
     handler: ExecutionHandler
 
     def __init__(self, layers: tuple[Layer, ...]) -> None:
-        step = _Step(self, None, None)
-        steps = [step]
-        for layer in reversed(layers):
-            step = _Step(self, layer, step)
-            steps.append(step)
-        self.first = step
-        self.steps = steps
+        self.steps = steps_through(self, layers, _Step)
+        self.first = self.steps[-1]
         self.is_torn = False
 
     def clear(self) -> None:
@@ -126,19 +123,13 @@ class _Passage:
             step.error = None
 
 
-class _Step:
-    """``call_next`` of the layer before: runs a layer, or the handler behind the last one."""
+class _Step(Step[_Passage]):
+    """``call_next``: runs a layer, or the handler behind the last one."""
 
-    __slots__ = ("caller", "error", "following", "layer", "passage", "state")
+    __slots__ = ("error",)
 
-    def __init__(self, passage: _Passage, layer: Layer | None, following: _Step | None) -> None:
-        self.passage = passage
-        self.layer = layer
-        self.following = following
-        self.caller = ""
-        if layer is not None and following is not None:
-            following.caller = layer.name
-        self.state = FRESH
+    def __init__(self, passage: _Passage, layer: Layer | None, following: Self | None) -> None:
+        super().__init__(passage, layer, following)
         self.error: BaseException | None = None
 
     def __call__(self, *given: object) -> Coroutine[Any, Any, object]:

@@ -65,6 +65,10 @@ HOOKS: Final = (
 )
 
 _OTHER_NAMES: Final = {
+    "enque": "enqueue",
+    "enquemany": "enqueue_many",
+    "enqueuebatch": "enqueue_many",
+    "enqueueall": "enqueue_many",
     "insert": "enqueue",
     "insertmany": "enqueue_many",
     "work": "execute",
@@ -74,7 +78,7 @@ _OTHER_NAMES: Final = {
     "beginwork": "work_begin",
     "endwork": "work_end",
 }
-"""What other systems call them, without underscores."""
+"""What other systems, or people in a hurry, call them, without underscores."""
 
 _CLOSE: Final = 0.85
 """From this likeness on (0 to 1), a method's name is taken for a slip of the pen."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from ojs_aws.middleware.errors import NextCalledTwiceError, NextNotAwaitedError
+from ojs_aws.middleware.members import Layer
 
 FRESH: Final = 0
 CALLED: Final = 1
@@ -42,6 +43,40 @@ class Passage(Protocol):
 
 
 P = TypeVar("P", bound=Passage)
+
+
+class Step(Generic[P]):
+    """``call_next`` of the layer before: what runs a layer, or what is behind the last one.
+
+    :ivar layer: what it runs; None behind the last one.
+    :ivar following: the ``call_next`` of that layer.
+    :ivar caller: name of the layer whose ``call_next`` this is; empty for the first.
+    """
+
+    __slots__ = ("caller", "following", "layer", "passage", "state")
+
+    def __init__(self, passage: P, layer: Layer | None, following: Self | None) -> None:
+        """One step of a passage, fresh."""
+        self.passage = passage
+        self.layer = layer
+        self.following = following
+        self.caller = ""
+        if layer is not None and following is not None:
+            following.caller = layer.name
+        self.state = FRESH
+
+
+S = TypeVar("S", bound="Step[Any]")
+
+
+def steps_through(passage: object, layers: Sequence[Layer], kind: type[S]) -> list[S]:
+    """The steps of a passage, the innermost first."""
+    step = kind(passage, None, None)
+    steps = [step]
+    for layer in reversed(layers):
+        step = kind(passage, layer, step)
+        steps.append(step)
+    return steps
 
 
 class Passages(Generic[P]):

@@ -228,6 +228,22 @@ def test_the_deployed_backend_runs_the_users_middleware_and_hooks(
     assert [each["implements"] for each in shown["hooks"]] == [["insert_begin"], ["cancelled"]]
 
 
+def test_a_cron_job_that_is_triggered_by_hand_passes_them_too(
+    http: httpx.Client, queue: str
+) -> None:
+    """Another function enqueues it, and carries the same code."""
+    name = f"policies-{queue}"
+    template = {"type": "policies.checked", "args": ["keep"], "options": {"queue": queue}}
+    entry = {"name": name, "expression": "0 0 1 1 *", "job_template": template}
+    registered = http.post("cron", content=json.dumps(entry))
+    assert registered.status_code == 201, registered.text
+    triggered = http.post(f"cron/{name}/trigger")
+    assert triggered.status_code == 201, triggered.text
+    job = http.get(f"jobs/{triggered.json()['job_id']}").json()["job"]
+    assert job["meta"]["stamped_by"] == "policies"
+    assert http.delete(f"cron/{name}").status_code == 200
+
+
 def test_event_hooks_run_in_the_stream_function(
     http: httpx.Client, queue: str, emulator: Emulator
 ) -> None:

@@ -97,6 +97,8 @@ def test_functions_are_told_apart_by_their_parameters() -> None:
 @pytest.mark.parametrize(
     ("method", "meant"),
     [
+        ("enque", "enqueue"),
+        ("enqueue_batch", "enqueue_many"),
         ("insertmany", "enqueue_many"),
         ("insert_many", "enqueue_many"),
         ("enqueueMany", "enqueue_many"),
