@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain import workflow as workflows
+from ojs_aws.domain import workflow_changes as workflows
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, NotFoundError, OjsError
 from ojs_aws.domain.failures import render_failure

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import workflow as domain
+from ojs_aws.domain import workflow_changes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
@@ -91,7 +91,7 @@ class WorkflowService:
         :raises DuplicateError: another workflow has this id.
         """
         workflow_id = definition.id or self.ids.job_id()
-        made = domain.create(
+        made = workflow_changes.create(
             definition.graph,
             workflow_id,
             self.clock.now(),
@@ -262,7 +262,7 @@ class WorkflowService:
         view = self.get(workflow_id)
         workflow, graph = view.workflow, view.graph
         for _ in range(MAX_CONFLICTS):
-            after = domain.cancel(workflow, graph, self.clock.now())
+            after = workflow_changes.cancel(workflow, graph, self.clock.now())
             try:
                 self.workflows.save(workflow, after, {}, ())
             except StaleWorkflowError as stale:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain import workflow as workflows
+from ojs_aws.domain import workflow_changes as workflows
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ojs_aws.domain import workflow as workflows
+from ojs_aws.domain import workflow_changes as workflows
 from ojs_aws.domain import workflow_progress as progress
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Ended, StepFailure, Workflow, WorkflowState
+from ojs_aws.domain.workflow_causes import MAX_FAILURES, cause
 from ojs_aws.domain.workflow_graph import ROOT, Graph, Kind, Step, Trigger
 from ojs_aws.domain.workflow_progress import StepState
 from ojs_aws.domain.workflow_results import bounded, parent_results, value_of
@@ -275,10 +276,10 @@ def test_a_callback_that_fails_is_named_however_many_jobs_failed_before() -> Non
     """Sections 9.5 and 9.6: as the step that failed the batch, with its error."""
     graph = graph_of((Kind.BATCH, [None] * 30, [Trigger.FAILURE]))
     last = fail_all(fail_all(begun(graph), graph, *range(1, 31)), graph, 31)
-    assert len(last.failures) == workflows.MAX_ERRORS
+    assert len(last.failures) == MAX_FAILURES
     assert last.failures[-1].index == 31
     assert last.told[-1].data["failed_step_id"] == "on_failure"
-    found = workflows.cause(last, graph)
+    found = cause(last, graph)
     assert found is not None
     assert found.index == 31
 
