@@ -1,4 +1,4 @@
-"""What the end of steps brings that is an event (ojs-workflows, section 12)."""
+"""What the end of steps brings that is an event (ojs-workflows, appendix B)."""
 
 from __future__ import annotations
 

@@ -9,31 +9,24 @@ taken, and changes nothing.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain import workflow_changes as workflows
-from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendError, NotFoundError, OjsError
-from ojs_aws.domain.failures import render_failure
+from ojs_aws.domain.errors import BackendError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import RawJson, assemble, encode, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflow import Ended, StepFailure, Workflow, WorkflowState
-from ojs_aws.domain.workflow_progress import StepState
-from ojs_aws.domain.workflow_results import NULL, bounded, jobs_of, parent_results, sources
+from ojs_aws.domain.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPlan
+from ojs_aws.services.workflow_change import Change
+from ojs_aws.services.workflow_news import News, in_groups, news_of
 
 if TYPE_CHECKING:
     from ojs_aws.ports import Clock, JobStore, Workflows
     from ojs_aws.services.changing import Changing
     from ojs_aws.services.push import Push
     from ojs_aws.services.waking import Waking
-
-MAX_STARTS: Final = 80
-"""Jobs that one write enqueues: a transaction has room for 100 items, results among them."""
 
 MAX_ROUNDS: Final = 4
 """Writes in a row; what is left then is taken up by the stream, which is told of each write."""
@@ -42,29 +35,10 @@ MAX_CONFLICTS: Final = 25
 MAX_CANCELS: Final = 200
 """Jobs that are cancelled at once; the stream takes up what is left."""
 
-MAX_RESULT_BYTES: Final = 250_000
-"""A larger result is kept as a reference to its job."""
-
-MAX_NEWS_BYTES: Final = 1_500_000
-"""Results that one write takes over."""
-
 K = TypeVar("K")
 V = TypeVar("V")
 
-_ANY_DEPTH: Final = 1000
 _KEPT: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """A job of a workflow that has ended, with what it leaves for others.
-
-    :ivar started_at: when its last attempt began.
-    """
-
-    ended: Ended
-    value: RawJson
-    started_at: Instant | None = None
 
 
 @dataclass(slots=True)
@@ -93,25 +67,7 @@ class Advancing:
 
         A result that is kept elsewhere is read.
         """
-        index = job.workflow_step
-        ended = None if index is None else workflows.ended_job(job, index)
-        if ended is None:
-            return None
-        if ended.state is StepState.COMPLETED:
-            whole = job if isinstance(job.result, str) or job.result is None else self._filled(job)
-            value = whole.result if isinstance(whole.result, str) else NULL
-        else:
-            value = _error_value(job, ended.failure)
-        value = bounded({0: value}, {0: job.id}, MAX_RESULT_BYTES)[0]
-        return News(ended, value, job.started_at)
-
-    def _filled(self, job: JobRecord) -> JobRecord:
-        try:
-            return self.store.fill(job)
-        except OjsError:
-            if self.store.load(job.id) is not None:
-                raise
-            return replace(job, result=None)  # the job was removed meanwhile, and its result
+        return news_of(job, self.store)
 
     def plan(self, workflow: Workflow) -> WorkflowPlan:
         """The plan of a workflow, read once in the life of the process.
@@ -148,7 +104,7 @@ class Advancing:
         begins = [each.started_at for each in news if each.started_at is not None]
         moment = min([*begins, *([] if started_at is None else [started_at])], default=None)
         current = start
-        for group in _in_groups(news):
+        for group in in_groups(news):
             current = self._take(workflow_id, group, moment, current)
             if current is None:
                 return None
@@ -165,9 +121,9 @@ class Advancing:
     ) -> Workflow | None:
         conflicts = rounds = 0
         current = current or self.workflows.load(workflow_id)
-        service = replace(self, push=self.push.for_many())
+        push = self.push.for_many()
         while current is not None:
-            change = _Change(service, current, self.plan(current))
+            change = Change(self.workflows, push, self.clock, current, self.plan(current))
             after = change.make(news, started_at)
             if after is current:
                 return current
@@ -190,7 +146,7 @@ class Advancing:
 
     def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
         """A new workflow with its first jobs, none of which is stored yet."""
-        change = _Change(replace(self, push=self.push.for_many()), workflow, plan)
+        change = Change(self.workflows, self.push.for_many(), self.clock, workflow, plan)
         after = change.make((), None)
         told = (*workflow.told, *after.told)
         return replace(after, version=workflow.version, told=told), change.jobs
@@ -233,129 +189,6 @@ class Advancing:
         workflow = self.workflows.load(job.workflow_id)
         if workflow is not None and workflow.state is WorkflowState.CANCELLED:
             self._cancelled(job)
-
-    # ------------------------------------------------------------------ jobs
-    def job_of(
-        self, workflow: Workflow, plan: WorkflowPlan, index: int, given: RawJson
-    ) -> JobRecord:
-        """The job of a step, as it is enqueued.
-
-        :param given: the results of other steps (section 7.1).
-        :raises OjsError: PUSH would refuse it by now: its queue is gone, say.
-        """
-        members = parse_object(plan.envelopes[index], max_depth=_ANY_DEPTH)
-        envelope = Job.from_members({name: member.raw for name, member in members.items()})
-        envelope.id = workflow.job_id(index)
-        record = self.push.check(envelope)
-        if not isinstance(record.document, str):  # pragma: no cover - nobody has stored it
-            raise TypeError("a new document is a text")
-        document = parse_object(record.document, max_depth=_ANY_DEPTH)
-        texts = {name: member.raw for name, member in document.items()}
-        texts["workflow_id"] = encode(workflow.id)
-        texts["workflow_step"] = encode(plan.graph.path(index))
-        texts["parent_results"] = given
-        return replace(
-            record,
-            document=assemble(texts),
-            workflow_id=workflow.id,
-            workflow_step=index,
-        )
-
-
-@dataclass(slots=True)
-class _Change:
-    """One write in the making.
-
-    :ivar results: what it keeps for later steps, by the index of the job.
-    :ivar jobs: what it enqueues.
-    """
-
-    service: Advancing
-    before: Workflow
-    plan: WorkflowPlan
-    results: dict[int, RawJson] = field(default_factory=dict)
-    jobs: list[JobRecord] = field(default_factory=list)
-    given: dict[tuple[int, ...], RawJson] = field(default_factory=dict)
-    stored: Mapping[int, RawJson] | None = None
-
-    def make(self, news: Sequence[News], started_at: Instant | None) -> Workflow:
-        """The workflow after; the very same when there is nothing new."""
-        graph, before, now = self.plan.graph, self.before, self.service.clock.now()
-        one = before if started_at is None else workflows.start(before, started_at)
-        two = workflows.end_jobs(one, graph, [each.ended for each in news], now)
-        self.results = {
-            each.ended.index: each.value
-            for each in news
-            if before.states[each.ended.index] != two.states[each.ended.index]
-        }
-        steps = two.ready(MAX_STARTS)
-        if not steps:
-            return before if two is before else workflows.joined(before, one, two)
-        three = workflows.mark_enqueued(two, graph, steps, now)
-        refused = [why for index in steps if (why := self._enqueue(index))]
-        four = workflows.end_jobs(three, graph, refused, now)
-        return workflows.joined(before, one, two, three, four)
-
-    def _enqueue(self, index: int) -> Ended | None:
-        """Make a step's job; what is wrong, where it cannot be enqueued any more."""
-        given = self._given(index)
-        try:
-            self.jobs.append(self.service.job_of(self.before, self.plan, index, given))
-        except BackendError:
-            raise
-        except OjsError as problem:
-            job_id = self.before.job_id(index)
-            why = StepFailure(
-                index=index, job_id=job_id, code=problem.code, message=problem.message, attempt=0
-            )
-            self.results[index] = _error_text(why.code, why.message, 0)
-            at = self.service.clock.now()
-            return Ended(index=index, state=StepState.FAILED, at=at, failure=why)
-        return None
-
-    def _given(self, index: int) -> RawJson:
-        graph = self.plan.graph
-        others = sources(graph, index)
-        if others not in self.given:
-            wanted = jobs_of(graph, others)
-            values = self._values(wanted)
-            ids = {each: self.before.job_id(each) for each in values}
-            self.given[others] = parent_results(graph, index, bounded(values, ids))
-        return self.given[others]
-
-    def _values(self, wanted: Sequence[int]) -> dict[int, RawJson]:
-        """The values of jobs: those that are new, and what was stored before."""
-        if self.stored is None and any(index not in self.results for index in wanted):
-            self.stored = self.service.workflows.results(self.before.id)
-        known = {**(self.stored or {}), **self.results}
-        return {index: known[index] for index in wanted if index in known}
-
-
-def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
-    """What others are given of a job that did not complete."""
-    if job.state is JobState.DISCARDED and job.failures:
-        error = render_failure(job.failures[-1].without_backtrace())
-        return assemble({"error": error})
-    if failure is None:  # pragma: no cover - a job that did not complete has a failure
-        return NULL
-    return _error_text(failure.code, failure.message, failure.attempt)
-
-
-def _error_text(code: str, message: str, attempt: int) -> RawJson:
-    return encode({"error": {"type": code, "code": code, "message": message, "attempt": attempt}})
-
-
-def _in_groups(news: Sequence[News]) -> Iterator[Sequence[News]]:
-    """The news in groups that one write takes over; an empty one where there are none."""
-    group: list[News] = []
-    size = 0
-    for each in news:
-        if group and size + len(each.value) > MAX_NEWS_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(each)
-        size += len(each.value)
-    yield group
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
