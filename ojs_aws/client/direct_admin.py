@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from ojs_aws.domain.errors import JsonValue, NotFoundError
-from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.http.calls import Call, Request, Server
 from ojs_aws.transport.http.handlers.homes import handler_of
 from ojs_aws.transport.http.routes import BASE, find, pattern_of
-
-_ANY_DEPTH = 1000
 
 
 class DirectOperators:
@@ -60,5 +58,5 @@ class DirectOperators:
             id=self._server.backend.ids.request_id(),
         )
         answer = handler_of(route)(Call(self._server, request, parameters))
-        members = parse_object(answer.body, max_depth=_ANY_DEPTH)
+        members = parse_object(answer.body, max_depth=ANY_DEPTH)
         return {name: member.value for name, member in members.items()}

@@ -9,7 +9,7 @@ from typing import cast
 from ojs_aws.client.cron import CronTrigger
 from ojs_aws.domain.cron import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import assemble, decode, encode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.http.dialects.cron import read_registration, render_entry
 
@@ -55,4 +55,4 @@ class DirectCronTransport:
 
 def _described(entry: CronEntry) -> Mapping[str, JsonValue]:
     text = assemble(render_entry(entry))
-    return cast("dict[str, JsonValue]", decode(text, max_depth=1000))
+    return cast("dict[str, JsonValue]", decode(text, max_depth=ANY_DEPTH))

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.render import render_job
-
-_ANY_DEPTH = 1000
 
 
 class DirectOutcomes:
@@ -56,7 +54,7 @@ class DirectOutcomes:
         saved = (await asyncio.to_thread(self._backend.checkpoints.get, job_id)).checkpoint
         text = saved.state if isinstance(saved.state, str) else "null"
         return {
-            "state": decode(text, max_depth=_ANY_DEPTH),
+            "state": decode(text, max_depth=ANY_DEPTH),
             "sequence": saved.sequence,
             "created_at": format_instant(saved.created_at),
         }
@@ -70,7 +68,7 @@ def _described(job: JobRecord) -> dict[str, JsonValue]:
     rendered = render_job(job)
     hidden = {"args", "meta", "specversion"}  # which are not read for this
     return {
-        name: decode(text, max_depth=_ANY_DEPTH)
+        name: decode(text, max_depth=ANY_DEPTH)
         for name, text in rendered.items()
         if name not in hidden
     }

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from ojs_aws.client.schemas import SchemaAnswer
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import RawJson, decode, encode
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode
 from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.schemas import SchemaRegistration, SchemaRegistry
-
-_ANY_DEPTH = 1000
 
 
 class DirectSchemas:
@@ -84,4 +82,4 @@ def _named(name: SchemaName) -> dict[str, JsonValue]:
 
 
 def _whole(entry: SchemaEntry) -> dict[str, JsonValue]:
-    return {**_named(entry), "schema": decode(entry.schema, max_depth=_ANY_DEPTH)}
+    return {**_named(entry), "schema": decode(entry.schema, max_depth=ANY_DEPTH)}

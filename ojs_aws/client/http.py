@@ -20,7 +20,15 @@ from ojs_aws.client.workers import WorkersTransport
 from ojs_aws.client.workflows import WorkflowsTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError, JsonValue
-from ojs_aws.domain.json_text import Member, RawJson, assemble, assemble_array, encode, parse_object
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    assemble_array,
+    encode,
+    parse_object,
+)
 
 _CREATED: Final = 201
 _EMPTY: Final = RawJson("{}")
@@ -183,7 +191,7 @@ def _job(members: Mapping[str, Member]) -> Job:
     """The job of an answer: wrapped, or flat; with its members' own text."""
     wrapped = members.get("job")
     if wrapped is not None and isinstance(wrapped.value, dict):
-        return Job.from_parsed(parse_object(wrapped.raw, max_depth=1000))
+        return Job.from_parsed(parse_object(wrapped.raw, max_depth=ANY_DEPTH))
     return Job.from_parsed(members)
 
 

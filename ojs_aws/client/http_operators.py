@@ -9,11 +9,10 @@ from ojs_aws.client.dead_letter import BulkOutcome, BulkResult, Chosen
 from ojs_aws.client.results import DeadLetters
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, encode, parse_object
 
 WORKERS = "/admin/workers"
 DEAD_LETTER = "/dead-letter"
-_ANY_DEPTH = 1000
 
 
 class HttpWorkers:
@@ -136,5 +135,5 @@ def _job(answer: Answer) -> Job:
     """The job of an answer: wrapped, or flat; with its members' own text."""
     wrapped = answer.members.get("job")
     if wrapped is not None and isinstance(wrapped.value, dict):
-        return Job.from_parsed(parse_object(wrapped.raw, max_depth=_ANY_DEPTH))
+        return Job.from_parsed(parse_object(wrapped.raw, max_depth=ANY_DEPTH))
     return Job.from_parsed(answer.members)

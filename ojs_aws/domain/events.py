@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 SOURCE: Final = "ojs://ojs-aws/backend"
@@ -146,7 +146,7 @@ def bounded(event: Event, max_bytes: int) -> Event:
     """
     if len(event.data.encode()) <= max_bytes:
         return event
-    data = decode(event.data, max_depth=1000)
+    data = decode(event.data, max_depth=ANY_DEPTH)
     short: dict[str, JsonValue] = dict(data) if isinstance(data, dict) else {}
     short.pop("result", None)
     for name in ("error", "last_error"):

@@ -23,6 +23,9 @@ DEFAULT_MAX_DEPTH: Final = 100
 MAX_NATIVE_DEPTH: Final = 500
 """Nesting that no setting of the server accepts more of, nor the interpreter's stack."""
 
+ANY_DEPTH: Final = 1000
+"""For texts that were accepted before: their depth was checked when they came."""
+
 _INTEGER_LIMIT: Final = 10**MAX_INTEGER_DIGITS
 _WHITESPACE: Final = " \t\n\r"
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
@@ -201,6 +204,11 @@ def _members(text: str) -> dict[str, Member]:
     if (end := _skip(text, at + 1)) != len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     return members
+
+
+def stored_texts(text: str) -> dict[str, RawJson]:
+    """The members of an object that was accepted before, each as its own text."""
+    return {name: member.raw for name, member in parse_object(text, max_depth=ANY_DEPTH).items()}
 
 
 def parse_array(text: RawJson) -> list[Member]:

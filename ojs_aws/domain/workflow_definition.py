@@ -14,7 +14,14 @@ from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidWorkflowError, JsonValue, OjsError
-from ojs_aws.domain.json_text import Member, assemble, json_type, parse_array, parse_object
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    assemble,
+    json_type,
+    parse_array,
+    parse_object,
+)
 from ojs_aws.domain.workflow_graph import Graph, Kind, Step, Trigger
 
 MAX_JOBS: Final = 10_000
@@ -34,9 +41,6 @@ _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 
 ReadJob = Callable[[Mapping[str, Member]], Job]
 """Reads a job in any form that PUSH takes."""
-
-_ANY_DEPTH: Final = 1000
-"""For parts of a body whose depth has been checked as a whole."""
 
 _PARTS: Final = {Kind.CHAIN: "steps", Kind.GROUP: "jobs", Kind.BATCH: "jobs", Kind.DAG: "steps"}
 _OWN: Final = frozenset({"id", "name", "depends_on"})
@@ -208,7 +212,7 @@ class _Reader:
             if not isinstance(item.value, dict):
                 self.fault(path, f"must be an object; received {json_type(item.value)}")
                 continue
-            members = parse_object(item.raw, max_depth=_ANY_DEPTH)
+            members = parse_object(item.raw, max_depth=ANY_DEPTH)
             own = self._name(members, path)
             key = (own or str(number)) if kind is Kind.DAG else str(number)
             index = len(self.steps)
@@ -274,7 +278,7 @@ class _Reader:
             elif not isinstance(member.value, dict):
                 self.fault(f"{at}.{name}", f"must be a job; received {json_type(member.value)}")
             else:
-                own = parse_object(member.raw, max_depth=_ANY_DEPTH)
+                own = parse_object(member.raw, max_depth=ANY_DEPTH)
                 index = self._job(own, f"{at}.{name}", replace(place, key=name))
                 self._make_callback(index, Trigger(name), jobs)
 
@@ -383,7 +387,7 @@ class _Reader:
         if not isinstance(member.value, dict):
             self.fault(f"{path}.{name}", f"must be an object; received {json_type(member.value)}")
             return {}
-        return parse_object(member.raw, max_depth=_ANY_DEPTH)
+        return parse_object(member.raw, max_depth=ANY_DEPTH)
 
 
 def _cycle(graph: Graph, among: list[int]) -> list[int]:

@@ -7,25 +7,26 @@ from typing import Final
 from ojs_aws.domain.cron import CronEntry, OverlapPolicy
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, encode, parse_object
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    RawJson,
+    assemble,
+    encode,
+    parse_object,
+    stored_texts,
+)
 from ojs_aws.domain.timestamps import format_instant
 
 NAME: Final = "cron_name"
 SEQUENTIAL: Final = "cron_sequential"
 """Marks runs that others may wait for."""
 
-_ANY_DEPTH: Final = 1000
-"""For texts whose depth was checked when they came."""
-
 
 def job_of(entry: CronEntry) -> Job:
     """The job of an entry's latest occurrence; the same whenever it is asked for."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
-    envelope = {
-        name: m.raw
-        for name, m in parse_object(entry.definition.envelope, max_depth=_ANY_DEPTH).items()
-    }
+    envelope = stored_texts(entry.definition.envelope)
     envelope["id"] = encode(occurrence.job_id)
     envelope["meta"] = _meta(envelope.get("meta"), entry)
     if occurrence.is_held:
@@ -37,11 +38,7 @@ def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
     """The client's own metadata, and where the job comes from."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
-    meta = (
-        {}
-        if own is None
-        else {name: m.raw for name, m in parse_object(own, max_depth=_ANY_DEPTH).items()}
-    )
+    meta = {} if own is None else stored_texts(own)
     meta[NAME] = encode(entry.name)
     meta["cron_triggered_at"] = encode(format_instant(occurrence.claimed_at))
     meta["cron_scheduled_at"] = encode(format_instant(occurrence.scheduled_at))
@@ -62,7 +59,7 @@ def ended_run(before: object | None, after: object | None) -> str:
     text = before.document
     if not isinstance(text, str) or SEQUENTIAL not in text:
         return ""  # a document that is kept elsewhere is not fetched: the tick does it, too
-    meta = parse_object(text, max_depth=_ANY_DEPTH).get("meta")
+    meta = parse_object(text, max_depth=ANY_DEPTH).get("meta")
     if meta is None or not isinstance(meta.value, dict) or not meta.value.get(SEQUENTIAL):
         return ""
     name = meta.value.get(NAME)

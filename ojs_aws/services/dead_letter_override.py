@@ -9,14 +9,13 @@ from typing import Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, decode, encode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import read_envelope
 from ojs_aws.services.drafting import QueueRules
 
 ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")
 MERGED: Final = frozenset({"meta", "retry"})
-_ANY_DEPTH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,12 @@ class Override:
         :raises InvalidRequestError: the changed envelope is not one that could be pushed.
         :raises PayloadTooLargeError: the document is too large to be changed in place.
         """
-        members = {
-            name: member.raw
-            for name, member in parse_object(str(job.document), max_depth=_ANY_DEPTH).items()
-        }
+        members = stored_texts(str(job.document))
         given = members | {"type": encode(job.type), "queue": encode(job.queue)}
         if job.retry_document is not None:
             given["retry"] = job.retry_document
         for name, value in self.changes.items():
-            old = decode(given[name], max_depth=_ANY_DEPTH) if name in given else None
+            old = decode(given[name], max_depth=ANY_DEPTH) if name in given else None
             is_merged = name in MERGED and isinstance(old, dict) and isinstance(value, dict)
             given[name] = encode({**old, **value} if is_merged else value)  # type: ignore[dict-item]
         envelope = read_envelope(Job.from_members(given), now)

@@ -7,7 +7,14 @@ from typing import Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
-from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, decode, encode, parse_object
+from ojs_aws.domain.json_text import (
+    RawJson,
+    assemble,
+    assemble_array,
+    decode,
+    encode,
+    stored_texts,
+)
 from ojs_aws.domain.results import ended_at, expires_at
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 
@@ -39,7 +46,7 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
         "meta": RawJson("{}"),
         "priority": encode(job.priority),
     }
-    members |= {name: member.raw for name, member in parse_object(_text(job.document)).items()}
+    members |= stored_texts(_text(job.document))
     if (decode(members["priority"]) or 0) != job.priority:
         members["priority"] = encode(job.priority)  # it was changed since
     if job.retry_document is not None:
@@ -93,7 +100,7 @@ def _names(written: RawJson, due: Instant) -> bool:
 
 def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
     """The client's metadata, and what ojs-dead-letter, section 7.2, adds to it."""
-    members = {name: member.raw for name, member in parse_object(meta, max_depth=1000).items()}
+    members = stored_texts(meta)
     members |= {
         "ojs.replay_count": encode(replay.count),
         "ojs.last_replayed_at": encode(format_instant(replay.at)),

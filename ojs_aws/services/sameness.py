@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.json_text import RawJson, stored_texts
 from ojs_aws.domain.timestamps import Instant
 
 _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
-_ANY_DEPTH: Final = 1000
-"""For texts whose depth was checked when they came."""
 
 
 def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
@@ -54,5 +52,5 @@ def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> b
 def _timeless(job: JobRecord) -> list[tuple[str, str]]:
     """The members of the document but for the instants."""
     assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
-    members = parse_object(job.document, max_depth=_ANY_DEPTH)
-    return [(name, member.raw) for name, member in members.items() if name not in _INSTANTS]
+    members = stored_texts(job.document)
+    return [(name, raw) for name, raw in members.items() if name not in _INSTANTS]

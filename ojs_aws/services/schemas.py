@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import (
     NotFoundError,
     PayloadTooLargeError,
 )
-from ojs_aws.domain.json_text import RawJson, decode
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
 from ojs_aws.domain.schema import (
     SchemaEntry,
     SchemaName,
@@ -31,7 +31,6 @@ from ojs_aws.ports import Clock, Schemas, SchemaTakenError
 
 MAX_SCHEMA_BYTES: Final = 65_536
 MAX_URI_LENGTH: Final = 1024
-_ANY_DEPTH: Final = 1000
 
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
@@ -105,7 +104,7 @@ class SchemaRegistry:
         known = None if before is None else self.schemas.load(before.uri)
         if known is None:
             return
-        changes = breaking_changes(decode(known.schema, max_depth=_ANY_DEPTH), schema)
+        changes = breaking_changes(decode(known.schema, max_depth=ANY_DEPTH), schema)
         if not changes:
             return
         told: list[JsonValue] = list(changes)

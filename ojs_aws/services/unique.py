@@ -15,7 +15,7 @@ from typing import Final
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
-from ojs_aws.domain.json_text import RawJson, assemble, parse_object
+from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.ports import (
@@ -33,7 +33,6 @@ from ojs_aws.services.changing import Changing
 MAX_LOOKS: Final = 16
 """How often a request looks again because others want the same key at the same time."""
 
-_ANY_DEPTH: Final = 1000
 _BROUGHT: Final = ("args", "meta")
 """What a job brings into one that keeps its schedule (section 5.3)."""
 
@@ -318,8 +317,8 @@ def _until(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
 def _brought(old: Document, new: Document) -> RawJson:
     if not isinstance(old, str) or not isinstance(new, str):
         raise TypeError("a document is kept elsewhere; fill it in first")
-    members = {name: m.raw for name, m in parse_object(old, max_depth=_ANY_DEPTH).items()}
-    brought = {name: m.raw for name, m in parse_object(new, max_depth=_ANY_DEPTH).items()}
+    members = stored_texts(old)
+    brought = stored_texts(new)
     for name in _BROUGHT:
         members.pop(name, None)
         if name in brought:

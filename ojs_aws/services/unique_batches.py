@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import decode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.uniqueness import UniquePolicy, parse_unique_policy
 from ojs_aws.ports import (
     Admission,
@@ -38,8 +37,6 @@ from ojs_aws.services.unique import (
     fresh,
     outcomes,
 )
-
-_ANY_DEPTH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,5 +222,5 @@ def _policy(record: JobRecord) -> UniquePolicy:
     """The policy of a job whose envelope was accepted."""
     if not isinstance(record.document, str):  # pragma: no cover - a log holds whole documents
         raise TypeError("the document of a log's job is a text")
-    members = parse_object(record.document, max_depth=_ANY_DEPTH)
-    return parse_unique_policy(decode(members["unique"].raw, max_depth=_ANY_DEPTH))
+    policy = stored_texts(record.document)["unique"]
+    return parse_unique_policy(decode(policy, max_depth=ANY_DEPTH))

@@ -10,7 +10,7 @@ from ojs_aws.domain import workflow_changes as changes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, encode, parse_object
+from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflow import Ended, StepFailure, Workflow
 from ojs_aws.domain.workflow_progress import StepState
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_STARTS: Final = 80
 """Jobs that one write enqueues: a transaction has room for 100 items, results among them."""
-
-_ANY_DEPTH: Final = 1000
 
 
 @dataclass(slots=True)
@@ -86,14 +84,12 @@ class Change:
         :param given: the results of other steps (section 7.1).
         :raises OjsError: PUSH would refuse it by now: its queue is gone, say.
         """
-        members = parse_object(self.plan.envelopes[index], max_depth=_ANY_DEPTH)
-        envelope = Job.from_members({name: member.raw for name, member in members.items()})
+        envelope = Job.from_members(stored_texts(self.plan.envelopes[index]))
         envelope.id = self.before.job_id(index)
         record = self.push.check(envelope)
         if not isinstance(record.document, str):  # pragma: no cover - nobody has stored it
             raise TypeError("a new document is a text")
-        document = parse_object(record.document, max_depth=_ANY_DEPTH)
-        texts = {name: member.raw for name, member in document.items()}
+        texts = stored_texts(record.document)
         texts["workflow_id"] = encode(self.before.id)
         texts["workflow_step"] = encode(self.plan.graph.path(index))
         texts["parent_results"] = given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ojs_aws.domain.errors import JsonValue, OjsError
-from ojs_aws.domain.json_text import assemble, decode, encode
+from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
 from ojs_aws.services.events.made import Commit, Made
@@ -49,7 +49,7 @@ def _has_ended(worker: WorkerInfo) -> bool:
 
 def _about(worker: WorkerInfo) -> dict[str, JsonValue]:
     try:
-        told = decode(worker.about, max_depth=1000) if worker.about else {}
+        told = decode(worker.about, max_depth=ANY_DEPTH) if worker.about else {}
     except OjsError:
         return {}
     return told if isinstance(told, dict) else {}

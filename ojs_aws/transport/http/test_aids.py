@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.services.heartbeat import Beat
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.calls import Answer, Call
@@ -36,7 +36,7 @@ def _directed(beat: Beat, wanted: list[str]) -> Beat:
 def _directive(call: Call, job_id: str) -> str:
     """The directive that a job asks for, or an empty text."""
     record = call.backend.ports.store.load_whole(job_id)
-    meta = decode(render_job(record)["meta"], max_depth=1000) if record else None
+    meta = decode(render_job(record)["meta"], max_depth=ANY_DEPTH) if record else None
     directive = meta.get("test_directive") if isinstance(meta, dict) else None
     return directive if isinstance(directive, str) and directive in DIRECTIVES else ""
 

@@ -6,7 +6,9 @@ import gzip
 import json
 from typing import Any
 
+from ojs_aws.config import Settings
 from tests.api import Api
+from tests.simulation.world import World
 
 JOB: dict[str, Any] = {"type": "demo.echo", "args": [1]}
 
@@ -83,3 +85,17 @@ def test_another_compression_is_refused(api: Api) -> None:
     refused = api.post("/jobs", b"(zstd)", headers={"Content-Encoding": "zstd"})
     assert (refused.status, refused.error["code"]) == (415, "unsupported_compression")
     assert refused.error["details"]["supported"] == ["gzip"]
+
+
+def test_what_a_deployment_accepts_more_deeply_nested_it_gives_back_as_well() -> None:
+    """A raised OJS_MAX_DEPTH holds for the whole life of a job, not for PUSH alone."""
+    world = World(settings=Settings(max_depth=300))
+    api = Api(world.backend)
+    deep = "[" * 200 + "]" * 200
+    pushed = api.post("/jobs", f'{{"type":"demo.echo","args":{deep}}}')
+    assert pushed.status == 201, pushed.text
+    [job_id] = world.store.jobs
+    assert api.get(f"/jobs/{job_id}").members["job"].raw.count("[") >= 200
+    fetched = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"})
+    assert fetched.status == 200
+    assert fetched.text.count("[") >= 200

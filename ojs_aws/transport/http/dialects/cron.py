@@ -13,6 +13,7 @@ from ojs_aws.domain.cron import CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.cron_zones import DEFAULT_TIMEZONE
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
     Member,
     RawJson,
     assemble,
@@ -32,8 +33,6 @@ _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
 
 _SHOWN: Final = ("type", "args", "meta", "options")
 _POLICIES: Final[Mapping[str, str]] = {"cancel": OverlapPolicy.CANCEL_PREVIOUS}
-_ANY_DEPTH: Final = 1000
-"""For texts whose depth was checked when they came."""
 
 
 def read_registration(members: Mapping[str, Member], max_depth: int) -> Registration:
@@ -94,7 +93,7 @@ def read_enabled(members: Mapping[str, Member]) -> bool:
 def render_entry(entry: CronEntry) -> Rendered:
     """A cron job with every field that a document or a client reads."""
     defined = entry.definition
-    document = parse_object(defined.document, max_depth=_ANY_DEPTH)
+    document = parse_object(defined.document, max_depth=ANY_DEPTH)
     job: Rendered = {
         "type": encode(defined.type),
         "args": RawJson("[]"),

@@ -14,6 +14,7 @@ from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job_versions import MARK, split_type
 from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
     Member,
     RawJson,
     assemble,
@@ -186,16 +187,12 @@ def _joined(first: Member, second: Member) -> Member:
         return first
     missing = {
         name: member
-        for name, member in parse_object(second.raw, max_depth=_ANY_DEPTH).items()
+        for name, member in parse_object(second.raw, max_depth=ANY_DEPTH).items()
         if name not in first.value
     }
     if not missing:
         return first
-    return _object({**parse_object(first.raw, max_depth=_ANY_DEPTH), **missing})
-
-
-_ANY_DEPTH: Final = 1000
-"""For parts of a body whose depth has been checked as a whole."""
+    return _object({**parse_object(first.raw, max_depth=ANY_DEPTH), **missing})
 
 
 def _object(members: Mapping[str, Member]) -> Member:

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.json_text import Member, RawJson, json_type, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, parse_object
 
 Values = dict[str, JsonValue]
 
 _MANY_SECONDS = 1_000_000
-_ANY_DEPTH = 1000
-"""For a part of a body whose depth has been checked as a whole."""
 
 
 def _values(members: Mapping[str, Member]) -> Values:
@@ -108,7 +106,7 @@ def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
     """
     error = members.get("error")
     if error is not None and isinstance(error.value, dict):
-        return parse_object(error.raw, max_depth=_ANY_DEPTH)
+        return parse_object(error.raw, max_depth=ANY_DEPTH)
     received = "nothing" if error is None else json_type(error.value)
     raise InvalidRequestError(
         f"The 'error' attribute must be an object; received {received}.",

@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import (
     RateLimitedError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import RawJson, decode, encode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
 from ojs_aws.services.batch_faults import check_count
@@ -224,7 +224,7 @@ def _accepts(
     if not isinstance(meta, dict) or not meta:
         return True
     document = call.backend.ports.store.fill(job).document
-    members = parse_object(str(document), max_depth=1000)
+    members = parse_object(str(document), max_depth=ANY_DEPTH)
     has = members["meta"].value if "meta" in members else {}
     return isinstance(has, dict) and all(
         name in has
