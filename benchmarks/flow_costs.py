@@ -35,7 +35,7 @@ from ojs_aws.local.queues import fast_queues
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.workflow_advancing import News
+from ojs_aws.services.workflow_news import News
 from ojs_aws.transport.http.dialects.envelopes import read_job
 
 MANY: Final = 1000

@@ -11,8 +11,9 @@ from ojs_aws.client.direct import DirectTransport
 from ojs_aws.domain import workflow_definition as definitions
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflow_results import MAX_BYTES
-from ojs_aws.services import workflow_advancing as advancing
 from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.workflow_change import MAX_STARTS
+from ojs_aws.services.workflow_news import MAX_RESULT_BYTES
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]
@@ -71,8 +72,8 @@ def test_the_examples_run() -> None:
 def test_its_numbers_are_those_of_the_code() -> None:
     """Levels, jobs, portions and sizes."""
     assert f"{definitions.MAX_NESTING} levels deep and {definitions.MAX_JOBS:,} jobs" in TEXT
-    assert f"{advancing.MAX_STARTS} to a transaction" in TEXT
-    assert f"{advancing.MAX_RESULT_BYTES // 1000} KB" in TEXT
+    assert f"{MAX_STARTS} to a transaction" in TEXT
+    assert f"{MAX_RESULT_BYTES // 1000} KB" in TEXT
     assert MAX_BYTES == 1_000_000
 
 
