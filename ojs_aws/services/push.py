@@ -23,13 +23,14 @@ from ojs_aws.services.pushed import (
     rejecting,
     result_of,
 )
-from ojs_aws.services.sameness import is_same_envelope
+from ojs_aws.services.sameness import id_taken, is_same_envelope
 from ojs_aws.services.waking import Waking
 
 if TYPE_CHECKING:
     from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.batching import Batching
-    from ojs_aws.services.unique import Uniqueness, Wanted
+    from ojs_aws.services.unique import Uniqueness
+    from ojs_aws.services.unique_entries import Wanted
 
 MAX_TRANSACTION: Final = 100
 """Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
@@ -246,7 +247,7 @@ class Push:
                     found[index] = self.same(records[index], job)
             if len(found) < len(records):
                 with at_index(min(found)):
-                    raise self._duplicate(found[min(found)].id) from None
+                    raise id_taken(found[min(found)].id) from None
             return [found[i] for i in range(len(records))]
         return []
 
@@ -284,20 +285,13 @@ class Push:
         """
         whole = self.store.fill(existing)
         if not is_same_envelope(whole, wanted):
-            raise self._duplicate(wanted.id)
+            raise id_taken(wanted.id)
         return whole
-
-    def _duplicate(self, job_id: str) -> DuplicateError:
-        return DuplicateError(
-            f"A job with the id '{job_id}' already exists.",
-            details={"existing_job_id": job_id},
-            hint="Give each job an id of its own, or leave the id out.",
-        )
 
 
 def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[Wanted]:
     from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
-    from ojs_aws.services.unique import Wanted  # noqa: PLC0415
+    from ojs_aws.services.unique_entries import Wanted  # noqa: PLC0415
 
     return [
         Wanted(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backpressure import Fill
-    from ojs_aws.services.unique import Let
+    from ojs_aws.services.unique_entries import Let
 
 
 @dataclass(frozen=True, slots=True)

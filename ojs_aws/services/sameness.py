@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, stored_texts
 from ojs_aws.domain.timestamps import Instant
 
 _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
+
+
+def id_taken(job_id: str) -> DuplicateError:
+    """The error of a job whose id another one has."""
+    return DuplicateError(
+        f"A job with the id '{job_id}' already exists.",
+        details={"existing_job_id": job_id},
+        hint="Give each job an id of its own, or leave the id out.",
+    )
 
 
 def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:

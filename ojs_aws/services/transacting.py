@@ -14,7 +14,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Admission, TransactAction, UniqueJobs
 from ojs_aws.services.push import Push
 from ojs_aws.services.pushed import Pushed, pushed_of
-from ojs_aws.services.unique import Uniqueness, Wanted
+from ojs_aws.services.unique import Uniqueness
+from ojs_aws.services.unique_entries import Wanted
 
 
 @dataclass(slots=True)

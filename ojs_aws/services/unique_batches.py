@@ -24,13 +24,12 @@ from ojs_aws.ports import (
     UniqueLock,
 )
 from ojs_aws.services.batch_faults import at_index
-from ojs_aws.services.batching import Placed, Spread
-from ojs_aws.services.unique import (
-    MAX_LOOKS,
+from ojs_aws.services.batch_placing import Placed, Spread
+from ojs_aws.services.unique import MAX_LOOKS, Uniqueness
+from ojs_aws.services.unique_entries import (
     Entry,
     Let,
     Same,
-    Uniqueness,
     Wanted,
     check_whole,
     entries_of,

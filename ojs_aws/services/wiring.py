@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         WorkerRegistry,
         Workflows,
     )
-    from ojs_aws.services.batching import Spread
+    from ojs_aws.services.batch_placing import Spread
     from ojs_aws.services.fetch import Both
     from ojs_aws.services.sweep import Each
 

@@ -211,7 +211,7 @@ MUTATIONS: Final = (
     Mutation(
         "batch-left-behind",
         "the sweep does not finish batches whose processes died",
-        "ojs_aws.services.batching:Batching.tick",
+        "ojs_aws.services.batch_placing:Placing.tick",
         (("for batch in self.batches.open():", "for batch in ():"),),
     ),
     Mutation(

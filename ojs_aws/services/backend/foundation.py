@@ -69,7 +69,8 @@ class Foundation:
     @cached_property
     def batching(self) -> Batching:
         """What stores batches beyond one transaction."""
-        from ojs_aws.services.batching import Batching, in_order
+        from ojs_aws.services.batch_placing import in_order
+        from ojs_aws.services.batching import Batching
         from ojs_aws.services.limit_notes import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:

@@ -21,7 +21,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.job_bulk import BulkAction
 from ojs_aws.services.push import MAX_TRANSACTION
-from ojs_aws.services.unique import Wanted
+from ojs_aws.services.unique_entries import Wanted
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
