@@ -165,3 +165,15 @@ def _created(change: Mapping[str, Any]) -> Instant:
         created = datetime.fromisoformat(created)
     seconds = created.timestamp() if isinstance(created, datetime) else float(created)
     return Instant(round(seconds * 1000))
+
+
+def about(change: Change) -> dict[str, object]:
+    """What a line of the log says of a change: the job, or what else it is one of."""
+    subject = change.events[0].subject if change.events else ""
+    return {"record": change.number, "job_id": subject, "item": change.subject}
+
+
+def item_of(record: Mapping[str, Any]) -> str:
+    """The key of the item that a record is about; empty where nobody can read that."""
+    change = record.get("dynamodb")
+    return json.dumps(change.get("Keys") or "") if isinstance(change, dict) else ""

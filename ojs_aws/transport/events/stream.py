@@ -12,14 +12,13 @@ import base64
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import SetAside
-from ojs_aws.services.workflow_following import follow
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
+from ojs_aws.transport.events.consequences import Consequences
 from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByType,
@@ -27,8 +26,17 @@ from ojs_aws.transport.events.job_metrics import (
     measured,
 )
 from ojs_aws.transport.events.memory import Memory
-from ojs_aws.transport.events.records import UNKNOWN, Change, ReadImage, change_of, number_of
-from ojs_aws.transport.tracing import NO_TRACING, WORKFLOW_SPAN, Tracing, function_tracing
+from ojs_aws.transport.events.records import (
+    UNKNOWN,
+    Change,
+    ReadImage,
+    about,
+    change_of,
+    item_of,
+    number_of,
+)
+from ojs_aws.transport.events.trouble import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
+from ojs_aws.transport.tracing import Tracing, function_tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -43,12 +51,6 @@ Count = Callable[[int, str], None]
 
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
-
-MAX_TRIES: Final = 5
-"""Tries of a record that our own code or a hook fails on; then it is set aside."""
-
-PATIENCE: Final = 50
-"""Tries of a record that AWS does not take: that is mostly an outage, and passes."""
 
 OUTAGE: Final = 3
 """Items whose events cannot be logged before the others of the batch are not even tried."""
@@ -85,9 +87,16 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
 
     logger = logger or function_logger()
-    consumer = StreamConsumer(backend, read, logger, hooks, count or count_in_log)
-    consumer.measure = measure
-    consumer.tracing = traced = tracing or function_tracing(backend.settings)
+    traced = tracing or function_tracing(backend.settings)
+    consumer = StreamConsumer(
+        backend,
+        read,
+        logger,
+        hooks=hooks,
+        count=count or count_in_log,
+        measure=measure,
+        tracing=traced,
+    )
 
     def handle(event: Mapping[str, Any], context: object) -> Failures:
         """Tell the events of a batch."""
@@ -112,23 +121,19 @@ def count_in_log(value: int, function_name: str) -> None:
     metrics.flush_metrics()
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """Why a record failed, and after how many tries it is set aside."""
-
-    reason: str
-    tries: int
-
-
-Failed = dict[str, _Trouble | None]
-"""Records that must come again, by number; None for one that only waits for an earlier one."""
-
-
 class StreamConsumer:
     """Tells the events of stream records; remembers, within the process, what is done."""
 
-    def __init__(
-        self, backend: Backend, read: ReadImage, logger: Logger, hooks: Hooks | None, count: Count
+    def __init__(  # noqa: PLR0913 - who else is told
+        self,
+        backend: Backend,
+        read: ReadImage,
+        logger: Logger,
+        *,
+        hooks: Hooks | None,
+        count: Count,
+        measure: Measure,
+        tracing: Tracing,
     ) -> None:
         """See :func:`build_stream`."""
         self._backend = backend
@@ -136,12 +141,12 @@ class StreamConsumer:
         self._logger = logger
         self._hooks = hooks
         self._count = count
+        self._measure = measure
+        self._by_type = MeasuredByType()
         self._memory = Memory()
+        self._then = Consequences(backend, self._memory, logger, tracing)
         self._announce = backend.ports.announce()
         self._aside = 0
-        self.measure: Measure = measure_in_log
-        self._by_type = MeasuredByType()
-        self.tracing: Tracing = NO_TRACING
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
         """Tell the events of a batch; answers from where it must be repeated, if at all.
@@ -154,14 +159,14 @@ class StreamConsumer:
         records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         failed: Failed = {}
         changes = [change for record in records if (change := self._change(record, failed))]
-        self._send(changes, failed)
+        self._then.send(changes, failed)
         self._log(changes, failed)
         self._tell_bus([each for each in changes if each.number not in failed], failed)
         self._call_hooks(changes, failed)
-        self._forget(changes, failed)
-        self._wake(changes)
-        self._count_jobs(changes)
-        self._follow(changes, failed)
+        self._then.forget(changes, failed)
+        self._then.wake(changes)
+        self._then.count_jobs(changes)
+        self._then.follow(changes, failed)
         self._give_up(changes, failed)
         name = getattr(context, "function_name", "")
         if self._aside:
@@ -169,12 +174,12 @@ class StreamConsumer:
         if name:
             told = [each for each in changes if each.number not in failed]
             events = [event for each in told for event in each.events]
-            self.measure(measured(events), name)
+            self._measure(measured(events), name)
             if self._backend.settings.metrics_by_type:
                 self._by_type(events, name)
         first = next((each for each in map(number_of, records) if each in failed), None)
         passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
-        self._tally(changes, frozenset(passed))
+        self._then.tally(changes, frozenset(passed))
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
     def _redrive(self, context: object) -> Failures:
@@ -199,27 +204,17 @@ class StreamConsumer:
         try:
             return change_of(record, self._read)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
-            told = {"record": number_of(record), "item": _item_of(record)}
+            told = {"record": number_of(record), "item": item_of(record)}
             self._logger.exception("Unreadable record", extra=told)
             try:
                 self._set_aside(record, repr(problem))
             except OjsError as trouble:
-                failed[number_of(record)] = _trouble(trouble)
+                failed[number_of(record)] = trouble_of(trouble)
             else:
                 self._memory.given_up.update({number_of(record)} - {UNKNOWN})
             return None
 
     # ------------------------------------------------------------------------------- telling
-
-    def _send(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Send the messages of jobs that applications stored by transactions of their own."""
-        for change in changes:
-            if change.unsent is None or change.number in self._memory.sent:
-                continue
-            if self._backend.waking.cover_late(change.unsent, self._backend.clock.now()):
-                self._memory.sent.update([change.number])
-            else:
-                failed[change.number] = _trouble(BackendError("The job's message was not sent."))
 
     def _log(self, changes: Sequence[Change], failed: Failed) -> None:
         """Append to the log what is not there: all at once, else each change by itself."""
@@ -242,8 +237,8 @@ class StreamConsumer:
             try:
                 self._append(change.events)
             except Exception as problem:
-                self._logger.exception("Could not log", extra=_about(change))
-                failed[change.number] = _trouble(problem)
+                self._logger.exception("Could not log", extra=about(change))
+                failed[change.number] = trouble_of(problem)
                 held.add(change.subject)
 
     def _append(self, events: Sequence[Event]) -> None:
@@ -264,7 +259,7 @@ class StreamConsumer:
         announced.update(event.id for event in events if event.id not in refused)
         for change in changes:
             if any(event.id in refused for event in change.events):
-                failed[change.number] = _Trouble("The bus refused it.", PATIENCE)
+                failed[change.number] = Trouble("The bus refused it.", PATIENCE)
         if refused:
             self._logger.warning("The bus refused events", extra={"count": len(refused)})
 
@@ -283,69 +278,9 @@ class StreamConsumer:
                         self._hooks(event)
                         self._memory.hooked.update([event.id])
             except Exception as problem:  # a user's code may raise anything
-                self._logger.exception("A hook failed", extra=_about(change))
-                failed[change.number] = _Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
+                self._logger.exception("A hook failed", extra=about(change))
+                failed[change.number] = Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
                 held.add(change.subject)
-
-    def _forget(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Remove what jobs left behind: DynamoDB removes their items alone."""
-        for change in changes:
-            try:
-                if change.expired is not None:
-                    self._backend.ports.store.forget_documents(change.expired)
-                if change.replaced is not None:
-                    self._backend.ports.store.forget_document(*change.replaced)
-                if change.removed is not None:
-                    gone = change.removed
-                    self._backend.ports.unique().forget(gone.unique_key, gone.id)
-            except OjsError as problem:
-                about = _about(change)
-                self._logger.warning("Could not remove what a job left", exc_info=True, extra=about)
-                failed[change.number] = _trouble(problem)
-
-    def _wake(self, changes: Sequence[Change]) -> None:
-        """Let the next run of a cron job begin; without this the tick does it, within a minute."""
-        for name in dict.fromkeys(change.waking for change in changes if change.waking):
-            try:
-                self._backend.ports.alarms().set(name, 0)
-            except OjsError:
-                self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
-
-    def _count_jobs(self, changes: Sequence[Change]) -> None:
-        """Count what came and went in bounded queues; a record counts once in this process."""
-        counted = self._memory.counted
-        found = [each for each in changes if each.jobs and each.number not in counted]
-        try:
-            self._backend.backpressure.follow([each.jobs for each in found if each.jobs])
-        except OjsError:  # the tick counts anew
-            self._logger.warning("Could not count the jobs of queues", exc_info=True)
-        counted.update(each.number for each in found)
-
-    def _tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
-        """Count what changed with the records that will not come again; the last thing done.
-
-        What was set aside counts when it is told.
-        """
-        known = self._memory
-        found = [
-            each.changed
-            for each in changes
-            if each.changed and each.number in passed and each.number not in known.given_up
-        ]
-        found = [each for each in found if each.number not in known.tallied]
-        if found:
-            self._backend.tallying(found)
-            known.tallied.update(each.number for each in found)
-
-    def _follow(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Move workflows on, also where something else failed."""
-        found = [(each.number, each.following) for each in changes if each.following is not None]
-        if not found:
-            return
-        with self.tracing.span(WORKFLOW_SPAN):
-            failures = follow(lambda: self._backend.advancing, found)
-        for number, problem in failures.items():
-            failed.setdefault(number, _trouble(problem))
 
     # ---------------------------------------------------------------------------- giving up
 
@@ -366,26 +301,9 @@ class StreamConsumer:
         text = json.dumps(record, default=_as_text)
         aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
         self._backend.events.set_aside(aside, self._backend.clock.now())
-        told = {"record": aside.number, "item": _item_of(record), "reason": reason}
+        told = {"record": aside.number, "item": item_of(record), "reason": reason}
         self._logger.error("Set a record aside", extra=told)
         self._aside += 1
-
-
-def _about(change: Change) -> dict[str, object]:
-    """What a line of the log says of a change: the job, or what else it is one of."""
-    subject = change.events[0].subject if change.events else ""
-    return {"record": change.number, "job_id": subject, "item": change.subject}
-
-
-def _item_of(record: Mapping[str, Any]) -> str:
-    """The key of the item that a record is about; empty where nobody can read that."""
-    change = record.get("dynamodb")
-    return json.dumps(change.get("Keys") or "") if isinstance(change, dict) else ""
-
-
-def _trouble(problem: Exception) -> _Trouble:
-    """AWS's trouble passes, ours does not."""
-    return _Trouble(repr(problem), PATIENCE if isinstance(problem, OjsError) else MAX_TRIES)
 
 
 def _as_text(value: object) -> str:

@@ -19,13 +19,8 @@ from ojs_aws.domain.tallies import total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.transport.events.stream import (
-    MAX_TRIES,
-    PATIENCE,
-    Handler,
-    Hooks,
-    build_stream,
-)
+from ojs_aws.transport.events.stream import Handler, Hooks, build_stream
+from ojs_aws.transport.events.trouble import MAX_TRIES, PATIENCE
 from tests.api import Api
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.world import World
