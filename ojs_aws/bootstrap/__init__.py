@@ -1,0 +1,163 @@
+"""The composition root: settings and AWS clients in, services out."""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from ojs_aws.adapters.dynamodb.blobs import Blobs
+from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.job_writes import JobWrites
+from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.bootstrap.adapters import Adapters
+from ojs_aws.bootstrap.clients import AwsClients, aws_clients
+from ojs_aws.bootstrap.machine import InThreads, SystemClock, UuidGenerator, write_token
+from ojs_aws.config import Settings
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.wiring import Ports
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from ojs_aws.middleware.enqueuing import Enqueuing
+    from ojs_aws.ports import Clock, IdGenerator
+    from ojs_aws.services.api_keys import Authentication, KeyBook
+    from ojs_aws.services.fetch import Both
+
+__all__ = [
+    "AwsClients",
+    "InThreads",
+    "SystemClock",
+    "UuidGenerator",
+    "aws_clients",
+    "build_authentication",
+    "build_backend",
+    "build_key_book",
+    "enqueuing",
+    "job_store",
+]
+
+
+def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
+    """The job store of a deployment."""
+    objects = None
+    if settings.bucket:
+        from ojs_aws.adapters.s3.documents import S3Documents  # noqa: PLC0415 - few jobs need it
+
+        objects = S3Documents(clients.s3, settings.bucket)
+    blobs = Blobs(
+        clients.dynamodb,
+        settings.table,
+        objects,
+        settings.inline_limit_bytes,
+        settings.s3_threshold_bytes,
+    )
+
+    def retention(state: JobState, is_dead_letter: bool) -> int:  # noqa: FBT001 - as its type says
+        if is_dead_letter:
+            return settings.dead_letter_retention_s
+        is_discarded = state is JobState.DISCARDED
+        return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
+
+    writes = JobWrites(clients.dynamodb, settings.table, write_token)
+    return DynamoJobStore(clients.dynamodb, settings.table, blobs, retention, writes)
+
+
+def enqueuing(settings: Settings) -> Enqueuing:
+    """The backend's enqueue chain and hooks: the user's, or the default ones.
+
+    :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
+        given must not start.
+    """
+    from ojs_aws.middleware import loading  # noqa: PLC0415 - PUSH alone needs it
+    from ojs_aws.middleware.enqueuing import Enqueuing  # noqa: PLC0415
+
+    chain = loading.enqueue_chain(settings.enqueue_middleware)
+    return Enqueuing(chain, loading.hooks(settings.hooks))
+
+
+def build_key_book(
+    settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
+) -> KeyBook:
+    """What makes and ends the API keys of a deployment.
+
+    :param dynamodb: a client that may write to the table.
+    """
+    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.api_keys import KeyBook  # noqa: PLC0415
+
+    keys = DynamoApiKeys(dynamodb, settings.table)
+    return KeyBook(keys, clock or SystemClock(), secrets.token_bytes)
+
+
+def build_authentication(
+    settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
+) -> Authentication:
+    """What finds the callers of a deployment by their API keys."""
+    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.api_keys import Authentication  # noqa: PLC0415
+
+    return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
+
+
+def build_backend(
+    settings: Settings,
+    clients: AwsClients | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: IdGenerator | None = None,
+    both: Both | None = None,
+) -> Backend:
+    """The backend of a deployment.
+
+    :param clients: AWS clients; by default made from the usual AWS environment.
+    """
+    aws = clients or aws_clients()
+    threads = InThreads()
+    store = job_store(settings, aws)
+    made = Adapters(settings, aws, store)
+    return Backend(
+        settings,
+        Ports(
+            store=store,
+            messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
+            queues=DynamoQueueRegistry(
+                dynamodb=aws.dynamodb,
+                sqs=aws.sqs,
+                table=settings.table,
+                queue_prefix=settings.queue_prefix,
+                queue_url_prefix=settings.queue_url_prefix,
+                declared=settings.queues,
+                allow_undeclared=settings.allow_undeclared_queues,
+            ),
+            workers=made.workers,
+            marks=made.marks,
+            events=made.events,
+            announce=made.announce,
+            cron=made.cron,
+            alarms=made.alarms,
+            schemas=made.schemas,
+            unique=made.unique,
+            workflows=made.workflows,
+            limits=made.limits,
+            client_buckets=made.client_buckets,
+            batches=made.batches,
+            bulk=made.bulk,
+            settings_book=made.settings_book,
+            triggers=functools.cache(made.triggers),
+            depths=made.depths,
+            tallies=made.tallies,
+            pressures=made.pressures,
+            clock=clock or SystemClock(),
+            ids=ids or UuidGenerator(),
+            enqueuing=functools.partial(enqueuing, settings),
+            both=both or threads,
+            each=None if both else threads.each,
+            pause=time.sleep,
+            spread=None if both else threads.each,
+        ),
+    )

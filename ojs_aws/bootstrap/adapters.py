@@ -1,0 +1,172 @@
+"""The adapters of a deployment, each imported and made when a service first asks for it.
+
+So that a function loads what its own routes need and no more.
+"""
+
+# ruff: noqa: PLC0415 - imports wait for their adapter, see above
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.bootstrap.clients import AwsClients
+from ojs_aws.bootstrap.machine import write_token
+from ojs_aws.config import Settings
+from ojs_aws.topology import cron_queue_name, sqs_queue_name
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import (
+        Announce,
+        Batches,
+        BulkRequests,
+        ClientBuckets,
+        CronAlarms,
+        CronEntries,
+        Depths,
+        EventLog,
+        Limits,
+        Marks,
+        Pressures,
+        Schemas,
+        SettingsBook,
+        Tallies,
+        Triggers,
+        UniqueJobs,
+        WorkerRegistry,
+        Workflows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """The adapters of one deployment."""
+
+    settings: Settings
+    aws: AwsClients
+    store: DynamoJobStore
+
+    def workers(self) -> WorkerRegistry:
+        """The registry of workers."""
+        from ojs_aws.adapters.dynamodb.worker_registry import DynamoWorkerRegistry
+
+        return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
+
+    def marks(self) -> Marks:
+        """How far sweeps have got."""
+        from ojs_aws.adapters.dynamodb.marks import DynamoMarks
+
+        return DynamoMarks(self.aws.dynamodb, self.settings.table)
+
+    def events(self) -> EventLog:
+        """The log of events."""
+        from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
+
+        return DynamoEventLog(
+            self.aws.dynamodb, self.settings.table, self.settings.event_retention_s, write_token
+        )
+
+    def announce(self) -> Announce:
+        """The bus."""
+        from ojs_aws.adapters.events.bus import EventBus
+
+        return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
+
+    def cron(self) -> CronEntries:
+        """The cron jobs."""
+        from ojs_aws.adapters.dynamodb.cron_entries import DynamoCronEntries
+
+        return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
+
+    def alarms(self) -> CronAlarms:
+        """What wakes the tick for cron jobs."""
+        from ojs_aws.adapters.sqs.alarms import SqsCronAlarms
+
+        url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
+        return SqsCronAlarms(self.aws.sqs, url)
+
+    def schemas(self) -> Schemas:
+        """The schemas."""
+        from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas
+
+        return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
+
+    def unique(self) -> UniqueJobs:
+        """Unique jobs and their locks."""
+        from ojs_aws.adapters.dynamodb.unique_jobs import DynamoUniqueJobs
+
+        return DynamoUniqueJobs(self.store)
+
+    def workflows(self) -> Workflows:
+        """The workflows."""
+        from ojs_aws.adapters.dynamodb.workflow_store import DynamoWorkflows
+
+        kept_s = self.settings.completed_retention_s
+        return DynamoWorkflows(
+            self.aws.dynamodb, self.settings.table, self.store, write_token, kept_s
+        )
+
+    def limits(self) -> Limits:
+        """The limits and their buckets."""
+        from ojs_aws.adapters.dynamodb.limits import DynamoLimits
+
+        return DynamoLimits(self.aws.dynamodb, self.settings.table)
+
+    def client_buckets(self) -> ClientBuckets:
+        """The buckets of API clients."""
+        from ojs_aws.adapters.dynamodb.client_buckets import DynamoClientBuckets
+
+        return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
+
+    def batches(self) -> Batches:
+        """The logs of large batches."""
+        from ojs_aws.adapters.dynamodb.batches import DynamoBatches
+
+        return DynamoBatches(
+            self.aws.dynamodb, self.settings.table, self.store.retention, write_token
+        )
+
+    def bulk(self) -> BulkRequests:
+        """What bulk operations did."""
+        from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests
+
+        return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
+
+    def settings_book(self) -> SettingsBook:
+        """The settings of queues."""
+        from ojs_aws.adapters.dynamodb.queue_settings import DynamoSettings
+
+        return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
+
+    def triggers(self) -> Triggers:
+        """What switches the triggers of Lambda workers."""
+        from ojs_aws.adapters.sqs.arns import queue_arn
+        from ojs_aws.adapters.sqs.triggers import LambdaTriggers
+        from ojs_aws.services.wiring import NoTriggers
+
+        if self.aws.functions is None:
+            return NoTriggers()
+
+        def arn_of(queue: str) -> str:
+            name = sqs_queue_name(self.settings.queue_prefix, queue)
+            return queue_arn(self.aws.sqs, self.settings.queue_url_prefix, name)
+
+        return LambdaTriggers(self.aws.functions(), arn_of)
+
+    def depths(self) -> Depths:
+        """The counters of bounded queues."""
+        from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths
+
+        return DynamoDepths(self.aws.dynamodb, self.settings.table)
+
+    def tallies(self) -> Tallies:
+        """The counters of what queues did."""
+        from ojs_aws.adapters.dynamodb.queue_tallies import DynamoTallies
+
+        return DynamoTallies(self.aws.dynamodb, self.settings.table)
+
+    def pressures(self) -> Pressures:
+        """How full queues are."""
+        from ojs_aws.adapters.dynamodb.queue_depths import DynamoPressures
+
+        return DynamoPressures(self.aws.dynamodb, self.settings.table)

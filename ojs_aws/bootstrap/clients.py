@@ -1,0 +1,71 @@
+"""Clients of AWS, made once for each process.
+
+They come from botocore's session, not from boto3: importing boto3 also loads its S3 transfer
+manager, which costs a cold Lambda start about 0.1 s and is never used here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from ojs_aws._version import __version__
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class AwsClients:
+    """Low-level AWS clients. The rarely used ones are made when first asked for."""
+
+    dynamodb: DynamoDBClient
+    sqs: SQSClient
+    s3: Callable[[], S3Client]
+    events: Callable[[], EventBridgeClient]
+    functions: Callable[[], LambdaClient] | None = None
+
+
+CONNECT_TIMEOUT_S: Final = 1.0
+READ_TIMEOUT_S: Final = 5.0
+MAX_TRIES: Final = 3
+"""Three tries of at most five seconds end well inside the gateway's 30 seconds."""
+
+
+def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> AwsClients:
+    """Make the clients from the usual AWS environment.
+
+    :param endpoint_url: another AWS endpoint (an emulator) for all services.
+    """
+    import botocore.config  # noqa: PLC0415 - tests bring clients of their own
+    import botocore.session  # noqa: PLC0415
+
+    session = botocore.session.get_session()
+    config = botocore.config.Config(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
+        retries={"mode": "standard", "total_max_attempts": MAX_TRIES},
+        tcp_keepalive=True,
+        parameter_validation=False,
+        # Told whole, or botocore puts it together anew for each request: a quarter of a PUSH.
+        user_agent=f"ojs-aws/{__version__} Botocore/{botocore.__version__}",
+    )
+
+    def make(service: str) -> object:
+        return session.create_client(
+            service, region_name=region, endpoint_url=endpoint_url, config=config
+        )
+
+    return AwsClients(
+        dynamodb=cast("DynamoDBClient", make("dynamodb")),
+        sqs=cast("SQSClient", make("sqs")),
+        s3=functools.cache(lambda: cast("S3Client", make("s3"))),
+        events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
+        functions=functools.cache(lambda: cast("LambdaClient", make("lambda"))),
+    )

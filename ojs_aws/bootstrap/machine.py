@@ -1,0 +1,87 @@
+"""What the services need of the machine: time, identifiers, chance, and threads."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final, TypeVar
+
+import uuid_utils
+
+from ojs_aws.domain.timestamps import Instant
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def __init__(self) -> None:
+        """Start with no stamp given out."""
+        self._last = 0
+
+    def now(self) -> Instant:
+        """The current instant (milliseconds)."""
+        return Instant(time.time_ns() // 1_000_000)
+
+    def order(self) -> int:
+        """Strictly increasing microseconds."""
+        self._last = max(self._last + 1, time.time_ns() // 1000)
+        return self._last
+
+
+class UuidGenerator:
+    """UUIDv7 identifiers."""
+
+    def job_id(self) -> str:
+        """A new lowercase UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def request_id(self) -> str:
+        """A new request id."""
+        return f"req_{uuid_utils.uuid7()}"
+
+
+def write_token() -> str:
+    """What tells one write from another (8 hexadecimal digits)."""
+    return secrets.token_hex(4)
+
+
+THREADS: Final = 8
+"""Fewer than the connections that botocore keeps for a client."""
+
+
+class InThreads:
+    """Runs calls side by side; the threads are made at the first use and kept.
+
+    A call sees the context variables of its caller, so that its log lines have the request's id,
+    and its calls of AWS the request's trace.
+    """
+
+    def __init__(self) -> None:
+        """Make no thread yet."""
+        self._made: ThreadPoolExecutor | None = None
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._made is None:
+            self._made = ThreadPoolExecutor(THREADS, thread_name_prefix="ojs")
+        return self._made
+
+    def each(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
+        """Call it for each item, in their order as threads become free."""
+        contexts = [copy_context() for _ in items]
+        return self._pool.map(lambda context, item: context.run(call, item), contexts, items)
+
+    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """Call both and wait for both."""
+        ahead = self._pool.submit(copy_context().run, first)
+        try:
+            right = second()
+        finally:
+            left = ahead.result()
+        return left, right
