@@ -29,6 +29,7 @@ from rich.table import Table
 from tests.simulation.search import Search
 
 STEPS: Final = 300_000
+SOUND_STEPS: Final = 10_000
 
 _FUTURE: Final = "from __future__ import annotations\n"
 
@@ -351,6 +352,14 @@ def hunt(mutation: Mutation, seed: int, most_steps: int) -> Caught:
     return Caught(problem, searching.runs, searching.steps, time.monotonic() - began)
 
 
+def whole(seed: int) -> str:
+    """What is wrong while nothing is broken: then everything would seem to be noticed."""
+    searching = Search(seed)
+    for _ in searching.go(SOUND_STEPS):
+        pass
+    return searching.failed[0][1].problem if searching.failed else ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try each breakage; 1 when one was not noticed."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutations")
@@ -362,6 +371,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     table = Table("breakage", "calls until noticed", "as", title="broken on purpose")
     missed, rows = 0, list[str]()
+    if problem := whole(given.seed):
+        console.print(f"Nothing is broken on purpose, and yet: {problem}", markup=False)
+        return 1
     for mutation in MUTATIONS:
         if given.names and mutation.name not in given.names:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -22,7 +21,19 @@ from tests.simulation.memory import FakeClock
 WITHOUT_CALL = frozenset({"fits_inline", "keep_result", "place_of", "fill", "actions", "token"})
 """What the adapters answer without asking AWS, for documents of the size that is simulated."""
 
-SILENT = cast("Any", logging.getLogger("simulated"))
+
+class Silence:
+    """A logger of the functions that says nothing, whatever it is asked for."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return _nothing
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Say nothing."""
+
+
+SILENT = cast("Any", Silence())
 
 Around = Callable[[str, Callable[[], Any]], Any]
 
