@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ojs_aws.ports import Depth, JobList
@@ -32,12 +33,12 @@ class SimulatedDepths(MemoryDepths):
         """What the lists show."""
         return min(most, sum(len(self.store._rows(queue, name)) for name in LIVE_LISTS))
 
-    def check(self, repeated: int) -> None:
+    def check(self, repeated: Mapping[str, int]) -> None:
         """No more jobs were let in than the bounds allow.
 
         Jobs that are not asked for a place do not count: steps of workflows, retries by operators.
 
-        :param repeated: records of the stream that came again, each of which may free a place.
+        :param repeated: how often the end of a job was told again, which frees another place.
         """
         assert self.promises is not None
         for queue, bound in self.bounds.items():
@@ -48,5 +49,5 @@ class SimulatedDepths(MemoryDepths):
                 and job.id not in self.promises.reopened
                 for job in self.store.jobs.values()
             )
-            if inside > bound + repeated + self.misses:
+            if inside > bound + repeated.get(queue, 0) + self.misses:
                 self.promises.breach(f"queue {queue} was to hold {bound} jobs, and holds {inside}")

@@ -294,7 +294,9 @@ def applied(mutation: Mutation) -> Iterator[None]:
     code = compile(_FUTURE + patched(mutation), "broken", "exec")
     exec(code, whole.__globals__, made)  # noqa: S102 - our own code, broken on purpose
     before = whole.__code__
-    whole.__code__ = made[whole.__name__].__code__  # whoever has imported it, has it broken
+    whole.__code__ = inspect.unwrap(
+        made[whole.__name__]
+    ).__code__  # whoever has imported it, has it broken
     try:
         yield
     finally:
@@ -305,7 +307,7 @@ def _function(mutation: Mutation) -> FunctionType:
     module_name, _, path = mutation.where.partition(":")
     module: Any = importlib.import_module(module_name)
     found = functools.reduce(getattr, path.split("."), module)
-    return cast("FunctionType", found)
+    return cast("FunctionType", inspect.unwrap(found))
 
 
 def unknown_names(mutation: Mutation) -> set[str]:

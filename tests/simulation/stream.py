@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.domain.job import JobRecord
 from tests.simulation.memory import FakeClock
 
 SHARDS: Final = 2
@@ -15,6 +17,10 @@ BATCH: Final = 10
 MAX_REWIND: Final = 5
 
 Record = Mapping[str, Any]
+
+
+def _has_ended(before: JobRecord, after: Any) -> bool:
+    return not before.state.is_terminal and (after is None or after.state.is_terminal)
 
 
 @dataclass
@@ -29,8 +35,8 @@ class SimulatedStream:
     shards: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     read: list[int] = field(default_factory=lambda: [0] * SHARDS)
     busy: set[int] = field(default_factory=set)
-    repeated: int = 0
-    """Records that were given more than once, counted each time."""
+    repeated: Counter[str] = field(default_factory=Counter)
+    """How often the end of a job was told again, by queue."""
     _count: int = 0
     _given: list[int] = field(default_factory=lambda: [0] * SHARDS)
 
@@ -65,7 +71,10 @@ class SimulatedStream:
             self.read[shard] = max(0, self.read[shard] - chance.randint(1, MAX_REWIND))
         begin = self.read[shard]
         records = self.shards[shard][begin : begin + chance.randint(1, BATCH)]
-        self.repeated += max(0, min(self._given[shard] - begin, len(records)))
+        for record in records[: max(0, self._given[shard] - begin)]:
+            before, after = (record["dynamodb"][name] for name in ("OldImage", "NewImage"))
+            if isinstance(before, JobRecord) and _has_ended(before, after):
+                self.repeated[before.queue] += 1
         self._given[shard] = max(self._given[shard], begin + len(records))
         return records
 
