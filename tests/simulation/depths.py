@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Depth, JobList
 from tests.simulation.promises import Promises
 from tests.simulation.queue_memory import MemoryDepths
@@ -17,10 +18,10 @@ class SimulatedDepths(MemoryDepths):
     """Counters that are recounted from the index as it shows itself, which may lag.
 
     :ivar bounds: queues that had a bound from the beginning, and never a larger one.
-    :ivar misses: by how much counters may be off because of calls that failed.
+    :ivar misses: calls of the stream's consumer that failed, and were to count jobs.
     """
 
-    promises: Promises | None = None
+    promises: Promises = field(kw_only=True)
     bounds: dict[str, int] = field(default_factory=dict)
     misses: int = 0
 
@@ -40,14 +41,16 @@ class SimulatedDepths(MemoryDepths):
 
         :param repeated: how often the end of a job was told again, which frees another place.
         """
-        assert self.promises is not None
         for queue, bound in self.bounds.items():
-            inside = sum(
-                job.queue == queue
-                and job.is_counted
-                and not job.state.is_terminal
-                and job.id not in self.promises.reopened
-                for job in self.store.jobs.values()
-            )
-            if inside > bound + repeated.get(queue, 0) + self.misses:
+            jobs = [job for job in self.store.jobs.values() if job.queue == queue]
+            inside = sum(self._has_place(job) and not job.state.is_terminal for job in jobs)
+            if inside > bound + repeated.get(queue, 0) + (self._unseen(jobs) if self.misses else 0):
                 self.promises.breach(f"queue {queue} was to hold {bound} jobs, and holds {inside}")
+
+    def _has_place(self, job: JobRecord) -> bool:
+        return job.is_counted and job.id not in self.promises.reopened
+
+    def _unseen(self, jobs: Sequence[JobRecord]) -> int:
+        """Jobs whose coming may have been missed, and whose end freed a place all the same."""
+        ended = sum(job.state.is_terminal and not self._has_place(job) for job in jobs)
+        return ended + len(self.promises.deleted)

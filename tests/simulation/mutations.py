@@ -233,12 +233,6 @@ MUTATIONS: Final = (
         (("self.depths().take(queue, count, bound)", "self.depths().add(queue, 0) or 0"),),
     ),
     Mutation(
-        "place-given-back-blindly",
-        "a place is given back although nobody knows whether the job was stored",
-        "ojs_aws.services.backpressure:Backpressure.places",
-        (("raise  # it may have taken effect", "self._return(counts); raise"),),
-    ),
-    Mutation(
         "full-for-ever",
         "places that a dead process took are not counted anew",
         "ojs_aws.services.backpressure:Backpressure.recount",

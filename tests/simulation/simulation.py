@@ -45,7 +45,7 @@ from tests.simulation.queue_memory import (
     MemoryTallies,
 )
 from tests.simulation.strands import Strand, Strands
-from tests.simulation.stream import BATCH, SimulatedStream
+from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
 from tests.simulation.world import World
@@ -357,7 +357,7 @@ class Simulation:
             if mishap is Mishap.DIES_AFTER:
                 raise ProcessDiedError
         if label == "Depths.add" and operation.cause.kind == "stream":
-            self.depths.misses += BATCH  # as many jobs may have come without a place of theirs
+            self.depths.misses += 1
         if mishap is Mishap.FAILS and self.chance.random() < 0.5:
             raise BackendUnavailableError(f"{label}: throttled")
         raise BackendError(f"{label}: {mishap.value}")
