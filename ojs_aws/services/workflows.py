@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,21 +14,17 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
     DuplicateError,
-    EnqueueRejectedError,
-    InvalidRequestError,
     NotFoundError,
-    OjsError,
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.validation import invalid
 from ojs_aws.domain.workflow import Workflow, WorkflowState
-from ojs_aws.domain.workflow_definition import ID_PATTERN, MAX_FAULTS, Definition, refusal
+from ojs_aws.domain.workflow_definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflow_graph import Graph, dump_graph
-from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
-from ojs_aws.services.pushed import raise_swallowed, rejecting, result_of
 from ojs_aws.services.workflow_advancing import MAX_CONFLICTS, Advancing
+from ojs_aws.services.workflow_passing import check_jobs, pass_middleware
 
 if TYPE_CHECKING:
     from ojs_aws.ports import Clock, IdGenerator, JobStore, Workflows
@@ -99,64 +95,15 @@ class WorkflowService:
             digest=_digest(definition),
         )
         push = self.push.for_many()
-        self._check(definition, push)
+        check_jobs(definition, push)
         if definition.id and (known := self.workflows.load(workflow_id)) is not None:
             return self._again(made, known)
         kept: list[Created] = []
         graph = definition.graph
-        self._through_middleware(
+        pass_middleware(
             push, made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
         )
         return kept[0]
-
-    def _check(self, definition: Definition, push: Push) -> None:
-        """Refuse what PUSH would refuse, all of it at once."""
-        faults: list[tuple[str, str]] = []
-        for index, job in definition.jobs.items():
-            try:
-                _checked(push, job)
-            except InvalidRequestError as problem:
-                field = problem.details.get("field")
-                path = definition.paths[index]
-                faults.append((f"{path}.{field}" if field else path, problem.message))
-                if len(faults) >= MAX_FAULTS:
-                    break
-            except OjsError as problem:
-                problem.details["path"] = definition.paths[index]
-                raise
-        if faults:
-            raise refusal(faults)
-
-    def _through_middleware(
-        self,
-        push: Push,
-        made: Workflow,
-        definition: Definition,
-        keep: Callable[[Mapping[int, Job]], None],
-    ) -> None:
-        from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
-
-        index_of = {made.job_id(index): index for index in definition.jobs}
-        jobs = []
-        for index, job in definition.jobs.items():
-            job.id = made.job_id(index)
-            jobs.append(job)
-
-        def store(final: Sequence[Job]) -> None:
-            self._check_complete(definition, {index_of[job.id] for job in final})
-            keep({index_of[job.id]: job for job in final})
-
-        paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
-        run_in_loop(_passed(push, jobs, paths, store))
-
-    def _check_complete(self, definition: Definition, kept: set[int]) -> None:
-        missing = sorted({*definition.jobs} - kept)
-        if missing:
-            path = definition.paths[missing[0]]
-            raise EnqueueRejectedError(
-                f"An enqueue middleware dropped the job at {path}; a workflow needs all its jobs.",
-                details={"path": path, "dropped": len(missing)},
-            )
 
     def _keep(self, made: Workflow, graph: Graph, jobs: Mapping[int, Job]) -> Created:
         plan = WorkflowPlan(_retyped(graph, jobs), _envelopes(jobs))
@@ -278,59 +225,6 @@ class WorkflowService:
 
     def _by_step(self, records: Sequence[JobRecord]) -> dict[int, JobRecord]:
         return {job.workflow_step: job for job in records if job.workflow_step is not None}
-
-
-def _checked(push: Push, job: Job) -> None:
-    """Refuse what PUSH would refuse, and a unique policy.
-
-    :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
-    """
-    if push.check(job).unique_key:
-        raise InvalidRequestError(
-            "A job of a workflow cannot be unique: its step would have nothing to wait for.",
-            details={"field": "unique"},
-            hint="Give the workflow an id of its own: the same request again finds it.",
-        )
-
-
-@contextmanager
-def _at(path: str) -> Iterator[None]:
-    """Say in an error where the job stands in the request."""
-    try:
-        yield
-    except OjsError as problem:
-        problem.details.setdefault("path", path)
-        raise
-
-
-async def _passed(
-    push: Push,
-    jobs: Sequence[Job],
-    paths: Mapping[str, str],
-    store: Callable[[Sequence[Job]], None],
-) -> list[EnqueueResult]:
-    """Let jobs pass the middleware; the chain of each goes on when all of them are stored."""
-    from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
-
-    async def one(job: Job, keep: StoreOne) -> EnqueueResult:
-        async def checked(final: Job) -> Job | None:
-            _checked(push, final)
-            return (await keep(final)).job
-
-        with _at(paths[job.id]), rejecting(job.id):
-            return result_of(job, *await push.enqueuing.one(job, checked))
-
-    async def store_all(through: Sequence[Job]) -> list[Stored]:
-        store(through)
-        return [Stored(job) for job in through]
-
-    async def through(passed: Sequence[Job]) -> list[EnqueueResult]:
-        return await Batch(one, store_all, stops_at_failure=True).run(passed)
-
-    with rejecting(""):
-        results = await push.enqueuing.many(jobs, through)
-        raise_swallowed(results)
-        return results
 
 
 def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
