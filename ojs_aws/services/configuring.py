@@ -22,12 +22,10 @@ from ojs_aws.domain.limit_policies import effective
 from ojs_aws.domain.limits import Bucket, Limit, queue_key
 from ojs_aws.domain.queue_config import (
     DEFAULT_POLICY,
-    DEFAULT_WARNING,
     LIMIT_NAMES,
     Members,
     limit_members,
     limit_of,
-    shown_span,
 )
 from ojs_aws.domain.queue_config_changes import changed_members
 from ojs_aws.domain.validation import check_queue, invalid
@@ -41,6 +39,7 @@ from ojs_aws.ports import (
     SettingsBook,
     StaleSettingsError,
 )
+from ojs_aws.services.configured import Configured, configured
 from ojs_aws.services.queue_stats import QueueStatistics
 from ojs_aws.services.queue_terms import terms_of
 from ojs_aws.services.queues import Queues
@@ -49,22 +48,6 @@ TRIES: Final = 3
 """Changes of one queue's settings that others may get in the way of."""
 
 _LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """A queue with its settings.
-
-    :ivar info: None for the default policy.
-    :ivar config: what holds: its own settings, the default policy's, and the deployment's.
-    :ivar own: what was set for this very queue.
-    """
-
-    name: str
-    info: QueueInfo | None
-    settings: QueueSettings
-    config: Members
-    own: Members
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +72,8 @@ class Configuring:
         """
         info = None if name == DEFAULT_POLICY else self._info(name)
         found = self.book.load([name, DEFAULT_POLICY])
-        return self._configured(name, info, found)
+        limit = {} if info is None else limit_members(self._limit(name))
+        return configured(name, info, found, limit, self.settings)
 
     def create(self, name: JsonValue, config: JsonValue) -> Configured:
         """Create a queue with settings of its own.
@@ -281,52 +265,6 @@ class Configuring:
                 details={"queue": name, "depth": counts.depth, "counts": {**left}},
                 hint="Drain it first (POST /ojs/v1/queues/{name}/drain), or purge its jobs.",
             )
-
-    def _configured(
-        self, name: str, info: QueueInfo | None, found: Mapping[str, QueueSettings]
-    ) -> Configured:
-        own = found.get(name, QueueSettings(queue=name))
-        default = found.get(DEFAULT_POLICY)
-        if name == DEFAULT_POLICY:
-            mine = dict(own.members)
-            return Configured(name, None, own, {**self._system(), **mine}, mine)
-        limit = limit_members(self._limit(name))
-        mine = {**own.members, **limit}
-        layers = {**(default.members if default else {}), **own.members}
-        for each in LIMIT_NAMES:  # kept with the queue, once it was used
-            layers.pop(each, None)
-        config = {**self._system(), **layers, **limit}
-        config["retention"] = self._retention(own, default)
-        return Configured(name, info, own, config, mine)
-
-    def _retention(self, own: QueueSettings, default: QueueSettings | None) -> Members:
-        kept = terms_of(default, own).config.retention
-        settings = self.settings
-        return {
-            "completed": _shown(kept.completed_s, settings.completed_retention_s),
-            "discarded": _shown(kept.discarded_s, settings.discarded_retention_s),
-            "cancelled": _shown(kept.cancelled_s, settings.completed_retention_s),
-        }
-
-    def _system(self) -> Members:
-        settings = self.settings
-        return {
-            "max_size": None,
-            "overflow_policy": "reject",
-            "ordering_shards": 1,
-            "warning_threshold": DEFAULT_WARNING,
-            "visibility_timeout": settings.default_visibility_timeout_s,
-            "default_timeout": settings.default_timeout_s,
-            "retention": self._retention(QueueSettings(queue=DEFAULT_POLICY), None),
-            "dead_letter_ttl": _shown(None, settings.dead_letter_retention_s),
-            "allowed_job_types": ["*"],
-        }
-
-
-def _shown(own_s: int | None, deployed_s: int) -> str | None:
-    """A retention as it is shown; None where jobs stay for ever."""
-    seconds = deployed_s if own_s is None else own_s
-    return shown_span(seconds) if seconds else None
 
 
 def _taking(state: QueueState) -> QueueState:

@@ -12,7 +12,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.tallies import Kind, Tally, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
-from ojs_aws.services.configuring import Configured
+from ojs_aws.services.configured import Configured
 from ojs_aws.services.queue_stats import QueueCounts, QueueStats
 
 _HOUR_MINUTES: Final = 60
