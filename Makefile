@@ -90,8 +90,8 @@ simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: min
 # ------------------------------------------------------------------------------------- deploying
 
 .PHONY: deploy-local
-deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down; AUTH=1: with API keys)
-	ONCE="$(ONCE)" AUTH="$(AUTH)" $(BIN)/python -m infra.deploy_local
+deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an account (ONCE=1: run a job, tear down; AUTH=1: with API keys; QUEUES=default,email)
+	ONCE="$(ONCE)" AUTH="$(AUTH)" QUEUES="$(QUEUES)" $(BIN)/python -m infra.deploy_local
 
 .PHONY: emulator
 emulator: $(EMULATOR_VENV)/.ready ## Install the AWS emulator into .venv-emulator
@@ -131,7 +131,7 @@ audit: $(AUDIT_VENV)/.ready ## Ask whether a locked package has a known vulnerab
 .PHONY: sbom
 sbom: $(AUDIT_VENV)/.ready ## Write what the Lambda functions carry to build/sbom.json (CycloneDX)
 	mkdir -p build
-	$(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --of JSON -o build/sbom.json \
+	PYTHONWARNINGS=ignore::UserWarning $(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --of JSON -o build/sbom.json \
 		--pyproject pyproject.toml --mc-type application requirements-lambda.lock
 	echo "sbom: build/sbom.json"
 

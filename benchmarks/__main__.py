@@ -59,6 +59,7 @@ ALL: Final = (
     Benchmark("middleware", quick=("--quick",)),
     Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),
+    Benchmark("bundles"),
     Benchmark("lateness", quick=("--timers", "60", "--window", "6"), minutes=1.5),
     Benchmark("soak", quick=("--jobs", "100"), minutes=2.5),
     Benchmark("crash", quick=("--jobs", "60"), minutes=20),

@@ -104,6 +104,7 @@ class Bundle:
     def digest(self) -> str:
         """Hash of everything that goes in."""
         parts = [_FORMAT, repr(self.target), repr(self.botocore_services)]
+        parts.append(f"compiled: {_compiler(self.target) is not None}")
         parts.append(self.lock.read_text())
         folders = [*self.packages, *([self.code_dir] if self.code_dir else [])]
         for folder in folders:
@@ -217,11 +218,18 @@ def _precompile(target: Target, folder: Path) -> None:
     The code folder of a function is read-only: without this, each cold start compiles everything
     anew. The hash-based form does not depend on file times, which an upload does not keep.
     """
-    python = sys.executable if target == Target.host() else shutil.which(f"python{target.python}")
+    python = _compiler(target)
     if python is None:
         return
     command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
     subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: S603 - own Python
+
+
+def _compiler(target: Target) -> str | None:
+    """The target's Python on this machine, if there is one."""
+    if target.python == Target.host().python:
+        return sys.executable
+    return shutil.which(f"python{target.python}")
 
 
 def _once(folder: Path, make: Callable[[Path], None]) -> Path:

@@ -3,6 +3,7 @@
 Deploys, runs a job through API Gateway, SQS and a Lambda worker, and stays until Ctrl-C; with
 ``--once`` (or ``ONCE=1``) it tears everything down instead, and exits with 0 only if all worked.
 The API is open; with ``--auth`` (or ``AUTH=1``) it asks for API keys, as it does by default on AWS.
+``--queues`` (or ``QUEUES=default,email``) declares queues, which have alarms then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Final
 
@@ -43,9 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m infra.deploy_local", description=__doc__)
     parser.add_argument("--once", action="store_true", help="run a job, tear down, exit")
     parser.add_argument("--auth", action="store_true", help="ask for API keys")
+    parser.add_argument(
+        "--queues", default=os.environ.get("QUEUES", ""), help="declared queues, with commas"
+    )
     options = parser.parse_args(arguments)
     is_once = options.once or os.environ.get("ONCE", "").lower() in _TRUE
     has_auth = options.auth or os.environ.get("AUTH", "").lower() in _TRUE
+    context = {"auth": "api-key"} if has_auth else {}
+    if options.queues:
+        context["queues"] = options.queues
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
@@ -57,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     try:
-        _work(emulator, is_once=is_once, has_auth=has_auth)
+        _work(emulator, is_once=is_once, context=context)
     except KeyboardInterrupt:
         say("interrupted")
         return 0 if not is_once else _INTERRUPTED
@@ -71,14 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _work(emulator: Emulator, *, is_once: bool, has_auth: bool) -> None:
+def _work(emulator: Emulator, *, is_once: bool, context: Mapping[str, str]) -> None:
     say(f"the emulator answers on {emulator.endpoint_url}")
-    deployment = deploy(emulator, say, {"auth": "api-key"} if has_auth else {})
+    deployment = deploy(emulator, say, context)
     for step, seconds in deployment.seconds.items():
         say(f"{step} took {seconds:.1f} s")
     say(f"the API answers on {deployment.api_url}")
     key = ""
-    if has_auth:
+    if "auth" in context:
         say("making an API key (ojs-aws keys create)")
         key = create_key(emulator, deployment, "demo", "producer", "read-only")
     seconds = run_demo_job(deployment.api_url, say, key)

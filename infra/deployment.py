@@ -92,7 +92,9 @@ def deploy(
     if not bootstrapped.exists():
         account = f"aws://{ACCOUNT}/{REGION}"
         say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
-        seconds["bootstrap"] = _cdk(emulator, "bootstrap", account)
+        # Without an app of its own it would synthesise the one of cdk.json, which takes longer.
+        app = f"--app={_assembly(emulator, stack)}"
+        seconds["bootstrap"] = _cdk(emulator, "bootstrap", account, app)
         bootstrapped.touch()
     if emulator.enforces_iam:
         _fit_to_enforced_iam(emulator, stack)

@@ -43,6 +43,9 @@ async def enqueue(
     ] = "",
     timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
     max_attempts: Annotated[int, typer.Option(help="Executions at most; 0: the default.")] = 0,
+    dead_letter: Annotated[
+        bool, typer.Option("--dead-letter", help="Keep it as a dead letter if it fails for good.")
+    ] = False,
     meta: Annotated[
         list[str] | None, typer.Option("--meta", "-m", help="name=value; repeatable.")
     ] = None,
@@ -59,8 +62,13 @@ async def enqueue(
         attributes["expires_at"] = _when(expires, "--expires")
     if timeout_s:
         attributes["timeout_s"] = timeout_s
+    retry: dict[str, JsonValue] = {}
     if max_attempts:
-        attributes["retry"] = {"max_attempts": max_attempts}
+        retry["max_attempts"] = max_attempts
+    if dead_letter:
+        retry["on_exhaustion"] = "dead_letter"
+    if retry:
+        attributes["retry"] = retry
     if meta:
         attributes["meta"] = dict(_pair(each) for each in meta)
     if job_id:

@@ -81,24 +81,19 @@ def list_keys(
         _described(key)
         for key in _done(table, endpoint_url, lambda book: list(book.list()), as_json=as_json)
     ]
-    if as_json:
-        typer.echo(json.dumps(shown, indent=2))
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table as Grid  # noqa: PLC0415
-
-    grid = Grid("Id", "Name", "Scopes", "Queues", "Types", "Made", "State")
-    for key in shown:
-        listed = [", ".join(key[part]) or "all" for part in ("queues", "types")]
-        grid.add_row(
+    rows = [
+        (
             key["id"],
             key["name"],
             ", ".join(key["scopes"]),
-            *listed,
+            *(", ".join(key[part]) or "all" for part in ("queues", "types")),
             key["created_at"],
             _state(key),
         )
-    Console().print(grid)
+        for key in shown
+    ]
+    columns = ("Id", "Name", "Scopes", "Queues", "Types", "Made", "State")
+    Output(as_json=as_json).table(shown, columns, rows, nothing="No keys.")
 
 
 @app.command()

@@ -74,7 +74,10 @@ class Output:
             return
         from rich.table import Table  # noqa: PLC0415 - so that --help is quick
 
-        table = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False)
+        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+        for number, column in enumerate(columns):
+            # Ids come first, and are to be copied: nothing of them may be cut.
+            table.add_column(column, no_wrap=number == 0, overflow="fold")
         for row in rows:
             table.add_row(*(_cell(each) for each in row))
         if table.row_count:

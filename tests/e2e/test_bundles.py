@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import subprocess
 import sys
@@ -9,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.bundles import measure
 from infra.bundling import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-GROUPS = ("producer", "worker_api", "operator", "system", "tick", "stream")
+GROUPS = (
+    *("producer", "worker_api", "operator", "system", "authorizer"),
+    *("tick", "stream", "export"),
+)
 HANDLERS = [*(f"functions.{group}.handler" for group in GROUPS), "ojs_aws.local.demo"]
 ELF_MACHINES = {"arm64": 0xB7, "x86_64": 0x3E}
 
@@ -25,7 +30,11 @@ def test_a_handler_imports_from_its_bundle_alone(module: str) -> None:
         pytest.skip("bundles are made for Linux")
     folder = build(backend_bundle(Target.host()))
     program = f"import sys; sys.path.insert(0, {str(folder)!r}); import {module} as m; m.handler"
-    environ = {"AWS_DEFAULT_REGION": "us-east-1", "OJS_QUEUE_URL_PREFIX": "https://sqs/1/"}
+    environ = {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "OJS_QUEUE_URL_PREFIX": "https://sqs/1/",
+        "OJS_EXPORT_BUCKET": "export",
+    }
     command = [sys.executable, "-I", "-S", "-c", program]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,6 +47,28 @@ def test_compiled_packages_are_for_the_target(machine: str) -> None:
     for library in build(backend_bundle(target)).rglob("*.so"):
         (elf_machine,) = struct.unpack_from("<H", library.read_bytes()[:20], 18)
         assert elf_machine == ELF_MACHINES[machine], library.name
+
+
+def test_two_builds_are_the_same_bytes(tmp_path: Path) -> None:
+    """Wherever and whenever they are made: what is deployed can be made again, and compared."""
+    bundle = backend_bundle(Target.host())
+    assert contents(build(bundle, tmp_path / "elsewhere")) == contents(build(bundle))
+
+
+def test_the_code_of_a_function_stays_within_its_budget() -> None:
+    """It is fetched at each cold start."""
+    size = measure(build(backend_bundle(Target.host())))
+    assert size.has_bytecode
+    assert size.is_kept, size
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The files of a bundle by hash."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_users_requirements_are_installed_within_the_lock(tmp_path: Path) -> None:

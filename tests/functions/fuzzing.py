@@ -66,11 +66,7 @@ class Fuzzed:
             group: build_resolver(self.world.backend, group) for group in Group
         }
         application = Application(self.handlers, group_of, authorizer=authorizer)
-        schema = from_dict(_without_credentials(openapi_document()))
-        schema.app = application
-        found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
-        assert len(found) == sum(len(route.paths) for route in ROUTES), "one is malformed"
-        self._operations = {operation.label: operation for operation in found}
+        self._operations = documented(application)
 
     def labels(self, groups: Iterable[Group] = Group) -> list[str]:
         """The operations that some of the functions serve."""
@@ -89,6 +85,18 @@ class Fuzzed:
             for group in groups:
                 self.handlers[group] = build_resolver(backend, group)
             yield
+
+
+def documented(application: object = None) -> dict[str, Operation]:
+    """The operations of the document by name.
+
+    :param application: what answers them; None: what their calls name by ``base_url``.
+    """
+    schema = from_dict(_without_credentials(openapi_document()))
+    schema.app = application
+    found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
+    assert len(found) == sum(len(route.paths) for route in ROUTES), "one is malformed"
+    return {operation.label: operation for operation in found}
 
 
 def _without_credentials(document: dict[str, Any]) -> dict[str, Any]:
