@@ -85,6 +85,6 @@ def rejecting(job_id: str) -> Iterator[None]:
         if job_id:
             details["job_id"] = job_id
         raise EnqueueRejectedError(
-            f"An enqueue middleware refused the job: {type(problem).__name__}: {problem}",
+            f"An enqueue middleware or hook refused the job: {type(problem).__name__}: {problem}",
             details=details,
         ) from problem
