@@ -285,6 +285,12 @@ class Settings:
         _boolean,
         "Publish the standard metrics by job type, too; CloudWatch bills each of them.",
     )
+    metrics_by_operation: bool = _setting(
+        "OJS_METRICS_BY_OPERATION",
+        False,
+        _boolean,
+        "Publish the time and the faults of requests by operation; CloudWatch bills each of them.",
+    )
     tracing: bool = _setting(
         "OJS_TRACING",
         False,

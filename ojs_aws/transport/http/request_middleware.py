@@ -31,6 +31,7 @@ from ojs_aws.transport.http.negotiation import (
     check_version,
     is_request_id,
 )
+from ojs_aws.transport.http.request_metrics import MEASURED
 from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def logging_requests(logger: Logger) -> Middleware:
                 "operation": operation_of(app),
                 "status": response.status_code,
                 "duration_ms": round((time.perf_counter() - begun) * 1000, 3),
+                **app.context.get(MEASURED, {}),
             }
             if principal := _caller(app).id:
                 fields["principal"] = principal

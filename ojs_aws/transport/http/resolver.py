@@ -136,6 +136,7 @@ def build_resolver(
         [
             setting_headers(server),
             logging_requests(logger),
+            *_measuring(server),
             answering_errors(logger),
             *([] if tracing is NO_TRACING else [tracing_requests(tracing)]),
         ]
@@ -147,6 +148,15 @@ def build_resolver(
     resolver.not_found(_unknown(resolver, authenticating(server)))
     resolver.seal()
     return resolver
+
+
+def _measuring(server: Server) -> list[Middleware]:
+    """The metrics of requests, where somebody pays for them."""
+    if not server.backend.settings.metrics_by_operation:
+        return []
+    from ojs_aws.transport.http.request_metrics import measuring_requests  # noqa: PLC0415
+
+    return [measuring_requests(server)]
 
 
 def _test_handlers(server: Server) -> Mapping[str, Handler]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
@@ -231,3 +233,42 @@ def test_the_stage_of_the_gateway_is_no_part_of_the_path(world: World) -> None:
     event = http_event("GET", "/prod/ojs/v1/queues", "", {}, b"")
     event["requestContext"]["stage"] = "prod"
     assert handler(event, LambdaContext("test", 29.0))["statusCode"] == 200
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_requests_are_measured_by_operation_in_their_line_of_the_log(is_wanted: bool) -> None:
+    """In CloudWatch's embedded metric format, where it is asked for: its keys are at the root."""
+    lines = io.StringIO()
+    logger = Logger(
+        service=f"measured-{is_wanted}", level="INFO", logger_handler=logging.StreamHandler(lines)
+    )
+    world = World(settings=Settings(metrics_by_operation=is_wanted))
+    api = Api(world.backend, logger)
+    assert api.post("/jobs", JOB).status == 201
+    assert api.get(MISSING).status == 404
+    told = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert [line["operation"] for line in told] == ["push", "info"]
+    if not is_wanted:
+        assert all("_aws" not in line for line in told)
+        return
+    for line in told:
+        [directive] = line["_aws"]["CloudWatchMetrics"]
+        assert directive["Dimensions"] == [["operation"]]
+        names = [metric["Name"] for metric in directive["Metrics"]]
+        assert names == ["ojs.api.request_duration", "ojs.api.faults"]
+        assert [type(line[name]) for name in names] == [float, int]
+        assert line["ojs.api.faults"] == 0
+    assert told[0]["_aws"]["Timestamp"] == world.clock.now()
+
+
+def test_a_fault_of_the_server_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.StringIO()
+    logger = Logger(service="faulty", level="INFO", logger_handler=logging.StreamHandler(lines))
+    world = World(settings=Settings(metrics_by_operation=True))
+
+    def broken(_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(world.store, "load_whole", broken)
+    assert Api(world.backend, logger).get(MISSING).status == 500
+    assert json.loads(lines.getvalue().splitlines()[-1])["ojs.api.faults"] == 1

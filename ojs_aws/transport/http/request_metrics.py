@@ -1,0 +1,58 @@
+"""Metrics of requests by operation, embedded in the line of the log that each of them has.
+
+CloudWatch reads them out of that line (its embedded metric format): nothing is called, and no line
+is added. Off by default: API Gateway counts requests and their time by itself for nothing, and each
+value of a dimension is a metric that costs.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.topology import METRICS
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import ApiGatewayResolver
+    from aws_lambda_powertools.event_handler.api_gateway import Response
+
+    from ojs_aws.transport.http.calls import Server
+    from ojs_aws.transport.http.request_middleware import Middleware, Next
+
+DURATION: Final = "ojs.api.request_duration"
+FAULTS: Final = "ojs.api.faults"
+OPERATION: Final = "operation"
+"""The only dimension: as many values as the API has operations."""
+
+MEASURED: Final = "measured"
+"""Where the request's context has what its line is to hold."""
+
+_FAULT: Final = 500
+
+
+def measuring_requests(server: Server) -> Middleware:
+    """How long each request took, and whether it failed by a fault of the server."""
+
+    def measure(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        begun = time.perf_counter()
+        response = next_middleware(app)
+        app.context[MEASURED] = {
+            DURATION: round((time.perf_counter() - begun) * 1000, 3),
+            FAULTS: int(response.status_code >= _FAULT),
+            "_aws": {
+                "Timestamp": server.backend.clock.now(),
+                "CloudWatchMetrics": [
+                    {
+                        "Namespace": METRICS,
+                        "Dimensions": [[OPERATION]],
+                        "Metrics": [
+                            {"Name": DURATION, "Unit": "Milliseconds"},
+                            {"Name": FAULTS, "Unit": "Count"},
+                        ],
+                    }
+                ],
+            },
+        }
+        return response
+
+    return measure
