@@ -16,7 +16,8 @@ from constructs import Construct
 from infra.bundling import Target
 from infra.constructs.access import Access, ApiKeys
 from infra.constructs.backend_extensions import BackendExtensions
-from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_backend import JobBackend
+from infra.constructs.job_backend_props import JobBackendProps
 from infra.constructs.job_export import ExportOptions
 from infra.constructs.job_table import RestoredTable
 from infra.constructs.lambda_worker_function import (

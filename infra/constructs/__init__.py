@@ -19,7 +19,8 @@ from infra.constructs.backend_extensions import BackendExtensions
 from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
 from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
-from infra.constructs.job_backend import JobBackend, JobBackendProps
+from infra.constructs.job_backend import JobBackend
+from infra.constructs.job_backend_props import JobBackendProps
 from infra.constructs.job_export import ExportOptions, JobExport, JobExportProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps, RestoredTable

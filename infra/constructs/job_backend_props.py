@@ -1,0 +1,99 @@
+"""What a backend is like: the choices of who deploys one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_events as events
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
+
+from infra.bundling import Target
+from infra.constructs.access import Access, ApiKeys
+from infra.constructs.backend_extensions import BackendExtensions
+from infra.constructs.job_export import ExportOptions
+from infra.constructs.job_table import RestoredTable
+from infra.constructs.warm_start import WarmStart
+from ojs_aws.config import Settings, describe_settings
+from ojs_aws.topology import DEFAULT_QUEUE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBackendProps:
+    """What the backend is like. Every default makes a backend that is ready for production.
+
+    :ivar queue_prefix: begins the name of each SQS queue; unique in an account and region.
+    :ivar queues: the OJS queues that exist from the beginning. Lambda workers serve only these.
+    :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
+        may touch the declared queues only.
+    :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
+    :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
+    :ivar target: architecture and Python version of the functions.
+    :ivar access: who may call the API; by default those with API keys.
+    :ivar public_status: answer health and manifest without credentials.
+    :ivar cors_origins: origins whose pages may use the API; none by default, and ``*`` never.
+    :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
+        account's limit.
+    :ivar burst_limit: requests at a moment; None: twice the rate.
+    :ivar access_log: keep a line of each request at the gateway, its own refusals included.
+    :ivar encryption_key: a KMS key of your own for the table and the bucket; None: AWS's.
+    :ivar deletion_protection: refuse to delete the table; None: unless it goes with the stack.
+    :ivar restored_table: a table restored from a backup, in the place of one of its own.
+    :ivar document_backup_days: how long deleted documents can be brought back, at the price of
+        keeping them; 0: not. None: as long as the table, unless all goes with the stack.
+    :ivar export: write jobs that have ended to S3; None: not.
+    :ivar event_bus: the bus for lifecycle events; None makes one.
+    :ivar memory_mb: memory of the API's functions.
+    :ivar start: how the API's functions are made ready before they are asked; None: not.
+    :ivar tracing: trace the functions with AWS X-Ray, which bills traces and makes starts slower.
+    :ivar log_retention: how long logs are kept.
+    :ivar log_level: least level that the functions log.
+    :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
+    :ivar alarm_topic: is told when an alarm rings, and when it is over; None tells nobody.
+    :ivar old_job_minutes: how long a job may be available before its queue's alarm rings.
+    :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
+    :ivar has_dashboard: make a CloudWatch dashboard.
+    """
+
+    queue_prefix: str = "ojs"
+    queues: Sequence[str] = (DEFAULT_QUEUE,)
+    allow_undeclared_queues: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    extensions: BackendExtensions | None = None
+    target: Target = field(default_factory=Target)
+    access: Access = field(default_factory=ApiKeys)
+    public_status: bool = True
+    cors_origins: Sequence[str] = ()
+    rate_limit_per_s: int | None = None
+    burst_limit: int | None = None
+    access_log: bool = True
+    encryption_key: kms.IKey | None = None
+    deletion_protection: bool | None = None
+    restored_table: RestoredTable | None = None
+    document_backup_days: int | None = None
+    export: ExportOptions | None = None
+    event_bus: events.IEventBus | None = None
+    memory_mb: int = 512
+    start: WarmStart | None = None
+    tracing: bool = False
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    alarm_topic: sns.ITopic | None = None
+    old_job_minutes: int = 15
+    concurrency_alarm: int = 800
+    has_dashboard: bool = True
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse at synthesis what the functions would refuse at their start.
+
+    :raises ValueError: a setting that there is not, or that cannot be used.
+    """
+    unknown = sorted(set(settings) - {variable for variable, _, _ in describe_settings()})
+    if unknown:
+        raise ValueError(f"There is no setting {', '.join(unknown)}.")
+    Settings.from_env({**settings, "AWS_EXECUTION_ENV": "AWS_Lambda_python"})
