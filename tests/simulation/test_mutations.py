@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.mutations import MUTATIONS, Mutation, hunt, patched, unknown_names
+from tests.simulation.breakages import MUTATIONS, Mutation
+from tests.simulation.mutations import hunt, patched, unknown_names
 
 QUICK = (
     "claim-anything",

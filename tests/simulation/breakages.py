@@ -1,0 +1,249 @@
+"""What is broken on purpose: in the services, and in the model's promises that they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+STORE: Final = "tests.simulation.memory.jobs:MemoryStore"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One breakage.
+
+    :ivar where: ``module:function`` or ``module:Class.method``.
+    :ivar changes: what stands there, and what stands there instead.
+    """
+
+    name: str
+    what: str
+    where: str
+    changes: tuple[tuple[str, str], ...]
+
+
+MUTATIONS: Final = (
+    Mutation(
+        "claim-anything",
+        "the claim's condition on the state is dropped",
+        f"{STORE}.claim",
+        (
+            ("current.state is not JobState.AVAILABLE", "current.state.is_terminal"),
+            (
+                "lifecycle.claim(current,",
+                "lifecycle.claim(replace(current, state=JobState.AVAILABLE),",
+            ),
+        ),
+    ),
+    Mutation(
+        "ack-for-others",
+        "ACK's condition on the holder is dropped",
+        f"{STORE}.acknowledge",
+        (('or (worker_id is not None and held.worker_id not in {"", worker_id})', ""),),
+    ),
+    Mutation(
+        "ack-too-late",
+        "ACK's condition on the end of the reservation is dropped",
+        f"{STORE}.acknowledge",
+        (("or held.due_at <= now", ""),),
+    ),
+    Mutation(
+        "ack-by-any-clock",
+        "ACK's condition on the start is dropped",
+        f"{STORE}.acknowledge",
+        (("or (current.started_at or 0) > now", ""),),
+    ),
+    Mutation(
+        "lost-update",
+        "the condition on the version is dropped",
+        f"{STORE}.save",
+        (("current is None or current.version != before.version", "current is None"),),
+    ),
+    Mutation(
+        "place-kept",
+        "the end of an attempt gives no place in a bucket back",
+        f"{STORE}.release",
+        (("for key in held - kept:", "for key in ():"),),
+    ),
+    Mutation(
+        "two-under-one-key",
+        "the condition on the lock of a uniqueness key is dropped",
+        "tests.simulation.memory.unique:MemoryUniqueJobs.admit",
+        (("found is not None and found != each.seen", "False"),),
+    ),
+    Mutation(
+        "key-given-away",
+        "a unique job takes a key before the holder's end is written down",
+        "ojs_aws.services.unique:Uniqueness._settled",
+        (("self.changing.settled(holder, now)", "lifecycle.settle(holder, now)"),),
+    ),
+    Mutation(
+        "push-lies",
+        "PUSH answers although its write failed",
+        "ojs_aws.services.push:Push._keep_one",
+        (
+            (
+                "return Pushed(existing, is_new=False)",
+                "return Pushed(existing, is_new=False)\n    except Exception:\n        pass",
+            ),
+        ),
+    ),
+    Mutation(
+        "too-early",
+        "time-driven transitions do not wait for their time",
+        "ojs_aws.domain.lifecycle:settle_once",
+        (("if due is None or due > now:", "if due is None:"),),
+    ),
+    Mutation(
+        "uncounted",
+        "a claim does not count the attempt",
+        "ojs_aws.domain.lifecycle:claim",
+        (("attempt=job.attempt + 1", "attempt=max(job.attempt, 1)"),),
+    ),
+    Mutation(
+        "never-exhausted",
+        "a failure does not look at the number of attempts",
+        "ojs_aws.domain.lifecycle:fail",
+        ((" or job.attempt >= job.allowed_attempts", ""),),
+    ),
+    Mutation(
+        "beat-for-others",
+        "BEAT does not look who holds the job",
+        "ojs_aws.services.heartbeat:Heartbeat._extend",
+        (('check_holder(held, "extend", worker.id if worker else None)', "pass"),),
+    ),
+    Mutation(
+        "beat-shortens",
+        "a heartbeat may end a reservation earlier",
+        "ojs_aws.domain.lifecycle:_extended",
+        (("max(expires_at, held.expires_at)", "expires_at"),),
+    ),
+    Mutation(
+        "given-all-the-same",
+        "FETCH gives out a job although another fetcher was faster",
+        "ojs_aws.services.claiming:Round._lost",
+        (
+            (
+                "if current is None:",
+                (
+                    "for each in [current] if current and current.reservation else []:\n"
+                    "        self.claimed.append(each)\n    if current is None:"
+                ),
+            ),
+        ),
+    ),
+    Mutation(
+        "stray-messages",
+        "messages that found nothing to run are not deleted",
+        "ojs_aws.services.left_over:LeftOver.give_back",
+        (("self.waking.discard(self.queue, stray)", "pass"),),
+    ),
+    Mutation(
+        "no-cover",
+        "the sweep sends no message again for ready jobs",
+        "ojs_aws.services.sweeping:QueueSweep._cover",
+        (("if not late or head.is_paused:", "if True:"),),
+    ),
+    Mutation(
+        "logged-before",
+        "the stream's consumer notes events as told before it tells them",
+        "ojs_aws.transport.events.stream:StreamConsumer._append",
+        (
+            (
+                "self._backend.events.append(",
+                (
+                    "self._memory.logged.update(event.id for event in missing)\n"
+                    "    self._backend.events.append("
+                ),
+            ),
+        ),
+    ),
+    Mutation(
+        "failures-untold",
+        "the stream's consumer does not say what must come again",
+        "ojs_aws.transport.events.stream:StreamConsumer.handle",
+        (("[] if first is None else", "[] if True else"),),
+    ),
+    Mutation(
+        "occurrence-twice",
+        "a cron job enqueues before it has claimed the occurrence",
+        "ojs_aws.services.cron_firing:CronFiring.fire",
+        (
+            (
+                "self.entries.save(entry, claimed)",
+                "self._enqueued(claimed); self.entries.save(entry, claimed)",
+            ),
+        ),
+    ),
+    Mutation(
+        "batch-in-part",
+        "a batch is stored without its last job",
+        f"{STORE}.insert_all",
+        (("for job in jobs}", "for job in jobs[: max(1, len(jobs) - 1)]}"),),
+    ),
+    Mutation(
+        "batch-left-behind",
+        "the sweep does not finish batches whose processes died",
+        "ojs_aws.services.batch_placing:Placing.tick",
+        (("for batch in self.batches.open():", "for batch in ():"),),
+    ),
+    Mutation(
+        "workflow-forgotten",
+        "the stream's consumer does not try a workflow again that it could not move on",
+        "ojs_aws.services.workflow_following:follow",
+        (
+            (
+                "failed.update(dict.fromkeys((number for number, _ in group), problem))",
+                "del problem",
+            ),
+        ),
+    ),
+    Mutation(
+        "bound-forgotten",
+        "a bounded queue takes jobs without counting them first",
+        "ojs_aws.services.backpressure:Backpressure._take",
+        (("self.depths().take(queue, count, bound)", "self.depths().add(queue, 0) or 0"),),
+    ),
+    Mutation(
+        "full-for-ever",
+        "places that a dead process took are not counted anew",
+        "ojs_aws.services.backpressure:Backpressure.recount",
+        (("depths.correct(queue, counted, now)", "True"),),
+    ),
+    Mutation(
+        "full-for-the-repeated",
+        "a push that is repeated needs a place a second time",
+        "ojs_aws.services.push:Push._placed",
+        (("if not self._is_there(records):", "if True:"),),
+    ),
+    Mutation(
+        "pause-ignored",
+        "FETCH does not look whether the queue is paused",
+        "tests.simulation.memory.jobs:MemoryStore.head",
+        (("queue in self.paused", "False"),),
+    ),
+    Mutation(
+        "throttle-ignored",
+        "a throttle lets each job begin",
+        "ojs_aws.domain.limits:take",
+        (("bucket.next_at is not None and now < bucket.next_at", "False"),),
+    ),
+    Mutation(
+        "checkpoint-lost",
+        "a checkpoint is not written",
+        "ojs_aws.domain.lifecycle:save_checkpoint",
+        (("checkpoint=saved, checkpoints", "checkpoints"),),
+    ),
+    Mutation(
+        "together-by-any-clock",
+        "jobs are changed together by the clock of whoever does it",
+        "ojs_aws.services.bulk_changes:BulkChanges._together",
+        (("max(now, lifecycle.last_change(job))", "now"),),
+    ),
+    Mutation(
+        "deleted-alive",
+        "a bulk deletion takes jobs in any state",
+        "ojs_aws.services.bulk_changes:BulkChanges._change",
+        (("require_any(settled, STATES[action])", "pass"),),
+    ),
+)
