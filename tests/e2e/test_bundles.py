@@ -40,11 +40,33 @@ def test_a_handler_imports_from_its_bundle_alone(module: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("module", ["functions.producer.handler", "functions.stream.handler"])
+def test_a_traced_handler_finds_the_tracer_in_its_bundle(module: str) -> None:
+    """And says which packages it lacks where it was given the ordinary bundle."""
+    if sys.platform != "linux":
+        pytest.skip("bundles are made for Linux")
+    environ = {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "OJS_QUEUE_URL_PREFIX": "https://sqs/1/",
+        "OJS_TRACING": "1",
+        "LAMBDA_TASK_ROOT": "/var/task",
+    }
+    for tracing in (True, False):
+        folder = build(backend_bundle(Target.host(), tracing=tracing))
+        program = f"import sys; sys.path.insert(0, {str(folder)!r}); import {module}"
+        program += "; assert 'aws_xray_sdk' in sys.modules"
+        command = [sys.executable, "-I", "-S", "-c", program]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is tracing, done.stderr
+    assert "OJS_TRACING needs packages that are not installed" in done.stderr
+
+
+@pytest.mark.parametrize("tracing", [False, True])
 @pytest.mark.parametrize("machine", ["arm64", "x86_64"])
-def test_compiled_packages_are_for_the_target(machine: str) -> None:
+def test_compiled_packages_are_for_the_target(machine: str, tracing: bool) -> None:
     """Whatever machine bundles them."""
     target = Target(machine, Target().python)  # type: ignore[arg-type]
-    for library in build(backend_bundle(target)).rglob("*.so"):
+    for library in build(backend_bundle(target, tracing=tracing)).rglob("*.so"):
         (elf_machine,) = struct.unpack_from("<H", library.read_bytes()[:20], 18)
         assert elf_machine == ELF_MACHINES[machine], library.name
 
