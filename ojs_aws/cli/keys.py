@@ -21,6 +21,7 @@ from ojs_aws.domain.access import Scope
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.api_keys import ApiKey
+    from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.api_keys import Issued, KeyBook
 
 app = typer.Typer(
@@ -77,20 +78,21 @@ def list_keys(
     as_json: AsJson = False,
 ) -> None:
     """Show the keys, without their secrets."""
-    shown = [
-        _described(key)
-        for key in _done(table, endpoint_url, lambda book: list(book.list()), as_json=as_json)
-    ]
+    now, keys = _done(
+        table, endpoint_url, lambda book: (book.clock.now(), list(book.list())), as_json=as_json
+    )
+    shown = [_described(key) for key in keys]
     rows = [
         (
-            key["id"],
-            key["name"],
-            ", ".join(key["scopes"]),
-            *(", ".join(key[part]) or "all" for part in ("queues", "types")),
-            key["created_at"],
-            _state(key),
+            key.id,
+            key.name,
+            ", ".join(sorted(key.scopes)),
+            ", ".join(key.queues) or "all",
+            ", ".join(key.types) or "all",
+            _day(told["created_at"]),
+            _state(key, told, now),
         )
-        for key in shown
+        for key, told in zip(keys, shown, strict=True)
     ]
     columns = ("Id", "Name", "Scopes", "Queues", "Types", "Made", "State")
     Output(as_json=as_json).table(shown, columns, rows, nothing="No keys.")
@@ -177,7 +179,14 @@ def _described(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _state(key: dict[str, Any]) -> str:
-    if key["revoked_at"]:
-        return f"revoked {key['revoked_at']}"
-    return f"until {key['expires_at']}" if key["expires_at"] else "valid"
+def _state(key: ApiKey, told: dict[str, Any], now: Instant) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {_day(told['revoked_at'])}"
+    if key.expires_at is None:
+        return "valid"
+    return f"{'until' if key.expires_at > now else 'ended'} {_day(told['expires_at'])}"
+
+
+def _day(instant: str) -> str:
+    """An instant to the minute, in a column's width."""
+    return instant[:16].replace("T", " ")

@@ -65,6 +65,23 @@ def test_keys_are_rotated_and_revoked_by_their_ids(aws: EmbeddedAws) -> None:
     assert "revoked" in run(aws, "list").stdout
 
 
+def test_the_list_says_in_a_line_what_each_key_is_good_for(aws: EmbeddedAws) -> None:
+    """Until when, or that it has ended; nothing of a line is cut where nobody looks at it."""
+    ids = {
+        said: create(aws, "--scope", "operator", *more)["id"]
+        for said, more in {
+            "  until ": ["--expires-in", "90d"],
+            "  ended ": ["--expires-in", "1ms"],
+            "  valid": [],
+        }.items()
+    }
+    shown = run(aws, "list").stdout.splitlines()
+    assert len(shown) == 1 + len(ids)
+    for said, key_id in ids.items():
+        assert any(line.startswith(key_id) and said in line for line in shown)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in "".join(shown)
+
+
 def documented() -> list[str]:
     """The keys that the documentation makes."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
