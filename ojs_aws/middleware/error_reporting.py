@@ -125,7 +125,8 @@ class ErrorReportingMiddleware:
             if reporting is not None:
                 await reporting
         except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
-            _log.exception("The error of job %s could not be reported", job.id)
+            told = {"job_id": job.id, "job_type": job.type, "queue": ctx.queue}
+            _log.exception("The error of job %s could not be reported", job.id, extra=told)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
         args = [*job.args] if self._redact is None else redacted(job.args, self._redact)

@@ -10,6 +10,7 @@ from typing import Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.worker.active import ActiveJobs
+from ojs_aws.worker.logs import about
 from ojs_aws.worker.reservations import Reservations
 
 MAX_JOBS: Final = 100
@@ -62,7 +63,8 @@ class Heartbeats:
             for job_id in ids:
                 active = self.active.get(job_id)
                 if active is not None and active.give_up(reason):
-                    _log.warning("Giving up job %s: %s", job_id, reason)
+                    told = about(active.job)
+                    _log.warning("Giving up job %s: %s", job_id, reason, extra=told)
 
 
 def own_visibility_s(job: Job) -> float | None:

@@ -27,6 +27,7 @@ from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Executor, Failed, Outcome
 from ojs_aws.worker.heartbeats import own_visibility_s
+from ojs_aws.worker.logs import about
 from ojs_aws.worker.records import Record, StrayRecordError, read_record
 from ojs_aws.worker.reporting import Reported, Reporter
 
@@ -128,7 +129,8 @@ class Invocation:
         self._is_over = True
         for active in self._active:
             if active.give_up("the invocation's time is over"):
-                _log.warning("Job %s is given up: no time left; it comes back", active.job.id)
+                said = "Job %s is given up: no time left; it comes back"
+                _log.warning(said, active.job.id, extra=about(active.job))
         await self._wait(works, self.margin_s / 2)
         done = {
             turn.record.id

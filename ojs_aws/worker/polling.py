@@ -24,6 +24,7 @@ from ojs_aws.worker.executor import Executor, Failed
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
 from ojs_aws.worker.lifecycle import Lifecycle
+from ojs_aws.worker.logs import about
 from ojs_aws.worker.over_http import HttpJobSource
 from ojs_aws.worker.polls import Polls
 from ojs_aws.worker.registry import HandlerRegistry
@@ -225,7 +226,7 @@ class Worker(BaseWorker):
             if outcome is not None:
                 await Reporter(self._timer).report(self._source, active.job, outcome)
         except Exception:  # noqa: BLE001 - a bug must not end the worker; the job comes back
-            _log.exception("Job %s was abandoned", active.job.id)
+            _log.exception("Job %s was abandoned", active.job.id, extra=about(active.job))
         finally:
             self._active.remove(active)
 

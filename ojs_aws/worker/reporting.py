@@ -20,6 +20,7 @@ from ojs_aws.domain.errors import (
     RateLimitedError,
 )
 from ojs_aws.worker.executor import Failed, Outcome, Succeeded
+from ojs_aws.worker.logs import about
 from ojs_aws.worker.reservations import Reservations
 
 PATIENCE: Final = Resends(limit=5, first_delay_s=0.5, max_delay_s=8.0)
@@ -54,18 +55,21 @@ class Reporter:
             try:
                 await self._send(held, job, outcome)
             except (ConflictError, NotFoundError) as refusal:
-                _log.warning("The outcome of job %s no longer counts: %s", job.id, refusal)
+                said = "The outcome of job %s no longer counts: %s"
+                _log.warning(said, job.id, refusal, extra=about(job))
                 return Reported.REFUSED
             except (BackendError, RateLimitedError) as problem:
                 resend += 1
                 if resend > self.patience.limit:
-                    _log.exception("The outcome of job %s could not be reported", job.id)
+                    said = "The outcome of job %s could not be reported"
+                    _log.exception(said, job.id, extra=about(job))
                     return Reported.UNKNOWN
-                _log.warning("Reporting job %s again: %s", job.id, problem)
+                _log.warning("Reporting job %s again: %s", job.id, problem, extra=about(job))
                 await self.timer.sleep(self.patience.delay_s(resend, self.timer.chance()))
             except OjsError as problem:
                 if isinstance(outcome, Failed):
-                    _log.exception("The failure of job %s was not accepted", job.id)
+                    said = "The failure of job %s was not accepted"
+                    _log.exception(said, job.id, extra=about(job))
                     return Reported.UNKNOWN
                 outcome = Failed(_unacceptable(problem))
             else:

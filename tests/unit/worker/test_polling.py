@@ -348,6 +348,31 @@ async def test_a_refused_report_ends_nothing() -> None:
         assert list(bench.source.acked) == [second.id]
 
 
+async def test_what_the_worker_logs_of_a_job_names_it_in_its_fields(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """ojs-logging, 7.1: one query finds every line about a job, by its id."""
+    bench, first, second = Bench(), job(1), job(2)
+    bench.source.ready = [first, second]
+    async with bench.running():
+        bench.source.is_down = True
+        bench.release(second)
+        await bench.timer.advance(3)
+        bench.source.is_down = False
+        await bench.timer.advance(10)
+        bench.source.held.clear()
+        bench.release(first)
+        await settle()
+    told = {each.msg: vars(each) for each in caplog.records if hasattr(each, "job_id")}
+    again = told["Reporting job %s again: %s"]
+    assert (again["job_id"], again["job_type"], again["queue"]) == (
+        second.id,
+        second.type,
+        second.queue,
+    )
+    assert told["The outcome of job %s no longer counts: %s"]["job_id"] == first.id
+
+
 async def test_a_result_that_the_backend_refuses_fails_the_job() -> None:
     """Rather than being executed again and again."""
     bench, first = Bench(), job(1)

@@ -1,0 +1,10 @@
+"""What lines of the log say of a job: all of them are found by its id (ojs-logging, 7.1)."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.envelope import Job
+
+
+def about(job: Job) -> dict[str, object]:
+    """The fields of a line about a job; those of its handler have them by ``ctx.log``."""
+    return {"job_id": job.id, "job_type": job.type, "queue": job.queue, "attempt": job.attempt}
