@@ -8,6 +8,7 @@ from typing import Final
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -153,14 +154,22 @@ class JobBackend(Construct):
             ),
         )
         if props.has_dashboard:
-            functions = {str(group): each for group, each in self.functions.items()}
+            functions: dict[str, lambda_.IFunction] = {
+                **{str(group): each for group, each in self.functions.items()},
+                "tick": self.tick,
+                "stream": self.stream,
+            }
+            if self.authorizer is not None:
+                functions["authorizer"] = self.authorizer
+            if self.export is not None:
+                functions["export"] = self.export.function
             BackendDashboard(
                 self,
                 "Overview",
                 BackendDashboardProps(
                     alarms=alarms_in(self),
                     queues=self.queues.queues,
-                    functions={**functions, "tick": self.tick, "stream": self.stream},
+                    functions=functions,
                     tick=self.tick,
                     stream=self.stream,
                     table=table,

@@ -65,6 +65,7 @@ class JobExport(Construct):
 
     It shares nothing with the reader that makes events: neither waits for the other.
 
+    :ivar function: writes the files.
     :ivar bucket: where the files are.
     :ivar failures: the queue of batches that were given up.
     :ivar late: rings when the export is behind for half an hour.
@@ -74,6 +75,7 @@ class JobExport(Construct):
         """Define the bucket, and connect the stream to the function."""
         super().__init__(scope, id_)
         options, key = props.options, props.encryption_key
+        self.function = props.function
         self.bucket = private_bucket(
             self,
             "Files",

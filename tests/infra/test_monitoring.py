@@ -90,3 +90,13 @@ def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:
     for shown in ("ojs.job.enqueued", "ojs.job.duration", AGE_METRIC, "SEARCH(", "IteratorAge"):
         assert shown in body
     assert not synthesised(has_dashboard=False).of("AWS::CloudWatch::Dashboard")
+
+
+def test_the_dashboard_shows_every_function_of_the_backend() -> None:
+    """The authorizer, which each request waits for, and the export, too."""
+    whole = synthesised(export=ExportOptions())
+    (dashboard,) = whole.of("AWS::CloudWatch::Dashboard")
+    body = json.dumps(dashboard["DashboardBody"])
+    for function in whole.of("AWS::Lambda::Function"):
+        if function["Handler"].startswith("functions."):
+            assert whole.logical_id("AWS::Lambda::Function", function) in body, function["Handler"]
