@@ -86,7 +86,8 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
 def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend) -> None:
     """For each push, however many jobs there are; fetch and ACK pay nothing.
 
-    A rejected push costs one write, and another one to tell of it, once a second.
+    A rejected push costs one write, and another one to tell of it, once a second; and a read,
+    because a push that is repeated must find its job (decision 42).
     """
     backend.configuring.change("default", {"max_size": 2, "warning_threshold": 1})
     fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
@@ -99,7 +100,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     for cost in (2, 1):
         with aws.calls.counted() as calls, pytest.raises(QueueFullError):
             push(fresh)
-        assert calls == {"UpdateItem": cost}
+        assert calls == {"UpdateItem": cost, "GetItem": 1}
     with aws.calls.counted() as calls:
         (job,) = fresh.fetch(REQUEST)
         fresh.ack(job.id, "worker-1", None)
