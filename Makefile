@@ -86,6 +86,7 @@ bench: setup ## Run every benchmark, an hour or two (QUICK=1: each once, in minu
 simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: minutes; SEED=7 STEPS=1000000)
 	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --steps $(or $(STEPS),$(if $(QUICK),300000,3000000))
 	$(BIN)/python -m tests.simulation.mutations
+	$(BIN)/python -m tests.faults --sample $(if $(QUICK),6,30)
 
 # ------------------------------------------------------------------------------------- deploying
 

@@ -112,6 +112,7 @@ class Waking:
                 self._deliver(queue, messages)
         except (OjsError, QueueMissingError):
             _log.exception("Could not send %d messages to queue %s", len(messages), queue)
+            self._note(queue, now)  # the sweep sends them, if it knows of the queue
             return False
         return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from ojs_aws.domain.events import Event
@@ -413,7 +413,14 @@ class Promises:
                 self.breach(f"a batch of {len(batch)} jobs is stored in part for ever")
         for job in self.jobs.values():
             if job.state in LIVE:
-                self.breach(f"job {job.id[-4:]} is {job.state} for ever: {job}")
+                self.breach(f"job {job.id[-4:]} is {job.state} for ever: {_short(job)}")
+
+
+def _short(job: JobRecord) -> str:
+    """What a job has beside its id, without what it was never given."""
+    kept = {field.name: getattr(job, field.name) for field in fields(job)}
+    unset = (None, "", (), False)
+    return ", ".join(f"{name}={value}" for name, value in kept.items() if value not in unset)
 
 
 def entered(job: JobRecord) -> Instant | None:
@@ -433,8 +440,7 @@ def entered(job: JobRecord) -> Instant | None:
 
 def meta_of(job: JobRecord) -> Mapping[str, object]:
     """A job's metadata."""
-    assert isinstance(job.document, str)
-    if '"cron_name"' not in job.document:
+    if not isinstance(job.document, str) or '"cron_name"' not in job.document:
         return {}
     found = json.loads(job.document).get("meta")
     return found if isinstance(found, dict) else {}

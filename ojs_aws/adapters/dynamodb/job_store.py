@@ -5,6 +5,7 @@ What reads them, and what stores new ones, is beside this (`job_reads`, `job_ins
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,11 +19,14 @@ from ojs_aws.adapters.dynamodb.transitions import claiming, completing
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, string
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleJobError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,10 @@ class DynamoJobStore(JobInserts):
         except ConditionFailedError as failed:
             if failed.item:
                 raise StaleJobError(from_item(failed.item)) from None
-        self.forget_documents(job)
+        try:
+            self.forget_documents(job)
+        except OjsError:  # the job is gone all the same; the stream's consumer removes them
+            _log.warning("Could not remove the documents of job %s", job.id, exc_info=True)
 
     # ------------------------------------------------------------------ documents
     def fits_inline(self, result: RawJson) -> bool:

@@ -7,9 +7,11 @@ it anyhow.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.services.workflow_following import follow
 from ojs_aws.transport.events.memory import Memory
 from ojs_aws.transport.events.records import Change, about
@@ -47,7 +49,7 @@ class Consequences:
         for change in changes:
             try:
                 if change.expired is not None:
-                    self._backend.ports.store.forget_documents(change.expired)
+                    self._forget_documents(change.expired)
                 if change.replaced is not None:
                     self._backend.ports.store.forget_document(*change.replaced)
                 if change.removed is not None:
@@ -57,6 +59,13 @@ class Consequences:
                 told = about(change)
                 self._logger.warning("Could not remove what a job left", exc_info=True, extra=told)
                 failed[change.number] = trouble_of(problem)
+
+    def _forget_documents(self, job: JobRecord) -> None:
+        """Not the result where there is a job with this id again: it may have the same one."""
+        store = self._backend.ports.store
+        if isinstance(job.result, StoredElsewhere) and store.load(job.id) is not None:
+            job = replace(job, result=None)
+        store.forget_documents(job)
 
     def wake(self, changes: Sequence[Change]) -> None:
         """Let the next run of a cron job begin; without this the tick does it, within a minute."""

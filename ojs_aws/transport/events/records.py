@@ -93,16 +93,15 @@ def _item(change: Mapping[str, Any], name: str, read: ReadImage) -> object | Non
 def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
     """The job whose documents nobody refers to any more, if there is one.
 
-    Who deletes a job removes its documents, unless it dies in between: then it is done here. Not
-    the result: a job with the same id may come at once, and have the same one.
+    Who deletes a job removes its documents, unless it dies in between: then it is done here.
     """
     if not isinstance(before, JobRecord):
         return None
     if is_expiry:
         return before
-    is_replaced = after is None or (
-        isinstance(after, JobRecord) and before.document != after.document
-    )
+    if after is None:
+        return None if before.is_whole else before
+    is_replaced = isinstance(after, JobRecord) and before.document != after.document
     is_elsewhere = isinstance(before.document, StoredElsewhere)
     only_document = replace(before, result=None, checkpoint=None)
     return only_document if is_replaced and is_elsewhere else None

@@ -1,0 +1,112 @@
+"""Breaks the adapters and services on purpose, and says which faults have to notice it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.faults.account import Account
+from tests.faults.running import broken_by, unspoiled
+from tests.faults.scenarios import SCENARIOS
+from tests.simulation.mutations import Mutation, applied
+
+ADAPTERS: Final = "ojs_aws.adapters.dynamodb"
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """One breakage.
+
+    :ivar scenario: the one that notices it.
+    """
+
+    mutation: Mutation
+    scenario: str
+
+
+BREAKAGES: Final = (
+    Breakage(
+        Mutation(
+            "any-version",
+            "a workflow is saved whatever became of it meanwhile",
+            f"{ADAPTERS}.workflow_store:DynamoWorkflows.save",
+            (
+                (
+                    'self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)',
+                    'self._write(after, "attribute_exists(#v)", {"#v": n.VERSION}, {}, others)',
+                ),
+            ),
+        ),
+        "chain-moves-on",
+    ),
+    Breakage(
+        Mutation(
+            "own-write-unknown",
+            "a push that finds what it wrote takes it for somebody else's",
+            "ojs_aws.services.push:Push._keep_one",
+            (("existing = self.same(record, taken.existing[0])", "raise"),),
+        ),
+        "push",
+    ),
+    Breakage(
+        Mutation(
+            "not-sent-again",
+            "a push that finds its job sends no message for it",
+            "ojs_aws.services.push:Push._keep_one",
+            (("self.waking.cover([existing], self.clock.now())", "pass"),),
+        ),
+        "push-undeclared",
+    ),
+    Breakage(
+        Mutation(
+            "never-taken-back",
+            "a place in a bounded queue is never counted anew",
+            "ojs_aws.services.backpressure:Backpressure.tick",
+            (("corrected = {}", "return {}"),),
+        ),
+        "push-bounded",
+    ),
+    Breakage(
+        Mutation(
+            "documents-stay",
+            "the stream's consumer forgets no documents",
+            "ojs_aws.transport.events.consequences:Consequences._forget_documents",
+            (("store.forget_documents(job)", "pass"),),
+        ),
+        "bulk-delete",
+    ),
+    Breakage(
+        Mutation(
+            "lost-update",
+            "a change of a job is written whatever became of the job meanwhile",
+            f"{ADAPTERS}.job_store:DynamoJobStore.change",
+            (
+                (
+                    '"{update.name(n.VERSION)} = {update.value(number(before.version))}"',
+                    '"attribute_exists({update.name(n.VERSION)})"',
+                ),
+            ),
+        ),
+        "fail",
+    ),
+    Breakage(
+        Mutation(
+            "told-though-refused",
+            "events that the bus refused count as told",
+            "ojs_aws.transport.events.stream:StreamConsumer._tell_bus",
+            (("refused = set(self._announce(events))", "self._announce(events); refused = set()"),),
+        ),
+        "stream",
+    ),
+)
+
+
+def noticed(account: Account, breakage: Breakage) -> str:
+    """The first fault that shows a breakage, and how many were tried; empty when none does."""
+    scenario = next(each for each in SCENARIOS if each.name == breakage.scenario)
+    wanted, faults = unspoiled(account, scenario)
+    with applied(breakage.mutation):
+        for number, fault in enumerate(faults, 1):
+            if any(broken_by(account, fault, wanted)):
+                return f"{fault}, the {number}. of {len(faults)}"
+    return ""

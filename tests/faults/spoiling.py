@@ -1,0 +1,353 @@
+"""Spoils one AWS call of a client, at botocore's level: above its retries, below the adapters."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+
+from tests.simulation.faults import ProcessDiedError
+
+
+class Kind(Enum):
+    """What happens to a call."""
+
+    FAILS = "fails before it takes effect"
+    THROTTLED = "is throttled"
+    LOST = "takes effect, and its answer is lost"
+    LATE = "times out, and takes effect later"
+    DIES_BEFORE = "never happens: the process dies"
+    DIES_AFTER = "takes effect, and the process dies"
+    CONFLICT = "meets a transaction of somebody else"
+    SLOWED = "is a transaction that is throttled in one of its parts"
+    PARTIAL = "is done in part"
+    NOTHING = "succeeds, and nothing of it is done"
+    SHORT = "answers a short page, and that there is more"
+    EMPTY = "answers an empty page, and that there is more"
+    STALE = "is answered by an index that has seen nothing lately"
+
+
+READS: Final = frozenset(
+    {
+        "GetItem",
+        "BatchGetItem",
+        "Query",
+        "GetObject",
+        "HeadObject",
+        "ListObjectsV2",
+        "GetQueueAttributes",
+        "GetQueueUrl",
+        "ListEventSourceMappings",
+        "DescribeTable",
+        "DescribeTimeToLive",
+        "DescribeContinuousBackups",
+    }
+)
+
+LISTS: Final = {
+    "SendMessageBatch": "Entries",
+    "DeleteMessageBatch": "Entries",
+    "ChangeMessageVisibilityBatch": "Entries",
+    "PutEvents": "Entries",
+}
+"""Calls whose answers say what became of each of their entries."""
+
+SINGLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
+
+THROTTLING: Final = {
+    "dynamodb": "ThrottlingException",
+    "sqs": "RequestThrottled",
+    "s3": "SlowDown",
+    "events": "ThrottlingException",
+    "lambda": "TooManyRequestsException",
+}
+
+BROKEN: Final = {
+    "dynamodb": "InternalServerError",
+    "sqs": "InternalError",
+    "s3": "InternalError",
+    "events": "InternalException",
+    "lambda": "ServiceException",
+}
+
+
+def kinds_of(operation: str, params: dict[str, Any]) -> list[Kind]:
+    """What can happen to a call. To a read less than to what has an effect."""
+    kinds = [Kind.FAILS, Kind.THROTTLED, Kind.DIES_BEFORE]
+    if operation not in READS:
+        kinds += [Kind.LOST, Kind.LATE, Kind.DIES_AFTER]
+    if operation in SINGLE_WRITES or operation == "TransactWriteItems":
+        kinds.append(Kind.CONFLICT)
+    if operation == "TransactWriteItems":
+        kinds.append(Kind.SLOWED)
+    if operation == "BatchGetItem" or operation in LISTS:
+        kinds.append(Kind.NOTHING)
+        if len(_things(operation, params)) > 1:
+            kinds.append(Kind.PARTIAL)
+    if operation == "Query":
+        kinds += [Kind.SHORT, Kind.EMPTY]
+        if "IndexName" in params:
+            kinds.append(Kind.STALE)
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call that was made."""
+
+    service: str
+    operation: str
+    params: dict[str, Any]
+
+    def __str__(self) -> str:
+        """The service and the operation."""
+        return f"{self.service}.{self.operation}"
+
+
+@dataclass
+class Spoiler:
+    """Counts the calls of its clients and spoils the chosen one.
+
+    :ivar at: number of the call to spoil; None for none.
+    :ivar is_on: whether calls are counted; those of tests themselves are not.
+    :ivar made: the calls that were counted.
+    :ivar late: calls that will take effect later.
+    :ivar announced: entries that the bus has taken.
+    :ivar stale: lets the index answer as it was, until what it returns is called.
+    :ivar seen: called after each call that took effect.
+    :ivar postponed: called when a call will take effect later.
+    :ivar deadly: the operation after whose next call the process dies, counted or not.
+    """
+
+    at: int | None = None
+    kind: Kind = Kind.FAILS
+    is_on: bool = False
+    made: list[Made] = field(default_factory=list)
+    late: list[Callable[[], Any]] = field(default_factory=list)
+    announced: list[dict[str, Any]] = field(default_factory=list)
+    stale: Callable[[], Callable[[], None]] = lambda: lambda: None
+    deadly: str = ""
+    seen: Callable[[], None] = lambda: None
+    postponed: Callable[[], None] = lambda: None
+    _current: _Call | None = None
+
+    def watch(self, client: Any) -> None:
+        """See the calls of a client from now on."""
+        service = client.meta.service_model.service_name
+
+        def begin(params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
+            self._current = _Call(self, client, Made(service, model.name, params))
+            return self._current.begin()
+
+        def before(**_: Any) -> Any:
+            return None if self._current is None else self._current.before()
+
+        def after(parsed: dict[str, Any], **_: Any) -> None:
+            call, self._current = self._current, None
+            if call is not None:
+                call.after(parsed)
+
+        client.meta.events.register("provide-client-params", begin)
+        client.meta.events.register("before-call", before)
+        client.meta.events.register("after-call", after)
+
+    def happen_late(self) -> None:
+        """Let what timed out take effect."""
+        calls, self.late[:] = [*self.late], []
+        for call in calls:
+            with suppress(ClientError, BotoCoreError):
+                call()
+
+
+@dataclass
+class _Call:
+    """One call on its way."""
+
+    spoiler: Spoiler
+    client: Any
+    made: Made
+    kind: Kind | None = None
+    undo: Callable[[], None] = lambda: None
+
+    def begin(self) -> dict[str, Any]:
+        """Count the call; what it asks for may be less than was wanted."""
+        spoiler, params = self.spoiler, self.made.params
+        if not spoiler.is_on:
+            return params
+        if len(spoiler.made) == spoiler.at:
+            self.kind = spoiler.kind
+        spoiler.made.append(self.made)
+        operation = self.made.operation
+        if self.kind in {Kind.PARTIAL, Kind.NOTHING}:
+            return _less(operation, params, is_nothing=self.kind is Kind.NOTHING)
+        if self.kind in {Kind.SHORT, Kind.EMPTY} and params.get("Select") != "COUNT":
+            return {**params, "Limit": 1}
+        return params
+
+    def before(self) -> Any:
+        """Before the call takes effect; an answer takes the call's place."""
+        match self.kind:
+            case Kind.FAILS:
+                raise self._error(BROKEN[self.made.service], 500)
+            case Kind.THROTTLED:
+                raise self._error(THROTTLING[self.made.service], 400)
+            case Kind.CONFLICT if self.made.operation in SINGLE_WRITES:
+                raise self._error("TransactionConflictException", 400)
+            case Kind.CONFLICT:
+                raise self._cancelled("TransactionConflict")
+            case Kind.SLOWED:
+                raise self._cancelled("ThrottlingError")
+            case Kind.LATE:
+                self._postpone()
+                raise ReadTimeoutError(endpoint_url=self.made.service)
+            case Kind.DIES_BEFORE:
+                raise ProcessDiedError
+            case Kind.STALE:
+                self.undo = self.spoiler.stale()
+            case Kind.NOTHING if self.made.operation in LISTS:
+                return SimpleNamespace(status_code=200), {}
+        return None
+
+    def after(self, parsed: dict[str, Any]) -> None:
+        """After it took effect."""
+        self.undo()
+        self.spoiler.seen()
+        if self.spoiler.deadly == self.made.operation:
+            self.spoiler.deadly = ""
+            raise ProcessDiedError
+        entries = self.made.params.get("Entries", [])
+        wanted = LISTS.get(self.made.operation)
+        match self.kind:
+            case Kind.LOST:
+                self._note(entries)
+                raise ReadTimeoutError(endpoint_url=self.made.service)
+            case Kind.DIES_AFTER:
+                self._note(entries)
+                raise ProcessDiedError
+            case Kind.PARTIAL | Kind.NOTHING:
+                if wanted is not None:
+                    self._note(_refuse(self.made, parsed, self.kind is Kind.NOTHING))
+                else:
+                    _leave(self.made.params, parsed, self.kind is Kind.NOTHING)
+            case Kind.EMPTY:
+                _empty(self.made.params, parsed)
+            case _:
+                self._note(entries)
+
+    def _note(self, entries: Sequence[dict[str, Any]]) -> None:
+        if self.made.operation == "PutEvents":
+            self.spoiler.announced += entries
+
+    def _postpone(self) -> None:
+        params = copy.deepcopy(self.made.params)
+        name = _method(self.client, self.made.operation)
+
+        def happen() -> None:
+            was, self.spoiler.is_on = self.spoiler.is_on, False
+            try:
+                getattr(self.client, name)(**params)
+            finally:
+                self.spoiler.is_on = was
+
+        self.spoiler.late.append(happen)
+        self.spoiler.postponed()
+
+    def _error(self, code: str, status: int, **more: Any) -> ClientError:
+        response: Any = {
+            "Error": {"Code": code, "Message": "spoiled"},
+            "ResponseMetadata": {"HTTPStatusCode": status, "RetryAttempts": 0},
+            **more,
+        }
+        kind = self.client.exceptions.from_code(code)
+        error: ClientError = kind(response, self.made.operation)
+        return error
+
+    def _cancelled(self, reason: str) -> ClientError:
+        """The last part of the transaction is at fault: that others fail hides nothing."""
+        count = len(self.made.params["TransactItems"])
+        reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in range(count)]
+        reasons[-1] = {"Code": reason, "Message": "spoiled"}
+        return self._error("TransactionCanceledException", 400, CancellationReasons=reasons)
+
+
+def _method(client: Any, operation: str) -> str:
+    mapping: dict[str, str] = client.meta.method_to_api_mapping
+    return next(name for name, api in mapping.items() if api == operation)
+
+
+def _things(operation: str, params: dict[str, Any]) -> list[Any]:
+    """What a call of several things is about."""
+    if operation in LISTS:
+        entries: list[Any] = params["Entries"]
+        return entries
+    return [key for wanted in params["RequestItems"].values() for key in wanted["Keys"]]
+
+
+def _kept(things: Sequence[Any], *, is_nothing: bool) -> int:
+    """How many of some things are done: half of them, one less than all of two."""
+    return 0 if is_nothing else len(things) // 2
+
+
+def _less(operation: str, params: dict[str, Any], *, is_nothing: bool) -> dict[str, Any]:
+    """The parameters of what is done. AWS takes no empty lists: there the answer is changed."""
+    if operation in LISTS:
+        entries = params["Entries"]
+        return {**params, "Entries": entries[: _kept(entries, is_nothing=is_nothing)] or entries}
+    request: dict[str, Any] = {}
+    for table, wanted in params["RequestItems"].items():
+        keys = wanted["Keys"]
+        request[table] = {**wanted, "Keys": keys[: max(1, _kept(keys, is_nothing=is_nothing))]}
+    return {**params, "RequestItems": request}
+
+
+def _refuse(made: Made, parsed: dict[str, Any], is_nothing: bool) -> list[dict[str, Any]]:
+    """Say that entries were refused; answers those that were not."""
+    entries: list[dict[str, Any]] = made.params["Entries"]
+    kept = _kept(entries, is_nothing=is_nothing)
+    if made.operation == "PutEvents":
+        refused = [{"ErrorCode": "ThrottlingException"} for _ in entries[kept:]]
+        parsed["Entries"] = [*parsed.get("Entries", [])[:kept], *refused]
+        parsed["FailedEntryCount"] = len(refused)
+    else:
+        parsed["Failed"] = [
+            *parsed.get("Failed", []),
+            *(
+                {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False}
+                for entry in entries[kept:]
+            ),
+        ]
+    return entries[:kept]
+
+
+def _leave(params: dict[str, Any], parsed: dict[str, Any], is_nothing: bool) -> None:
+    """Say that keys were not processed."""
+    unprocessed: dict[str, Any] = {}
+    for table, wanted in params["RequestItems"].items():
+        keys = wanted["Keys"]
+        kept = _kept(keys, is_nothing=is_nothing)
+        if not kept:
+            parsed["Responses"][table] = []
+        unprocessed[table] = {**wanted, "Keys": keys[kept:]}
+    parsed["UnprocessedKeys"] = unprocessed
+
+
+def _empty(params: dict[str, Any], parsed: dict[str, Any]) -> None:
+    """A page of nothing, that ends right before what it would have shown."""
+    items = parsed.get("Items") or []
+    if not items:
+        return
+    names = ("gpk", "gsk", "pk", "sk") if "IndexName" in params else ("pk", "sk")
+    sort_key = names[1] if len(names) == 4 else "sk"
+    step = 1 if params.get("ScanIndexForward") is False else -1
+    place = {name: items[0][name] for name in names if name in items[0]}
+    if len(place) < len(names):
+        return  # a projection without keys
+    text = place[sort_key]["S"]
+    place[sort_key] = {"S": text[:-1] + chr(ord(text[-1]) + step) + ("~" if step < 0 else "")}
+    parsed |= {"Items": [], "Count": 0, "LastEvaluatedKey": place}

@@ -1,0 +1,68 @@
+"""What the faults have found, each by itself: a scenario, a call, and what happens to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.faults.account import Account, account
+from tests.faults.running import Fault, broken_by, unspoiled
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.spoiling import Kind
+from tests.faults.world import World
+
+FOUND: Final = (
+    # The first message of a queue that nobody declared: it could not be sent, and the sweep did
+    # not know of the queue, either. Lambda workers never heard of the job.
+    ("push-undeclared", "SendMessage", Kind.THROTTLED),
+    ("push-undeclared", "SendMessage", Kind.LATE),
+    # A deleted job's result that is kept by itself stayed for ever.
+    ("bulk-delete", "DeleteItem", Kind.DIES_AFTER),
+    ("bulk-delete", "DeleteObject", Kind.DIES_BEFORE),
+)
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Account]:
+    """One moto for all."""
+    with account() as made:
+        yield made
+
+
+def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:
+    """The first call of an operation, spoiled; and what that breaks."""
+    scenario = next(each for each in SCENARIOS if each.name == name)
+    wanted, faults = unspoiled(aws, scenario)
+    fault = next(each for each in faults if (each.operation, each.kind) == (operation, kind))
+    return fault, [*broken_by(aws, fault, wanted)]
+
+
+@pytest.mark.parametrize(("name", "operation", "kind"), FOUND)
+def test_what_was_found_stays_mended(aws: Account, name: str, operation: str, kind: Kind) -> None:
+    """Each of these was red before it was mended."""
+    fault, broken = first(aws, name, operation, kind)
+    assert broken == [], str(fault)
+
+
+def test_a_deletion_that_took_effect_says_so(aws: Account) -> None:
+    """That a document could not be removed is no failure of it: the stream's consumer does that."""
+    fault, broken = first(aws, "bulk-delete", "DeleteObject", Kind.FAILS)
+    assert broken == [], str(fault)
+
+
+def test_an_atomic_retry_by_a_clock_that_is_behind_comes_after_what_it_retries(
+    aws: Account,
+) -> None:
+    """The others did already; found with a clock that was set back."""
+    world = World(aws)
+    job_id = world.push(retry={"max_attempts": 1})
+    world.fetch()
+    world.fail(job_id)
+    failed_at = world.jobs[job_id].discarded_at
+    world.clock.advance(s=-2)
+    body = {"job_ids": [job_id], "atomicity": "atomic"}
+    world.ask("POST", "/jobs/bulk/retry", body, kind="retry")
+    assert world.jobs[job_id].enqueued_at == failed_at
+    assert world.judge.broken == []
