@@ -8,7 +8,8 @@ from typing import Final
 from tests.faults.account import Account
 from tests.faults.running import broken_by, unspoiled
 from tests.faults.scenarios import SCENARIOS
-from tests.simulation.mutations import Mutation, applied
+from tests.simulation.breakages import Mutation
+from tests.simulation.mutations import applied
 
 ADAPTERS: Final = "ojs_aws.adapters.dynamodb"
 
