@@ -53,7 +53,7 @@ class JobContext:
         self._has_saved = False
         self._cancelled = ""
         self._handled: list[BaseException] = []
-        self._origin: tuple[BaseException, str] | None = None
+        self._origins: list[tuple[BaseException, str]] = []
 
     @property
     def attempt(self) -> int:
@@ -196,12 +196,16 @@ class JobContext:
         return any(handled is error for handled in self._handled)
 
     def note_origin(self, error: BaseException, origin: str) -> None:
-        """Remember where an error was raised first; the chain calls this."""
-        if self._origin is None or self._origin[0] is not error:
-            self._origin = (error, origin)
+        """Remember where an error was raised first; the chain calls this.
+
+        Another one may come before it has left the chain: out of a task that was left behind.
+        """
+        if not any(noted is error for noted, _ in self._origins):
+            self._origins.append((error, origin))
 
     def failure_origin(self, error: BaseException) -> str:
         """Where an error was raised: ``handler``, or ``middleware:`` and a name."""
-        if self._origin is not None and self._origin[0] is error:
-            return self._origin[1]
+        for noted, origin in self._origins:
+            if noted is error:
+                return origin
         return "handler"

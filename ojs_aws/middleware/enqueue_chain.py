@@ -90,7 +90,8 @@ class EnqueueChain(Chain):
         try:
             stored = await passage.first(job)
             passage.check_stored()
-            return stored, passage.dropped_by
+            # A task that was left behind may store what was dropped before it came to that.
+            return stored, "" if stored is not None else passage.dropped_by
         finally:
             passages.give_back(passage)
 

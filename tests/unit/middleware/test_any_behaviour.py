@@ -102,7 +102,7 @@ def executing(position: int, plans: Plans, left: list[Any]) -> Callable[..., Any
 
 
 @given(PLANS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_an_enqueueing_is_what_its_outcome_says(plans: Plans) -> None:
     """A job is stored exactly if one is returned or an error names it; None has a name."""
     left: list[Any] = []
@@ -133,7 +133,7 @@ def test_an_enqueueing_is_what_its_outcome_says(plans: Plans) -> None:
 
 
 @given(PLANS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_an_execution_calls_its_own_handler_once_at_most(plans: Plans) -> None:
     """Whose error it was is told of each failure."""
     left: list[Any] = []

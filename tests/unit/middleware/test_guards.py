@@ -159,6 +159,63 @@ async def test_forgetting_to_await_call_next_is_an_error_when_executing() -> Non
     assert ctx.failure_origin(raised.value) == "middleware:forgetful"
 
 
+async def test_a_job_that_a_forgotten_task_stores_after_all_was_not_dropped() -> None:
+    """The layer that swallowed the mistake says nothing of a job that is there."""
+    left = list[asyncio.Future[Any]]()
+
+    async def outer(job: Job, call_next: Any) -> Any:
+        result = await call_next(job)
+        await asyncio.gather(*left)
+        return result
+
+    async def swallows(job: Job, call_next: Any) -> Any:
+        try:
+            return await call_next(job)
+        except NextNotAwaitedError:
+            return None
+
+    async def forgets(job: Job, call_next: Any) -> Any:
+        left.append(asyncio.ensure_future(call_next(job)))
+        await asyncio.sleep(0)
+        return job
+
+    async def slow_store(job: Job) -> Job:
+        await asyncio.sleep(0)
+        return job
+
+    chain = EnqueueChain([outer, swallows, forgets])
+    with pytest.warns(RuntimeWarning, match="after the job had been stored"):
+        stored, dropped_by = await chain.run_tracked(job(), slow_store)
+    assert stored is not None
+    assert dropped_by == ""
+
+
+async def test_mw_exe_020_a_forgotten_task_does_not_take_an_error_s_origin() -> None:
+    """What it raises later is another error; whose the first one was stays known."""
+    left = list[asyncio.Future[Any]]()
+
+    async def outer(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        try:
+            return await call_next()
+        finally:
+            await asyncio.gather(*left, return_exceptions=True)
+
+    async def forgets(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        left.append(asyncio.ensure_future(call_next()))
+        await asyncio.sleep(0)
+
+    async def raises(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        await asyncio.sleep(0)
+        raise ValueError("late")
+
+    async def handler(job: Job, ctx: JobContext) -> None: ...
+
+    ctx = context()
+    with pytest.raises(NextNotAwaitedError) as caught:
+        await ExecutionChain([outer, forgets, raises]).run(job(), ctx, handler)
+    assert ctx.failure_origin(caught.value) == "middleware:forgets"
+
+
 async def test_mw_exe_006_call_next_is_of_no_use_after_its_middleware_returned() -> None:
     """MW-EXE-006: the handler must not run once the job's outcome is decided."""
     escaped: list[Any] = []
