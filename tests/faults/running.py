@@ -277,8 +277,9 @@ def _end(world: World) -> End:
 def _differs(item: dict[str, Any]) -> bool:
     """Whether how many there are of an item is no matter: it says how something was written."""
     partition, sort_key = read_string(item, "pk"), read_string(item, "sk")
-    # A key that was made, and whose answer was lost, is one whose secret nobody has.
-    return partition in {"queues", "apikeys"} or (
+    # A key that was made, and whose answer was lost, is one whose secret nobody has. What a queue
+    # refused while a lost request had its places is told, and stays told.
+    return partition in {"queues", "apikeys", "pressure"} or (
         partition.startswith("workflow#") and sort_key.startswith("results")
     )
 

@@ -34,6 +34,9 @@ from tests.simulation.memory import FakeClock
 from tests.simulation.promises import Cause
 
 TRIES: Final = 3
+RECOUNT_TICKS: Final = 3
+"""After so many ticks a bounded queue that is quiet has its true depth again."""
+
 UNEXPECTED: Final = "did not expect"
 
 
@@ -145,6 +148,8 @@ class World:
                 continue
             if UNEXPECTED in reply.text:
                 self.breach(f"{method} {path} crashed: {reply.text}")
+            if reply.status == 429:
+                self._be_patient()
             if reply.status >= 500 or reply.status == 429:
                 continue
             if reply.status not in ok and not (number and reply.status in then):
@@ -153,6 +158,13 @@ class World:
         if tries > 1:
             self.breach(f"{method} {path} was never answered: {reply.text}")
         return reply
+
+    def _be_patient(self) -> None:
+        """Wait until places that a request took, and never used, are counted anew."""
+        with self.aside():
+            for _ in range(RECOUNT_TICKS):
+                self.clock.advance(s=61)
+                self.tick()
 
     def ask_all(self, method: str, path: str, body: Mapping[str, Any], *, kind: str) -> None:
         """A request about many jobs: sent again for what failed, and for what is left."""
