@@ -138,10 +138,15 @@ class QueueSweep:
         return armed, lag_ms
 
     def _remember(self, queue: str, page: Page, now: Instant) -> None:
-        """Move the cursor over a page; an empty one is cheaper to read again than to write down."""
+        """Move the cursor over a page; an empty one is cheaper to read again than to write down.
+
+        One in the middle may be empty, too: a query ends where it has read enough, not found.
+        """
+        if not page.jobs:
+            return
         if page.cursor:
             self.queues.remember_sweep(queue, Instant(page.jobs[-1].due - 1), page.cursor)
-        elif page.jobs:
+        else:
             self.queues.remember_sweep(queue, _reach(now))
 
     # ------------------------------------------------------------------ what is overdue

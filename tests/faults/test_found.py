@@ -66,3 +66,12 @@ def test_an_atomic_retry_by_a_clock_that_is_behind_comes_after_what_it_retries(
     world.ask("POST", "/jobs/bulk/retry", body, kind="retry")
     assert world.jobs[job_id].enqueued_at == failed_at
     assert world.judge.broken == []
+
+
+def test_a_page_that_is_empty_and_goes_on_ends_no_sweep(aws: Account) -> None:
+    """A query ends where it has read enough: it may have found nothing by then."""
+    scenario = next(each for each in SCENARIOS if each.name == "tick-far")
+    wanted, faults = unspoiled(aws, scenario)
+    empty = [fault for fault in faults if fault.kind is Kind.EMPTY]
+    assert empty
+    assert [found for fault in empty for found in broken_by(aws, fault, wanted)] == []
