@@ -32,6 +32,9 @@ MAX_ATOMIC: Final = 100
 
 S = JobState
 
+TOGETHER_TRIES: Final = 3
+"""How often jobs are changed together while others change one of them."""
+
 STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
     BulkAction.CANCEL: frozenset({S.AVAILABLE, S.SCHEDULED, S.RETRYABLE, S.PENDING}),
     BulkAction.RETRY: frozenset({S.DISCARDED, S.RETRYABLE}),
@@ -158,35 +161,54 @@ class BulkChanges:
                 "Jobs are deleted one by one; there is no atomic deletion.",
                 details={"field": "atomicity", "received": "atomic", "expected": "partial"},
             )
-        now = self.changing.clock.now()
-        changes: list[Admission] = []
+        for _ in range(TOGETHER_TRIES):
+            changes: list[Admission] = []
+            now = self.changing.clock.now()
+            outcomes = [self._decided(action, each, jobs, now, changes) for each in ids]
+            refused = [each for each in outcomes if each.status is not BulkStatus.DONE]
+            if refused:
+                return _skipped_for(refused[0].job_id, outcomes)
+            try:
+                self.transactions().admit(changes)
+            except NotAdmittedError:  # another change came first, or was under way: look again
+                jobs = self.changing.find_many(ids)
+                continue
+            covered: list[JobRecord] = []
+            for change in changes:
+                if change.before is not None and change.after is not None:
+                    self._follow(change.before, change.after, covered)
+            self.waking.cover(covered, now)
+            return tuple(outcomes)
+        reason = "Others changed the jobs meanwhile; nothing was changed."
+        return tuple(BulkOutcome(each, BulkStatus.FAILED, reason) for each in ids)
 
-        def decide(job_id: str) -> None:
+    def _decided(
+        self,
+        action: BulkAction,
+        job_id: str,
+        jobs: Mapping[str, JobRecord],
+        now: Instant,
+        changes: list[Admission],
+    ) -> BulkOutcome:
+        """What becomes of a job; its change is noted."""
+
+        def decide() -> None:
             job = self.changing.settled(found(jobs.get(job_id), job_id), now)
             at = max(now, lifecycle.last_change(job))  # by a clock that is ahead, maybe
             changes.append(Admission(before=job, after=self._after(action, job, at)))
 
-        outcomes = [tried(job_id, lambda job_id=job_id: decide(job_id)) for job_id in ids]  # type: ignore[misc]
-        refused = [each for each in outcomes if each.status is not BulkStatus.DONE]
-        if not refused:
-            try:
-                self.transactions().admit(changes)
-            except NotAdmittedError:
-                reason = "Others changed the jobs meanwhile; nothing was changed."
-                return tuple(BulkOutcome(each, BulkStatus.FAILED, reason) for each in ids)
-            covered: list[JobRecord] = []
-            for each in changes:
-                if each.before is not None and each.after is not None:
-                    self._follow(each.before, each.after, covered)
-            self.waking.cover(covered, now)
-            return tuple(outcomes)
-        reason = f"Not changed, because of job '{refused[0].job_id}'."
-        return tuple(
-            each
-            if each.status is not BulkStatus.DONE
-            else BulkOutcome(each.job_id, BulkStatus.SKIPPED, reason)
-            for each in outcomes
-        )
+        return tried(job_id, decide)
+
+
+def _skipped_for(job_id: str, outcomes: Sequence[BulkOutcome]) -> tuple[BulkOutcome, ...]:
+    """All that could have been done was not, because of one job."""
+    reason = f"Not changed, because of job '{job_id}'."
+    return tuple(
+        each
+        if each.status is not BulkStatus.DONE
+        else BulkOutcome(each.job_id, BulkStatus.SKIPPED, reason)
+        for each in outcomes
+    )
 
 
 def _checked(job_ids: Sequence[str], most: int) -> list[str]:

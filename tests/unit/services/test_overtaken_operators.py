@@ -188,3 +188,27 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
     assert made.config["max_size"] == 10
     with pytest.raises(ConflictError):
         world.backend.configuring.create("new", {"max_size": 10})
+
+
+def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) -> None:
+    """It can still be cancelled: so it is looked at again, and all of them are cancelled."""
+    ids = [push(world).id for _ in range(2)]
+    after_next(world, "load_many", lambda: world.backend.reprioritise(ids[0], 7))
+    changed = world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
+    assert world.store.jobs[ids[0]].priority == 7
+    assert {job.state for job in world.store.jobs.values()} == {JobState.CANCELLED}
+
+
+def test_jobs_are_not_changed_together_once_one_of_them_may_not_be(world: World) -> None:
+    """The answer names the one that a worker began."""
+    ids = [push(world).id for _ in range(2)]
+    after_next(world, "load_many", lambda: claim(world))
+    changed = world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    first, second = changed.outcomes
+    assert first.status is not BulkStatus.DONE
+    assert (second.status, second.reason) == (
+        BulkStatus.SKIPPED,
+        f"Not changed, because of job '{ids[0]}'.",
+    )
+    assert world.store.jobs[ids[1]].state is JobState.AVAILABLE
