@@ -237,7 +237,7 @@ MUTATIONS: Final = (
     Mutation(
         "together-by-any-clock",
         "jobs are changed together by the clock of whoever does it",
-        "ojs_aws.services.bulk_changes:BulkChanges._together",
+        "ojs_aws.services.bulk_changes:BulkChanges._decided",
         (("max(now, lifecycle.last_change(job))", "now"),),
     ),
     Mutation(
