@@ -6,6 +6,7 @@ standard roles (7.3) with their matrix (7.5), and access by queue (7.1).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,6 +55,11 @@ GRANTS: Final[Mapping[Scope, frozenset[Permission]]] = {
 }
 """What each scope allows, beside what everybody may who is known."""
 
+_SESSION: Final = re.compile(
+    r"(?P<role>iam:arn:[^:]*:sts::[^:]*:assumed-role/.+)/[^/]+", re.ASCII | re.DOTALL
+)
+"""The id of a caller that has assumed a role; what follows the role names the session."""
+
 _FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
 
 
@@ -73,6 +79,16 @@ class Caller:
     permissions: frozenset[Permission] = _EVERYTHING
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+
+    @property
+    def principal(self) -> str:
+        """Whoever stands behind the credential, the same after each renewal of it.
+
+        A rotated key keeps its id. The sessions of an IAM role count as that role, since each
+        renewal of its credentials may begin another session. Empty where access is open.
+        """
+        role = _SESSION.fullmatch(self.id)
+        return role["role"] if role else self.id
 
     @property
     def is_bound(self) -> bool:

@@ -55,7 +55,7 @@ from ojs_aws.ports.unique import (
     UniqueJobs,
     UniqueLock,
 )
-from ojs_aws.ports.workers import WorkerInfo, WorkerRegistry, WorkerReport
+from ojs_aws.ports.workers import ForeignWorkerError, WorkerInfo, WorkerRegistry, WorkerReport
 from ojs_aws.ports.workflows import StaleWorkflowError, WorkflowPage, WorkflowPlan, Workflows
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     "EventLog",
     "EventPage",
     "EventQuery",
+    "ForeignWorkerError",
     "Head",
     "IdGenerator",
     "JobList",

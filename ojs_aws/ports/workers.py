@@ -27,6 +27,10 @@ class WorkerReport:
     about: str = ""
 
 
+class ForeignWorkerError(Exception):
+    """Another principal registered the worker's id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
     """A worker as its heartbeats describe it.
@@ -50,10 +54,17 @@ class WorkerInfo:
 class WorkerRegistry(Protocol):
     """Workers that heartbeat. One that was silent for long, or that ended, is in it no more."""
 
-    def beat(self, worker_id: str, report: WorkerReport, now: Instant) -> WorkerInfo:
+    def beat(
+        self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
+    ) -> WorkerInfo:
         """Register the worker or renew what is known of it, in one write.
 
+        The first principal that beats for a worker owns its id until the worker is forgotten.
+
+        :param principal: who beats; empty where access is open or the worker runs inside AWS: then
+            nothing is remembered and nothing checked.
         :returns: the worker, with what it is told to do.
+        :raises ForeignWorkerError: another principal owns the id; nothing is written.
         """
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:

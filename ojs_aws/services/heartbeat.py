@@ -7,11 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
-from ojs_aws.ports import JobStore, WorkerInfo, WorkerRegistry, WorkerReport
+from ojs_aws.ports import (
+    ForeignWorkerError,
+    JobStore,
+    WorkerInfo,
+    WorkerRegistry,
+    WorkerReport,
+)
 from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.draining import Draining
@@ -70,8 +82,12 @@ class Heartbeat:
         job_ids: Sequence[str],
         visibility_timeout_ms: int | None = None,
         report: WorkerReport | None = None,
+        caller: Caller = ANYBODY,
     ) -> Beat:
         """Renew a worker's last-seen time and the reservations of its jobs.
+
+        Every heartbeat is answered with the worker's directive, also one that names only jobs
+        that the worker does not hold: they are lost (worker protocol, section 4.4).
 
         A reservation is extended by the requested time, else by the job's own visibility timeout,
         else by its queue's or the default; never beyond the execution timeout's effect, and never
@@ -80,9 +96,10 @@ class Heartbeat:
         :param worker_id: None when the worker gave no name: then the jobs' states alone decide,
             and nothing is registered.
         :param report: what it says of itself; its job ids are ``job_ids``.
+        :param caller: who beats; a job outside its bounds is lost, as one that does not exist.
         :raises InvalidRequestError: no worker id, a malformed job id, too many jobs, or an
             interval that no worker keeps.
-        :raises ConflictError: not one of the jobs is this worker's.
+        :raises PermissionDeniedError: another principal registered this worker id.
         """
         told = report or WorkerReport(active_jobs=len(job_ids))
         self._check(worker_id, job_ids)
@@ -91,14 +108,12 @@ class Heartbeat:
         worker: WorkerInfo | None = None
         if worker_id is not None:
             told = replace(told, job_ids=tuple(dict.fromkeys(job_ids)))
-            worker = self.workers.beat(worker_id, told, now)
-            self.draining.note(worker)
+            worker = self._register(worker_id, told, now, caller.principal)
         result = _Sorted()
         for job_id, job in self._loaded(job_ids).items():
-            self._extend(job, job_id, worker, visibility_timeout_ms, result)
+            is_seen = job is not None and caller.may_touch(job.queue, job.type)
+            self._extend(job if is_seen else None, job_id, worker, visibility_timeout_ms, result)
         self._hide(result.extended, now)
-        if result.lost and not result.extended and not result.cancelled:
-            raise _not_held(worker_id, result.lost)
         return Beat(
             state=RUNNING if worker is None else worker.directive,
             extended=tuple(job.id for job in result.extended),
@@ -106,6 +121,21 @@ class Heartbeat:
             lost=tuple(result.lost),
             server_time=now,
         )
+
+    def _register(
+        self, worker_id: str, report: WorkerReport, now: Instant, principal: str
+    ) -> WorkerInfo:
+        try:
+            worker = self.workers.beat(worker_id, report, now, principal)
+        except ForeignWorkerError:
+            raise PermissionDeniedError(
+                f"The worker id '{worker_id[:100]}' was registered with other credentials.",
+                details={"field": "worker_id"},
+                hint="Give each worker an id of its own. An id is free again an hour after its "
+                "worker's last heartbeat, or when an operator removes the worker.",
+            ) from None
+        self.draining.note(worker)
+        return worker
 
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
         is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID
@@ -165,12 +195,3 @@ class Heartbeat:
                 by_queue.setdefault(job.queue, []).append(handle)
         for queue, handles in by_queue.items():
             self.waking.hide(queue, handles)
-
-
-def _not_held(worker_id: str | None, lost: Sequence[str]) -> ConflictError:
-    ids: list[JsonValue] = list(lost)
-    return ConflictError(
-        f"Worker '{worker_id or 'without a name'}' holds none of the jobs its heartbeat names.",
-        details={"worker_id": worker_id, "lost": ids},
-        hint="Their reservations expired or were never this worker's: drop the jobs.",
-    )

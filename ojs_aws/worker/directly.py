@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
@@ -88,12 +88,9 @@ class DirectReservations:
     async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:  # noqa: ARG002 - the state of a function is always running
         """Extend reservations."""
         self._known = None
-        try:
-            beat = await asyncio.to_thread(
-                self._backend.heartbeat, self._worker_id, job_ids, self._visibility_timeout_ms
-            )
-        except ConflictError:  # none of the jobs is this worker's any more
-            return Pulse(lost=frozenset(job_ids))
+        beat = await asyncio.to_thread(
+            self._backend.heartbeat, self._worker_id, job_ids, self._visibility_timeout_ms
+        )
         return Pulse(beat.state, frozenset(beat.cancelled), frozenset(beat.lost))
 
 

@@ -89,8 +89,10 @@ class HttpJobSource:
             "active_job_ids": ids,
         }
         answer = await self._connection.exchange("POST", "/workers/heartbeat", encode(body))
-        if isinstance(answer.error, ConflictError):  # none of the jobs is this worker's any more
-            return Pulse(lost=frozenset(job_ids))
+        if isinstance(answer.error, ConflictError):
+            # A backend up to 0.1 refuses a heartbeat whose jobs are all lost, and gives no
+            # directive then: the worker stays what it is.
+            return Pulse(state, lost=frozenset(job_ids))
         if answer.error is not None:
             raise answer.error
         directive = answer.members.get("state")

@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     EventQuery,
+    ForeignWorkerError,
     Head,
     JobList,
     LastTick,
@@ -226,3 +227,45 @@ def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
     assert registry.load("never") is None
     assert registry.resume("default") is None
     assert registry.load("default") == QueueInfo(name="default")
+
+
+def test_a_worker_id_belongs_to_the_principal_that_registered_it(backend: Backend) -> None:
+    """Until the worker is forgotten: a beat of another principal is refused and writes nothing."""
+    workers = backend.ports.workers()
+    workers.beat("w", WorkerReport(), NOW, "key:1")
+    workers.direct("w", "quiet", NOW)
+    known = workers.load("w", NOW)
+    for report in (WorkerReport(active_jobs=9), WorkerReport(state="terminate")):
+        with pytest.raises(ForeignWorkerError):
+            workers.beat("w", report, Instant(NOW + 5), "key:2")
+    assert workers.load("w", NOW) == known
+    assert workers.beat("w", WorkerReport(), Instant(NOW + 5), "key:1").directive == "quiet"
+
+
+def test_a_forgotten_worker_id_is_free_for_any_principal(backend: Backend) -> None:
+    """When it has ended, was removed, or was silent for an hour, but not a second before."""
+    workers = backend.ports.workers()
+    workers.beat("ended", WorkerReport(), NOW, "key:1")
+    workers.beat("ended", WorkerReport(state="terminate"), NOW, "key:1")
+    workers.beat("removed", WorkerReport(), NOW, "key:1")
+    assert workers.forget("removed", NOW)
+    workers.beat("silent", WorkerReport(), NOW, "key:1")
+    for name in ("ended", "removed"):
+        workers.beat(name, WorkerReport(), Instant(NOW + 1), "key:2")
+    with pytest.raises(ForeignWorkerError):
+        workers.beat("silent", WorkerReport(), Instant(NOW + 3_599_000), "key:2")
+    workers.beat("silent", WorkerReport(), Instant(NOW + 3_600_000), "key:2")
+    with pytest.raises(ForeignWorkerError):
+        workers.beat("silent", WorkerReport(), Instant(NOW + 3_600_001), "key:1")
+
+
+def test_a_worker_without_a_principal_is_taken_by_the_first_one(backend: Backend) -> None:
+    """It registered before an upgrade, or while access was open; open access asks for none."""
+    workers = backend.ports.workers()
+    workers.beat("w", WorkerReport(), NOW)
+    workers.beat("w", WorkerReport(), NOW, "key:1")
+    with pytest.raises(ForeignWorkerError):
+        workers.beat("w", WorkerReport(), NOW, "key:2")
+    workers.beat("w", WorkerReport(), NOW)
+    with pytest.raises(ForeignWorkerError):
+        workers.beat("w", WorkerReport(), NOW, "key:2")

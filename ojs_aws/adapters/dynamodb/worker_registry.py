@@ -21,7 +21,7 @@ from ojs_aws.adapters.dynamodb.values import (
 )
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo, WorkerReport
+from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -35,6 +35,7 @@ STATE: Final = "ws"
 INTERVAL: Final = "hi"
 ABOUT: Final = "ab"
 DIRECTIVE: Final = "dv"
+PRINCIPAL: Final = "pr"
 
 RUNNING: Final = "running"
 TERMINATE: Final = "terminate"
@@ -55,7 +56,9 @@ class DynamoWorkerRegistry:
     client: DynamoDBClient
     table: str
 
-    def beat(self, worker_id: str, report: WorkerReport, now: Instant) -> WorkerInfo:
+    def beat(
+        self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
+    ) -> WorkerInfo:
         """One update, which also answers what the worker is told to do."""
         has_ended = report.state == TERMINATE and not report.active_jobs
         update = Update()
@@ -77,13 +80,18 @@ class DynamoWorkerRegistry:
             update.set(INTERVAL, number(report.interval_ms))
         if report.about:
             update.set(ABOUT, packed(report.about))
-        with translated("UpdateItem"):
-            answer = self.client.update_item(
-                TableName=self.table,
-                Key=_key(worker_id),
-                ReturnValues="ALL_NEW",
-                **update.arguments(),
-            )
+        if principal:
+            _own(update, principal, now)
+        try:
+            with conditional("UpdateItem"):
+                answer = self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(worker_id),
+                    ReturnValues="ALL_NEW",
+                    **update.arguments(),
+                )
+        except ConditionFailedError:
+            raise ForeignWorkerError from None
         return read_worker(answer["Attributes"])
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
@@ -156,6 +164,20 @@ class DynamoWorkerRegistry:
         except ConditionFailedError:
             return False
         return True
+
+
+def _own(update: Update, principal: str, now: Instant) -> None:
+    """Let a principal own the worker, unless another one does.
+
+    An item without a principal is of before an upgrade, or of open access. One that has expired
+    is forgotten, although DynamoDB has not removed it yet.
+    """
+    owner = update.name(PRINCIPAL)
+    is_free = f"attribute_not_exists({owner})"
+    is_own = f"{owner} = {update.value(string(principal))}"
+    is_forgotten = f"{update.name(n.TTL)} <= {update.value(number(now // 1000))}"
+    update.when(f"({is_free} OR {is_own} OR {is_forgotten})")
+    update.set(PRINCIPAL, string(principal))
 
 
 def _key(worker_id: str) -> Item:

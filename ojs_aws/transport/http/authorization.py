@@ -102,7 +102,7 @@ def check_job(call: Call, job_id: str) -> None:
 
 
 def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
-    """Those of some jobs that are within the caller's bounds; others are nobody's business."""
+    """Return the jobs within the caller's bounds, without those that do not exist."""
     caller = call.request.caller
     if not caller.is_bound or not job_ids:
         return job_ids

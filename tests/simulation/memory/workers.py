@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo, WorkerReport
+from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
 
 
 @dataclass
@@ -14,10 +14,18 @@ class MemoryWorkers:
 
     workers: dict[str, WorkerInfo] = field(default_factory=dict)
     directives: dict[str, str] = field(default_factory=dict)
+    principals: dict[str, str] = field(default_factory=dict)
 
-    def beat(self, worker_id: str, report: WorkerReport, now: Instant) -> WorkerInfo:
+    def beat(
+        self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
+    ) -> WorkerInfo:
         """Renew a worker."""
         known = self.workers.get(worker_id)
+        if principal:
+            if self.load(worker_id, now) is None:
+                self.principals.pop(worker_id, None)
+            if self.principals.setdefault(worker_id, principal) != principal:
+                raise ForeignWorkerError
         if report.state == "terminate" and not report.active_jobs:
             self.directives.pop(worker_id, None)
         self.workers[worker_id] = WorkerInfo(
@@ -61,4 +69,5 @@ class MemoryWorkers:
             return False
         del self.workers[worker_id]
         self.directives.pop(worker_id, None)
+        self.principals.pop(worker_id, None)
         return True

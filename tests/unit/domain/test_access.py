@@ -55,3 +55,20 @@ def test_a_refusal_names_what_was_asked_for_and_never_what_is_allowed() -> None:
     with pytest.raises(PermissionDeniedError) as refused:
         caller.check(INSPECT, "info")
     assert refused.value.details["scopes"] == ["admin", "operator", "read-only"]
+
+
+@pytest.mark.parametrize(
+    ("caller_id", "principal"),
+    [
+        ("", ""),
+        ("key:0123456789abcdef", "key:0123456789abcdef"),
+        ("jwt:a:sts::1:assumed-role/r/s", "jwt:a:sts::1:assumed-role/r/s"),
+        ("iam:arn:aws:iam::1:user/path/mailer", "iam:arn:aws:iam::1:user/path/mailer"),
+        ("iam:arn:aws:sts::1:assumed-role/r/session-1", "iam:arn:aws:sts::1:assumed-role/r"),
+    ],
+)
+def test_a_principal_stays_the_same_when_its_credentials_are_renewed(
+    caller_id: str, principal: str
+) -> None:
+    """A key keeps its id; a role has a new session each time."""
+    assert Caller(id=caller_id).principal == principal

@@ -16,6 +16,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import GRANTS, Caller, Permission, Scope, permissions_of
 from ojs_aws.domain.api_keys import Refusal
 from ojs_aws.services.api_keys import Verdict
+from ojs_aws.services.workers import Directive
 from ojs_aws.transport.http.callers import told_verdict
 from ojs_aws.transport.http.routes import ROUTES, Route
 from ojs_aws.transport.http.routes.access import ACCESS, Bounds, access_of, scopes_of
@@ -308,8 +309,66 @@ def test_a_worker_fetches_from_its_queues_only(world: World, api_of: Api) -> Non
     ):
         assert api_of.post(path, body).status == 404
     beat = {"worker_id": "v", "active_jobs": [foreign], "visibility_timeout_ms": 3_600_000}
-    api_of.post("/workers/heartbeat", beat)
+    reply = api_of.post("/workers/heartbeat", beat)
+    assert (reply.status, reply.json["jobs_lost"]) == (200, [foreign])
     assert world.store.jobs[foreign].reservation == held
+
+
+@pytest.mark.parametrize("worker", [{"worker_id": "w"}, {}])
+def test_a_heartbeat_tells_foreign_jobs_from_unknown_ones_in_nothing(
+    world: World, api_of: Api, worker: dict[str, str]
+) -> None:
+    """Both are lost; a held job of the caller's own queue is extended; one read for all."""
+    foreign, own = pushed(api_of, "other"), pushed(api_of, "email")
+    api_of.post("/workers/fetch", {"queues": ["other", "email"], **worker, "count": 2})
+    api_of.authorizer = scoped(Scope.WORKER, queues=("email",))
+    reads = len(world.faults.calls)
+    beat = {**worker, "active_jobs": [foreign, own, JOB]}
+    told = api_of.post("/workers/heartbeat", beat).json
+    assert (told["jobs_extended"], told["jobs_lost"]) == ([own], [foreign, JOB])
+    assert world.faults.calls[reads:].count("load_many") == 1
+    told = api_of.post("/workers/heartbeat", {**worker, "active_jobs": [foreign]}).json
+    assert (told["state"], told["jobs_lost"]) == ("running", [foreign])
+
+
+def as_key(key_id: str, scope: Scope = Scope.WORKER, **bounds: tuple[str, ...]) -> dict[str, Any]:
+    """What the gateway says of a key of this id."""
+    return as_caller(Caller(id=f"key:{key_id}", permissions=permissions_of([scope]), **bounds))
+
+
+def test_a_key_cannot_beat_as_the_worker_of_another_key(world: World, api_of: Api) -> None:
+    """403: the worker's state, its directive and its jobs stay as they are."""
+    theirs, foreign = as_key("1", queues=("email",)), as_key("2", queues=("other",))
+    api_of.authorizer = theirs
+    api_of.post("/workers/heartbeat", {"worker_id": "w", "heartbeat_interval_ms": 5000})
+    world.backend.workers.direct("w", Directive.QUIET)
+    known = world.backend.workers.get("w")
+    for more in ({"state": "terminate", "active_jobs": []}, {"state": "quiet"}, {}):
+        api_of.authorizer = foreign
+        reply = api_of.post("/workers/heartbeat", {"worker_id": "w", **more})
+        assert (reply.status, reply.error["code"]) == (403, "permission_denied")
+        assert "key:1" not in reply.text
+        assert world.backend.workers.get("w") == known
+    api_of.authorizer = theirs
+    assert api_of.post("/workers/heartbeat", {"worker_id": "w"}).json["state"] == "quiet"
+
+
+def test_a_worker_id_is_free_again_when_its_worker_is_forgotten(world: World, api_of: Api) -> None:
+    """It ended, an operator removed it, or it was silent for an hour."""
+    for name in ("ended", "removed", "silent"):
+        api_of.authorizer = as_key("1")
+        api_of.post("/workers/heartbeat", {"worker_id": name})
+        api_of.authorizer = as_key("2")
+        assert api_of.post("/workers/heartbeat", {"worker_id": name}).status == 403
+    api_of.authorizer = as_key("1")
+    api_of.post("/workers/heartbeat", {"worker_id": "ended", "state": "terminate"})
+    world.clock.advance(s=60)
+    world.backend.workers.deregister("removed")
+    api_of.authorizer = as_key("2")
+    for name, status in (("ended", 200), ("removed", 200), ("silent", 403)):
+        assert api_of.post("/workers/heartbeat", {"worker_id": name}).status == status, name
+    world.clock.advance(s=3540)
+    assert api_of.post("/workers/heartbeat", {"worker_id": "silent"}).status == 200
 
 
 def test_results_of_foreign_jobs_are_as_if_there_were_no_such_jobs(api_of: Api) -> None:

@@ -200,3 +200,22 @@ def test_a_stale_worker_is_removed_and_its_jobs_are_free(api: Api, world: World)
     assert api.get("/admin/workers").json["items"] == []
     assert world.store.jobs[job_id].failures[-1].type == "worker_death"
     assert api.delete("/admin/workers/w1").status == 404
+
+
+def test_a_heartbeat_for_lost_jobs_only_is_answered_with_its_directive(
+    api: Api, world: World
+) -> None:
+    """Worker protocol, section 4.4: every heartbeat is answered with a state."""
+    job_id = api.post("/jobs", {"type": "a", "args": []}).json["job"]["id"]
+    unknown = "01912345-6789-7abc-8def-0123456789ab"
+    api.post("/workers/fetch", {"queues": ["default"], "worker_id": "other"})
+    held = world.store.jobs[job_id]
+    beat(api)
+    api.post("/admin/workers/w1/quiet")
+    answer = beat(api, active_jobs=[job_id, unknown])
+    assert (answer["state"], answer["jobs_lost"]) == ("quiet", [job_id, unknown])
+    assert answer["jobs_extended"] == answer["jobs_cancelled"] == []
+    assert world.store.jobs[job_id] == held
+    nameless = api.post("/workers/heartbeat", {"active_jobs": [unknown]})
+    assert (nameless.status, nameless.json["state"]) == (200, "running")
+    assert nameless.json["jobs_lost"] == [unknown]

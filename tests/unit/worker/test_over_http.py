@@ -100,7 +100,9 @@ async def test_the_promise_to_beat_goes_with_fetch_and_heartbeat() -> None:
 
 
 async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
-    """The server refuses it as a whole."""
+    """The directive counts beside them. A server of 0.1 answers 409 and gives none."""
     server = FakeServer()
-    server.script = [error(409, "conflict", details={"lost": ["l"]})]
-    assert (await source(server).heartbeat(["l"], "running")).lost == {"l"}
+    told = {"state": "quiet", "jobs_lost": ["l"]}
+    server.script = [answer(200, told), error(409, "conflict", details={"lost": ["l"]})]
+    pulses = [await source(server).heartbeat(["l"], "quiet") for _ in range(2)]
+    assert pulses == [Pulse("quiet", lost=frozenset("l"))] * 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
-from ojs_aws.transport.http.authorization import check_fetched, check_job, within_bounds
+from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     fetch_answer,
@@ -128,9 +128,10 @@ def beat(call: Call) -> tuple[str, Beat]:
     call.note({"worker_id": body.worker_id or ""})
     told = call.backend.heartbeat(
         body.worker_id,
-        within_bounds(call, body.active_job_ids),
+        body.active_job_ids,
         body.visibility_timeout_ms,
         report,
+        call.request.caller,
     )
     return body.worker_id or "", told
 

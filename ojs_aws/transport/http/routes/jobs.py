@@ -139,7 +139,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Show that a worker lives, and keep its jobs reserved (BEAT)",
         request="HeartbeatBody",
         response="HeartbeatAnswer",
-        errors=(409,),
         needs_body=True,
     ),
 )
