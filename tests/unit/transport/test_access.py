@@ -331,14 +331,15 @@ def test_a_heartbeat_tells_foreign_jobs_from_unknown_ones_in_nothing(
     assert (told["state"], told["jobs_lost"]) == ("running", [foreign])
 
 
-def as_key(key_id: str, scope: Scope = Scope.WORKER, **bounds: tuple[str, ...]) -> dict[str, Any]:
-    """What the gateway says of a key of this id."""
-    return as_caller(Caller(id=f"key:{key_id}", permissions=permissions_of([scope]), **bounds))
+def as_key(key_id: str, *queues: str) -> dict[str, Any]:
+    """What the gateway says of a worker's key of this id."""
+    permissions = permissions_of([Scope.WORKER])
+    return as_caller(Caller(id=f"key:{key_id}", permissions=permissions, queues=queues))
 
 
 def test_a_key_cannot_beat_as_the_worker_of_another_key(world: World, api_of: Api) -> None:
     """403: the worker's state, its directive and its jobs stay as they are."""
-    theirs, foreign = as_key("1", queues=("email",)), as_key("2", queues=("other",))
+    theirs, foreign = as_key("1", "email"), as_key("2", "other")
     api_of.authorizer = theirs
     api_of.post("/workers/heartbeat", {"worker_id": "w", "heartbeat_interval_ms": 5000})
     world.backend.workers.direct("w", Directive.QUIET)
