@@ -14,6 +14,7 @@ from ojs_aws.middleware.chain import Chain
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
+from ojs_aws.middleware.job_identity import check_id
 from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import (
     CALLED,
@@ -90,6 +91,8 @@ class EnqueueChain(Chain):
         try:
             stored = await passage.first(job)
             passage.check_stored()
+            if stored is None:  # the outcome names the job that was dropped
+                check_id(job, passage.job_id, f"Middleware {passage.dropped_by!r}")
             # A task that was left behind may store what was dropped before it came to that.
             return stored, "" if stored is not None else passage.dropped_by
         finally:
@@ -140,10 +143,7 @@ class _Passage:
         if getattr(job, "id", None) != self.job_id:
             if not isinstance(job, Job):
                 raise _no_job(name, job)
-            raise IdChangedError(
-                f"Middleware {name!r} changed the job's id from {self.job_id!r} to {job.id!r}; "
-                "the id must stay."
-            )
+            check_id(job, self.job_id, f"Middleware {name!r}")
 
     async def keep(self, job: Job) -> Job | None:
         """Store the job, behind the last layer."""
@@ -186,12 +186,7 @@ class _Passage:
     def check_stored(self) -> None:
         """Refuse another id that the stored job got in place, on the way back."""
         if self.stored is not None and self.stored.id != self.stored_id:
-            problem = IdChangedError(
-                f"A middleware changed the stored job's id from {self.stored_id!r} to "
-                f"{self.stored.id!r}; the id must stay."
-            )
-            problem.stored_job_ids = (self.stored_id,)  # type: ignore[attr-defined]
-            raise problem
+            check_id(self.stored, self.stored_id, "A middleware", [self.stored_id])
 
     def tell_stored(self, problem: Exception, name: str) -> None:
         """An error that comes after the job was stored says so: the caller may cancel it."""

@@ -19,6 +19,7 @@ from ojs_aws.middleware.enqueue_chain import EnqueueChain, Store
 from ojs_aws.middleware.errors import BatchRejectedError, IdChangedError, NextNotCalledError
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.interfaces import ENQUEUE_MANY
+from ojs_aws.middleware.job_identity import check_ids
 from ojs_aws.middleware.members import STARTED, Layer
 from ojs_aws.middleware.passages import called_twice, not_awaited
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, dropped
@@ -89,6 +90,7 @@ class _Hooked:
         self._store = store
 
     async def __call__(self, job: Job) -> Job | None:
+        job_id = job.id
         job = await self._hooks.insert_begin(job)
         try:
             stored = self._store(job)
@@ -102,7 +104,7 @@ class _Hooked:
         try:
             await self._hooks.insert_end(stored, None)
         except Exception as problem:
-            tell_stored(problem, [job.id])
+            tell_stored(problem, [job_id])
             raise
         return stored
 
@@ -130,6 +132,7 @@ class _Batch:
             returned = layer.call(jobs, step)
             if inspect.isawaitable(returned):
                 returned = await returned
+            step.check_ids()
         except Exception as problem:
             tell_stored(problem, self._stored)
             raise
@@ -142,7 +145,7 @@ class _Batch:
             )
         if step.results is None:
             raise not_awaited(layer.name)
-        return _aligned(jobs, step.results, returned, layer.name)
+        return _aligned(step.given, step.results, returned, layer.name)
 
 
 class _BatchStep:
@@ -152,14 +155,25 @@ class _BatchStep:
         self._batch = batch
         self._position = position
         self._name = name
-        self._given = jobs
+        self.given = jobs
         self._ids = [job.id for job in jobs]
         self.is_called = self.is_over = False
         self.results: list[EnqueueResult] | None = None
+        self._result_ids: list[str] = []
+
+    def check_ids(self) -> None:
+        """Refuse an id that a job got in place, even one of the other jobs'."""
+        results = zip(self.results or (), self._result_ids, strict=True)
+        jobs = [
+            *zip(self.given, self._ids, strict=True),
+            *((result.job, job_id) for result, job_id in results),
+        ]
+        check_ids(jobs, f"Middleware {self._name!r}")
 
     def __call__(self, jobs: Sequence[Job]) -> Coroutine[Any, Any, list[EnqueueResult]]:
         if self.is_called or self.is_over:
             raise called_twice(self._name)
+        self.check_ids()
         passed = [job.id for job in jobs]
         if len({*passed}) < len(passed) or not {*passed} <= {*self._ids}:
             raise IdChangedError(
@@ -178,7 +192,7 @@ class _BatchStep:
             EnqueueResult(status=failed, job=job, is_new=False, error=problem)
             if job.id in passed
             else dropped(job, self._name)
-            for job in self._given
+            for job in self.given
         ]
         return problem
 
@@ -189,6 +203,8 @@ class _BatchStep:
             failed = EnqueueStatus.FAILED
             self.results = [EnqueueResult(status=failed, job=job, error=problem) for job in jobs]
             raise
+        finally:
+            self._result_ids = [result.id for result in self.results or ()]
         return [*self.results]
 
 

@@ -28,7 +28,6 @@ from typing import ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import IdChangedError
 from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
 from ojs_aws.middleware.interfaces import (
     EVENT_HOOKS,
@@ -36,6 +35,7 @@ from ojs_aws.middleware.interfaces import (
     Call,
     marked_methods,
 )
+from ojs_aws.middleware.job_identity import check_id
 from ojs_aws.middleware.members import Member, Members
 
 
@@ -129,22 +129,28 @@ class Hooks(Members):
     async def insert_begin(self, job: Job) -> Job:
         """Call the hooks before a job is stored; the job as they left it.
 
+        :raises IdChangedError: a hook changed the job's id.
         :raises Exception: whatever a hook raised; the job must not be stored then.
         """
+        job_id = job.id
         for bound in self.table("insert_begin"):
             if bound.concerns(job.type):
                 changed = await _isolated(bound.call, job)
-                after = changed if isinstance(changed, Job) else job
-                if after.id != job.id:
-                    raise IdChangedError(f"Hook {bound.name!r} changed the job's id.")
-                job = after
+                check_id(job, job_id, f"Hook {bound.name!r}")
+                job = changed if isinstance(changed, Job) else job
+                check_id(job, job_id, f"Hook {bound.name!r}")
         return job
 
     async def insert_end(self, job: Job, error: Exception | None) -> None:
-        """Call the hooks after a job was stored, or was refused."""
+        """Call the hooks after a job was stored, or was refused.
+
+        :raises Exception: whatever a hook raised.
+        """
+        job_id = job.id
         for bound in self.table("insert_end"):
             if bound.concerns(job.type):
                 await _isolated(bound.call, job, error)
+                check_id(job, job_id, f"Hook {bound.name!r}")
 
     # ------------------------------------------------------------------ execution
     def has_execution(self) -> bool:

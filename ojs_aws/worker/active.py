@@ -15,17 +15,18 @@ from ojs_aws.worker.executor import Executor, Outcome
 class ActiveJob:
     """One job in a worker's hands, from the claim until its outcome is reported.
 
+    :ivar job: the job as it was claimed, whatever middleware and handler make of theirs.
     :ivar gone: why the job was given up; empty while it is not.
     """
 
     ctx: JobContext
     gone: str = ""
+    job: Job = field(init=False)
     _execution: asyncio.Task[Outcome] | None = field(default=None, repr=False)
 
-    @property
-    def job(self) -> Job:
-        """The job."""
-        return self.ctx.job
+    def __post_init__(self) -> None:
+        """Keep the job as it is now."""
+        self.job = self.ctx.job.copy()
 
     @property
     def is_executing(self) -> bool:

@@ -41,6 +41,7 @@ class WorkerContext(JobContext):
         :param deadline: when the environment ends the execution (``time.monotonic()`` seconds).
         """
         super().__init__(job, heartbeat=self._extend, deadline=deadline)
+        self._job_id = job.id  # whatever the middleware makes of the job
         self._extend_job = extend
         self._held = held
         self._loop = asyncio.get_running_loop()
@@ -78,20 +79,20 @@ class WorkerContext(JobContext):
         self._reports.stop()
 
     async def _send(self, said: Mapping[str, JsonValue]) -> None:
-        if self._held is not None and not await self._held.progress(self.job.id, said):
+        if self._held is not None and not await self._held.progress(self._job_id, said):
             self.cancel(_LOST)
 
     async def _save(self, state: JsonValue, text: RawJson) -> None:
         if self._held is not None:
             try:
-                await self._held.checkpoint(self.job.id, text)
+                await self._held.checkpoint(self._job_id, text)
             except ConflictError:
                 self.cancel(_LOST)
                 raise
         self.keep_checkpoint(state)
 
     async def _extend(self) -> None:
-        if not await self._extend_job(self.job.id):
+        if not await self._extend_job(self._job_id):
             self.cancel(_LOST)
 
     def _here(self, work: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:

@@ -453,3 +453,18 @@ def test_mw_builtin_010_a_job_without_time_fails_as_a_timeout_before_the_invocat
     job = bench.job(job_id)
     assert job.state is JobState.RETRYABLE
     assert [failure.type for failure in job.failures] == ["timeout"]
+
+
+def test_a_middleware_that_changes_the_job_s_id_completes_its_own_job() -> None:
+    """What is acknowledged is the job that was claimed."""
+
+    async def forges(job: Job, ctx: JobContext, call_next: Callable[[], Any]) -> object:
+        job.id = "01900000-0000-7000-8000-00000000ffff"
+        return await call_next()
+
+    bench = Bench(middleware=[forges])
+    bench.worker.handler("a.b")(lambda ctx: 1)
+    job_id = bench.push("a.b")
+    assert bench.invoke() == set()
+    assert bench.job(job_id).state is JobState.COMPLETED
+    bench.worker._loop.close()

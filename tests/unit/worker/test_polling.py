@@ -421,3 +421,22 @@ def test_what_cannot_work_is_refused(given: dict[str, Any]) -> None:
     source = None if given in ({}, {"url": "ftp://x"}) else FakeSource()
     with pytest.raises(ValueError, match=r".+"):
         Worker(source=source, **given)
+
+
+async def test_a_handler_that_changes_the_job_s_id_ends_its_own_job() -> None:
+    """The report, the heartbeats and the place in the worker are the claimed job's."""
+    bench, first = Bench(), job(1, "a.forger")
+
+    @bench.worker.handler("a.forger")
+    async def forge(ctx: JobContext) -> None:
+        ctx.job.id = "01900000-0000-7000-8000-00000000ffff"
+        await ctx.checkpoint(1)
+        await ctx.heartbeat()
+
+    claimed = first.id
+    bench.source.ready = [first]
+    async with bench.running():
+        assert list(bench.source.acked) == [claimed]
+        assert bench.source.checkpoints == ["1"]
+        assert bench.source.beats[-1] == ("running", [claimed])
+        assert bench.worker.active_jobs == 0
