@@ -231,10 +231,14 @@ def moment(text: str | None) -> datetime | None:
     if not text:
         return None
     from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
-    from ojs_aws.domain.timestamps import parse_duration, parse_timestamp  # noqa: PLC0415
+    from ojs_aws.domain.timestamps import (  # noqa: PLC0415
+        datetime_of,
+        parse_duration,
+        parse_timestamp,
+    )
 
     try:
-        return datetime.fromtimestamp(parse_timestamp(text, "time") / 1000, UTC)
+        return datetime_of(parse_timestamp(text, "time"))
     except InvalidRequestError:
         ago = timedelta(milliseconds=parse_duration(text, "time"))
         return datetime.now(UTC) - ago

@@ -16,10 +16,17 @@ Instant = NewType("Instant", int)
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST: Final = Instant(-62_135_596_800_000)
+"""The first instant of the year 1, UTC."""
+LATEST: Final = Instant(253_402_300_799_999)
+"""The last instant of the year 9999, UTC."""
+
 _RFC3339: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(\.\d{1,9})?(?P<zone>[Zz]|[+-]\d{2}:\d{2})?",
+    r"(?P<minute>\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(?P<second>\d{2})(?:\.(?P<fraction>\d+))?"
+    r"(?P<zone>[Zz]|[+-]\d{2}:\d{2})?",
     re.ASCII,
 )
+_LEAP_SECOND: Final = 60
 _SHORT: Final = re.compile(r"(?P<count>\d{1,12}(?:\.\d{1,6})?)(?P<unit>ms|s|m|h|d)", re.ASCII)
 _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _PLAIN: Final = re.compile(
@@ -32,34 +39,80 @@ MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
 def instant_of(moment: datetime) -> Instant:
     """The instant of an aware datetime.
 
-    :raises ValueError: the datetime is naive.
+    :raises ValueError: the datetime is naive, or outside the years 1 to 9999 in UTC.
     """
     if moment.tzinfo is None:
         raise ValueError("a datetime without a timezone names no instant")
-    return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
+    instant = _since_epoch(moment)
+    if not EARLIEST <= instant <= LATEST:
+        raise ValueError("a datetime outside the years 1 to 9999 in UTC")
+    return Instant(instant)
+
+
+def _since_epoch(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def datetime_of(instant: Instant) -> datetime:
+    """The datetime of an instant, UTC; of one beyond the years 1 to 9999, the nearest in them.
+
+    Earlier versions stored such instants, and whoever reads them must not fail.
+    """
+    return _EPOCH + timedelta(milliseconds=max(EARLIEST, min(instant, LATEST)))
 
 
 def format_instant(instant: Instant) -> str:
-    """RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``."""
-    moment = _EPOCH.replace(tzinfo=None) + timedelta(milliseconds=instant)
-    return moment.isoformat(timespec="milliseconds") + "Z"
+    """RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``; never fails."""
+    return datetime_of(instant).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def parse_timestamp(text: object, field: str) -> Instant:
     """Read an RFC 3339 timestamp.
 
     :param field: the attribute's name, for the message.
-    :raises InvalidRequestError: wrong type or form, no timezone, or no such day (5.5.2).
+    :raises InvalidRequestError: wrong type or form, no timezone, no such day (5.5.2), or an
+        instant outside the years 1 to 9999 in UTC.
+    """
+    milliseconds = read_date_time(text, field)
+    if not EARLIEST <= milliseconds <= LATEST:
+        raise _invalid(field, text, "an instant in the years 1 to 9999 in UTC")
+    return Instant(milliseconds)
+
+
+def read_date_time(text: object, field: str) -> int:
+    """Read an RFC 3339 timestamp, which an offset may carry beyond the year 9999 in UTC.
+
+    A leap second counts as the first second of the next day, as POSIX has it; what is finer than
+    a millisecond is cut off.
+
+    :returns: milliseconds since the epoch.
+    :raises InvalidRequestError: wrong type or form, no timezone, or no such day or time.
     """
     match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not isinstance(text, str):
+    if match is None:
         raise _invalid(field, text, "an RFC 3339 timestamp such as 2026-02-12T10:30:00Z")
     if match["zone"] is None:
         raise _invalid(field, text, "a timestamp with a timezone (Z or +02:00)")
+    second = int(match["second"])
+    is_leap = second == _LEAP_SECOND
+    whole = f"{match['minute']}:{second - is_leap:02d}{match['zone']}"
     try:
-        return instant_of(datetime.fromisoformat(text.upper()))
+        moment = datetime.fromisoformat(whole.upper())
+        if is_leap and not _ends_month(moment):
+            raise ValueError("no leap second")  # noqa: TRY301 - one message for all of them
     except (ValueError, OverflowError):
         raise _invalid(field, text, "a day and time that exist") from None
+    thousandths = int(f"{(match['fraction'] or '')[:3]:0<3}")
+    return _since_epoch(moment) + thousandths + is_leap * 1000
+
+
+def _ends_month(moment: datetime) -> bool:
+    """Whether it is the last second of a month in UTC, behind which a leap second can come.
+
+    :raises OverflowError: it is the last second of the year 9999, or not in the years up to then.
+    """
+    after = moment.astimezone(UTC) + timedelta(seconds=1)
+    return (after.day, after.hour, after.minute, after.second) == (1, 0, 0, 0)
 
 
 def resolve_timestamp(text: object, field: str, now: Instant) -> Instant:

@@ -16,7 +16,7 @@ from jsonschema.validators import extend
 
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.timestamps import parse_duration, parse_timestamp
+from ojs_aws.domain.timestamps import parse_duration, read_date_time
 from ojs_aws.domain.validation import URI_PATTERN
 from ojs_aws.middleware.patterns import max_length, steps
 
@@ -138,7 +138,7 @@ def _formats() -> FormatChecker:
             lambda value: not isinstance(value, str) or is_right(value) is not False
         )
 
-    adding("date-time", lambda text: parse_timestamp(text, "date-time"))
+    adding("date-time", lambda text: read_date_time(text, "date-time") is not None)
     adding("duration", lambda text: text.startswith("P") and parse_duration(text, "") is not None)
     adding("uri", lambda text: re.fullmatch(URI_PATTERN, text, re.ASCII) is not None)
     return checker

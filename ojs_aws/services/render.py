@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
 from ojs_aws.domain.json_text import (
@@ -95,7 +95,10 @@ def _put_off(job: JobRecord, members: dict[str, RawJson]) -> None:
 
 
 def _names(written: RawJson, due: Instant) -> bool:
-    return parse_timestamp(decode(written), "scheduled_at") == due
+    try:
+        return parse_timestamp(decode(written), "scheduled_at") == due
+    except InvalidRequestError:  # earlier versions accepted it: the client's text stays
+        return True
 
 
 def _with_replay(meta: RawJson, replay: Replay) -> RawJson:

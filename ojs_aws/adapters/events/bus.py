@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event, bounded, render_event
+from ojs_aws.domain.timestamps import datetime_of
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -82,7 +82,7 @@ class EventBus:
             "EventBusName": self.bus,
             "Source": SOURCE,
             "DetailType": event.type,
-            "Time": datetime.fromtimestamp(event.time / 1000, UTC),
+            "Time": datetime_of(event.time),
             "Resources": [event.subject],
             "Detail": str(render_event(short)),
         }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.lifecycle import VISIBILITY_TIMEOUT, WORKER_DEATH
+from ojs_aws.domain.timestamps import datetime_of
 from ojs_aws.middleware.driving import drive
 from ojs_aws.middleware.hook_values import HookEvent
 from ojs_aws.middleware.hooks import Hooks
@@ -78,7 +78,7 @@ def _shown(event: Event) -> HookEvent:
     return HookEvent(
         id=event.id,
         type=event.type,
-        time=datetime.fromtimestamp(event.time / 1000, UTC),
+        time=datetime_of(event.time),
         subject=event.subject,
         data=_data(event),
         queue=event.queue,

@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.timestamps import (
     MAX_DURATION_MS,
     Instant,
+    datetime_of,
     format_duration,
     format_instant,
     instant_of,
@@ -43,7 +44,14 @@ def test_a_duration_survives_its_text(milliseconds: int) -> None:
         ("1970-01-01t01:00:00.001+01:00", 1),
         ("1970-01-01T00:00:00.0019999Z", 1),
         ("1969-12-31T23:59:59.999Z", -1),
-        ("9999-12-31T23:59:59-23:59", 253_402_300_799_000 + 86_340_000),
+        ("0001-01-01T00:00:00Z", -62_135_596_800_000),
+        ("9999-12-31T23:59:59.9999999Z", 253_402_300_799_999),
+        ("1970-01-01T00:00:00.00199999999999999999Z", 1),
+        ("1970-01-01T00:00:00.5Z", 500),
+        ("1972-06-30T23:59:60Z", 78_796_800_000),
+        ("1972-06-30T23:59:60.5Z", 78_796_800_500),
+        ("1972-06-30T15:59:60-08:00", 78_796_800_000),
+        ("1972-07-01T00:14:60+00:15", 78_796_800_000),
     ],
 )
 def test_timestamps_are_read(text: str, instant: int) -> None:
@@ -149,6 +157,16 @@ def test_a_plus_counts_from_now() -> None:
         "2026-02-29T09:00:00Z",
         "2026-13-01T09:00:00Z",
         "0000-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-23:59",
+        "9999-12-31T23:59:59-00:01",
+        "0001-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:60Z",
+        "9999-12-31T15:59:60-08:00",
+        "2026-03-15T09:00:60Z",
+        "2026-06-29T23:59:60Z",
+        "2026-06-30T23:59:60+01:00",
+        "2026-06-30T23:59:61Z",
+        "2026-06-30T23:60:60Z",
         "2026-W11-7T09:00:00Z",
         "20260315T090000Z",
         "2026-03-15T09:00:00Z\n",
@@ -173,6 +191,20 @@ def test_a_naive_timestamp_is_told_what_it_lacks() -> None:
         parse_timestamp("2026-03-15T09:00:00", "x")
 
 
+@pytest.mark.parametrize(
+    ("instant", "text"),
+    [
+        (253_402_300_800_000, "9999-12-31T23:59:59.999Z"),
+        (10**18, "9999-12-31T23:59:59.999Z"),
+        (-62_135_596_800_001, "0001-01-01T00:00:00.000Z"),
+    ],
+)
+def test_an_instant_beyond_the_calendar_is_shown_at_its_edge(instant: int, text: str) -> None:
+    """Earlier versions stored such instants; reading them must not fail."""
+    assert format_instant(Instant(instant)) == text
+    assert datetime_of(Instant(instant)).year in {1, 9999}
+
+
 def test_years_have_four_digits() -> None:
     """RFC 3339, whatever the C library does."""
     assert format_instant(parse_timestamp("0001-01-01T00:00:00Z", "x")).startswith("0001-01-01T")
@@ -195,6 +227,12 @@ def test_years_have_four_digits() -> None:
 def test_durations_are_written_in_their_largest_unit(milliseconds: int, text: str) -> None:
     """As the specification writes them."""
     assert format_duration(milliseconds) == text
+
+
+def test_a_datetime_beyond_the_calendar_in_utc_is_none() -> None:
+    """It could not be written."""
+    with pytest.raises(ValueError, match="9999"):
+        instant_of(datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))))
 
 
 def test_an_instant_is_that_of_an_aware_datetime() -> None:

@@ -24,11 +24,16 @@ from ojs_aws.domain.json_text import (
 )
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
 from ojs_aws.services.batch_faults import Faults
+from ojs_aws.transport.http.dialects.schedule import (
+    DELAY_UNTIL,
+    check_delay_until,
+    with_delay,
+)
 from ojs_aws.transport.http.dialects.unique import read_unique
 
 Members = dict[str, Member]
 
-_ALIASES: Final[Mapping[str, str]] = {"delay_until": "scheduled_at"}
+_ALIASES: Final[Mapping[str, str]] = {DELAY_UNTIL: "scheduled_at"}
 _OPTION_ALIASES: Final[Mapping[str, str]] = {**_ALIASES, "metadata": "meta"}
 
 ENVELOPE_OPTIONS: Final = frozenset(
@@ -73,7 +78,7 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
 
     :raises InvalidRequestError: ``options`` is no object.
     """
-    flat = _named(members, _ALIASES)
+    flat = with_delay(_named(members, _ALIASES))
     options = flat.pop("options", None)
     if options is not None:
         flat |= _hoisted(flat, _options(options, max_depth))
@@ -151,6 +156,8 @@ def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members
             continue
         if member.value is None and canonical in _ABSENT_WHEN_NULL:
             continue
+        if name == DELAY_UNTIL:
+            check_delay_until(member.value)
         named[canonical] = member
     return named
 
@@ -164,7 +171,7 @@ def _options(options: Member, max_depth: int) -> Mapping[str, Member]:
 def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
     """What an options object adds to the envelope."""
     attempts = options.get("max_attempts")
-    named = _named(options, _OPTION_ALIASES)
+    named = with_delay(_named(options, _OPTION_ALIASES))
     added: Members = {}
     for name, member in named.items():
         if name == "meta" and "meta" in flat:

@@ -50,6 +50,7 @@ class OptionsBody(Body):
     visibility_timeout_ms: VisibilityMs | None = None
     scheduled_at: str | None = None
     delay_until: str | None = None
+    delay: str | None = None
     expires_at: str | None = None
     retry: RetryPolicyBody | None = None
     unique: UniquePolicyBody | None = None
