@@ -14,7 +14,13 @@ from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
 from ojs_aws.bootstrap.clients import AwsClients, aws_clients
-from ojs_aws.bootstrap.machine import InThreads, SystemClock, UuidGenerator, write_token
+from ojs_aws.bootstrap.machine import (
+    InThreads,
+    SystemClock,
+    UuidGenerator,
+    new_reservation_id,
+    write_token,
+)
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.backend import Backend
@@ -154,6 +160,7 @@ def build_backend(
             pressures=made.pressures,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),
+            new_reservation_id=new_reservation_id,
             enqueuing=functools.partial(enqueuing, settings),
             both=both or threads,
             each=None if both else threads.each,

@@ -51,6 +51,11 @@ def write_token() -> str:
     return secrets.token_hex(4)
 
 
+def new_reservation_id() -> str:
+    """Make what tells one claim of a job from its others (12 hexadecimal digits)."""
+    return secrets.token_hex(6)
+
+
 THREADS: Final = 8
 """Fewer than the connections that botocore keeps for a client."""
 

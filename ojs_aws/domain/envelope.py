@@ -22,6 +22,7 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
     {
         "state",
         "attempt",
+        "reservation_id",
         "max_attempts",
         "created_at",
         "enqueued_at",

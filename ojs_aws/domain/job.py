@@ -85,6 +85,7 @@ def after_priority(ready_key: str) -> str:
 class Reservation:
     """The right of one worker to execute one attempt of a job.
 
+    :ivar id: new with each claim; empty where an earlier version made the claim.
     :ivar worker_id: the holder, or empty when it gave no name.
     :ivar expires_at: when the visibility timeout ends, unless a heartbeat moves it.
     :ivar execution_ends_at: when the execution timeout ends; heartbeats do not move it.
@@ -102,6 +103,7 @@ class Reservation:
     message_handle: str = ""
     message_job_id: str = ""
     places: tuple[str, ...] = ()
+    id: str = ""
 
     @property
     def due_at(self) -> Instant:

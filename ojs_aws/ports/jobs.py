@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
@@ -195,15 +196,21 @@ class JobStore(Protocol):
         """
 
     def acknowledge(
-        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+        self,
+        job_id: str,
+        worker_id: str | None,
+        result: Document | None,
+        now: Instant,
+        which: AttemptRef = ANY_ATTEMPT,
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed, without reading it.
 
         :param worker_id: the holder to insist on; None accepts any, and a reservation made
             without a name accepts every worker.
+        :param which: the attempt to insist on.
         :returns: the job as it was before, with its reservation.
-        :raises StaleJobError: it is not active, not the worker's, or overdue; or it keeps no
-            result, or none of this size.
+        :raises StaleJobError: it is not active, not the worker's, not at this attempt, or
+            overdue; or it keeps no result, or none of this size.
         """
 
     def fits_inline(self, result: RawJson) -> bool:

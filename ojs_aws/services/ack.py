@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import ConflictError, ResultTooLargeError
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.results import keeps_result
@@ -13,6 +14,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore, StaleJobError
 from ojs_aws.services.changing import Changing, found
+from ojs_aws.services.holder import Holder, check_holder
 from ojs_aws.services.waking import Waking
 
 
@@ -31,28 +33,31 @@ class Ack:
         worker_id: str | None,
         result: RawJson | None,
         *,
+        which: AttemptRef = ANY_ATTEMPT,
         has_message: bool = True,
     ) -> JobRecord:
         """Complete a job.
 
         :param worker_id: the worker that says so; None when it gave no name, and then the job's
             state alone decides.
+        :param which: the attempt that has succeeded.
         :param result: JSON text of the result, or None for none.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not active, not this worker's, or its time was over.
+        :raises ConflictError: it is not active, not this worker's, another attempt of it is
+            running, or its time was over.
         :raises ResultTooLargeError: the result is too large; the job stays active.
         """
         check_job_id(job_id)
-        now = self.changing.clock.now()
-        document = None if result is None else self._kept(job_id, worker_id, result, now)
+        now, holder = self.changing.clock.now(), Holder(worker_id, which)
+        document = None if result is None else self._kept(job_id, holder, result, now)
         try:
-            before, now = self._completed(job_id, worker_id, document, now)
+            before, now = self._completed(job_id, holder, document, now)
         except StaleJobError as stale:
             job = self.changing.settled(found(stale.current, job_id), now)
-            check_holder(job, "acknowledge", worker_id)
+            check_holder(job, "acknowledge", holder)
             now = max(now, lifecycle.last_change(job))
-            before, document = self._without_result(job, worker_id, result, now), None
+            before, document = self._without_result(job, holder, result, now), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
         if has_message:
@@ -60,23 +65,26 @@ class Ack:
         return lifecycle.complete(before, document, now)
 
     def _completed(
-        self, job_id: str, worker_id: str | None, document: Document | None, now: Instant
+        self, job_id: str, holder: Holder, document: Document | None, now: Instant
     ) -> tuple[JobRecord, Instant]:
         """Complete the job, not before it began: another process's clock may be ahead of ours.
 
         :returns: the job as it was before, and when it ended.
         """
         try:
-            return self.store.acknowledge(job_id, worker_id, document, now), now
+            return self._acknowledge(job_id, holder, document, now), now
         except StaleJobError as stale:
             began = lifecycle.last_change(found(stale.current, job_id))
             if began <= now:
                 raise
-        return self.store.acknowledge(job_id, worker_id, document, began), began
+        return self._acknowledge(job_id, holder, document, began), began
 
-    def _kept(
-        self, job_id: str, worker_id: str | None, result: RawJson, now: Instant
-    ) -> Document | None:
+    def _acknowledge(
+        self, job_id: str, holder: Holder, result: Document | None, now: Instant
+    ) -> JobRecord:
+        return self.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
+
+    def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
         """Where the result belongs; None for one that is not kept.
 
         Nobody may fill the table with results of jobs that are not theirs: for a large one the
@@ -85,14 +93,14 @@ class Ack:
         check_size(result, self.max_result_bytes)
         if not self.store.fits_inline(result):
             job = self.changing.load(job_id, now)
-            check_holder(job, "acknowledge", worker_id)
+            check_holder(job, "acknowledge", holder)
             check_size(result, job.result_limit_bytes)
             if not keeps_result(job):
                 return None
         return self.store.keep_result(job_id, result)
 
     def _without_result(
-        self, job: JobRecord, worker_id: str | None, result: RawJson | None, now: Instant
+        self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant
     ) -> JobRecord:
         """Complete a job that does not take its result: one that keeps none (``result_ttl`` 0).
 
@@ -102,12 +110,12 @@ class Ack:
         if result is not None:
             check_size(result, job.result_limit_bytes)
         if result is None or keeps_result(job):
-            raise refusal(job, "acknowledge", worker_id)
+            raise holder.refusal(job, "acknowledge")
         try:
-            return self.store.acknowledge(job.id, worker_id, None, now)
+            return self._acknowledge(job.id, holder, None, now)
         except StaleJobError as stale:
             current = self.changing.settled(found(stale.current, job.id), now)
-            raise refusal(current, "acknowledge", worker_id) from None
+            raise holder.refusal(current, "acknowledge") from None
 
 
 def check_size(result: RawJson, max_bytes: int | None) -> None:
@@ -124,33 +132,3 @@ def check_size(result: RawJson, max_bytes: int | None) -> None:
             hint="Store the result elsewhere and complete the job with a reference to it: "
             '{"$ref": "ojs://results/external", "uri": "..."}.',
         )
-
-
-def refusal(job: JobRecord, verb: str, worker_id: str | None) -> ConflictError:
-    """Why a worker's word about a job does not count: its state, or another holder."""
-    if job.state is JobState.ACTIVE and job.reservation is not None and worker_id is not None:
-        return ConflictError(
-            f"Cannot {verb} job '{job.id}': it is reserved by another worker.",
-            details={"job_id": job.id, "current_state": job.state, "worker_id": worker_id},
-            hint="The reservation expired or was never this worker's: drop the job.",
-        )
-    return ConflictError(
-        f"Cannot {verb} job not in 'active' state. Current state: '{job.state}'.",
-        details={
-            "job_id": job.id,
-            "current_state": job.state,
-            "expected_state": JobState.ACTIVE,
-        },
-    )
-
-
-def check_holder(job: JobRecord, verb: str, worker_id: str | None) -> None:
-    """Refuse a worker that does not hold the job's reservation.
-
-    :raises ConflictError: the job is not active, or it is another worker's.
-    """
-    held = job.reservation
-    if job.state is not JobState.ACTIVE or held is None:
-        raise refusal(job, verb, worker_id)
-    if worker_id is not None and held.worker_id not in {"", worker_id}:
-        raise refusal(job, verb, worker_id)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore
-from ojs_aws.services.ack import check_holder, refusal
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.holder import Holder, check_holder
 
 MAX_BYTES: Final = 1_048_576
 """Of a checkpoint as JSON (section 9.1)."""
@@ -45,32 +46,36 @@ class Checkpoints:
         worker_id: str | None,
         state: RawJson,
         *,
+        which: AttemptRef = ANY_ATTEMPT,
         only_active: bool = True,
         start: JobRecord | None = None,
     ) -> Saved:
         """Save what the next attempt may go on from; it takes the place of the one before.
 
         :param worker_id: the worker that says so; None when it gave no name.
+        :param which: the attempt that saves it.
         :param only_active: False lets a job that waits have one, too.
         :param start: the job as claimed, to save the read.
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not active, or not this worker's; nothing changes.
+        :raises ConflictError: it is not active, not this worker's, or at another attempt; nothing
+            changes.
         :raises PayloadTooLargeError: the state has more than a megabyte.
         """
         check_job_id(job_id)
         _check_size(state)
+        holder = Holder(worker_id, which)
         if start is None:
             start = self.changing.load(job_id, self.changing.clock.now())
-        _check_may_save(start, worker_id, only_active=only_active)
+        _check_may_save(start, holder, only_active=only_active)
         kept = self.keep(job_id, state)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
-            _check_may_save(job, worker_id, only_active=only_active)
+            _check_may_save(job, holder, only_active=only_active)
             return lifecycle.save_checkpoint(job, kept, now)
 
         after = self.changing.apply(job_id, decide, start=start).after
         if after.checkpoint is None:  # pragma: no cover - decide has just set it
-            raise refusal(after, "save a checkpoint of", worker_id)
+            raise holder.refusal(after, "save a checkpoint of")
         return Saved(after, after.checkpoint)
 
     def keep(self, job_id: str, state: RawJson) -> Document:
@@ -116,13 +121,13 @@ def _check_size(state: RawJson) -> None:
         )
 
 
-def _check_may_save(job: JobRecord, worker_id: str | None, *, only_active: bool) -> None:
+def _check_may_save(job: JobRecord, holder: Holder, *, only_active: bool) -> None:
     """Refuse who may not save a checkpoint (section 4.2).
 
     :raises ConflictError: the job is over, not active, or it is another worker's.
     """
     if job.state is JobState.ACTIVE or only_active:
-        check_holder(job, "save a checkpoint of", worker_id)
+        check_holder(job, "save a checkpoint of", holder)
     elif job.state.is_terminal:
         raise ConflictError(
             f"Cannot save a checkpoint of a job that is over. Current state: '{job.state}'.",

@@ -71,6 +71,7 @@ class Terms:
         does not say how often it beats.
     :ivar timeout_ms: execution timeout where the index does not name one.
     :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
+    :ivar new_reservation_id: makes an id that no other claim of the job has.
     """
 
     queue: str
@@ -78,6 +79,7 @@ class Terms:
     visibility_timeout_ms: int
     timeout_ms: int
     message_visibility_s: int
+    new_reservation_id: Callable[[], str]
     silence_ms: int | None = None
 
 
@@ -363,6 +365,7 @@ class Round:
             worker_id=self.terms.worker_id,
             expires_at=Instant(self.now + visibility),
             execution_ends_at=Instant(self.now + timeout),
+            id=self.terms.new_reservation_id(),
             alive_until=None if silence is None else Instant(self.now + silence),
             message_handle=hand.handle if hand else "",
             message_job_id=hand.message.job_id if hand else "",

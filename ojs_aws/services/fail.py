@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import Failure, JobRecord, JobState
@@ -16,8 +17,8 @@ from ojs_aws.domain.limits import Refusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import Limits
-from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Change, Changing
+from ojs_aws.services.holder import Holder, check_holder
 from ojs_aws.services.waking import Waking, seconds_until
 
 HIDE_LIMIT_S: Final = 60
@@ -46,6 +47,7 @@ class Fail:
         worker_id: str | None,
         error: Mapping[str, Member],
         *,
+        which: AttemptRef = ANY_ATTEMPT,
         start: JobRecord | None = None,
         has_message: bool = True,
     ) -> JobRecord:
@@ -53,16 +55,19 @@ class Fail:
 
         :param worker_id: the worker that says so; None when it gave no name.
         :param error: the members of the client's error object.
+        :param which: the attempt that has failed.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :raises InvalidRequestError: the error object is malformed.
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: the job is not active, or not this worker's.
+        :raises ConflictError: the job is not active, not this worker's, or another attempt of it
+            is running.
         """
         check_job_id(job_id)
+        holder = Holder(worker_id, which)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
-            check_holder(job, "fail", worker_id)
+            check_holder(job, "fail", holder)
             failure = read_failure(error, job.attempt, now)
             return lifecycle.fail(job, self._redacted(failure), now)
 

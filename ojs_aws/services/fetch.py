@@ -105,6 +105,7 @@ class Fetch:
     draining: Draining
     limits: Callable[[], Limits]
     limited_types: LimitedTypes
+    new_reservation_id: Callable[[], str]
 
     def __call__(self, request: FetchRequest) -> list[JobRecord]:
         """Claim up to ``count`` jobs, queues strictly from left to right; none while it drains.
@@ -234,6 +235,7 @@ class Fetch:
             silence_ms=_silence_ms(request),
             timeout_ms=self.default_timeout_ms,
             message_visibility_s=received_for_s,
+            new_reservation_id=self.new_reservation_id,
         )
         now: Instant = self.changing.clock.now()
         limiting = Limiting(queue, self.limited_types.of(queue))

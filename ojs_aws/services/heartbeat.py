@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
@@ -24,9 +25,9 @@ from ojs_aws.ports import (
     WorkerRegistry,
     WorkerReport,
 )
-from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.draining import Draining
+from ojs_aws.services.holder import Holder, check_holder
 from ojs_aws.services.liveness import (
     VisibilityTimeouts,
     alive_until,
@@ -65,6 +66,32 @@ class _Sorted:
     lost: list[str] = field(default_factory=list)
 
 
+NO_ATTEMPTS: Final[Mapping[str, AttemptRef]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Extend:
+    """Decides on the extension of one reservation.
+
+    :ivar worker: None for one without a name.
+    """
+
+    visibility: VisibilityTimeouts
+    holder: Holder
+    worker: WorkerInfo | None
+    requested_ms: int | None
+
+    def __call__(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Extend the reservation.
+
+        :raises ConflictError: the worker does not hold it.
+        """
+        check_holder(job, "extend", self.holder)
+        wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
+        alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
+        return lifecycle.extend(job, Instant(now + wanted), alive)
+
+
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """Extends several reservations: one read for all, one conditional write each."""
@@ -83,6 +110,8 @@ class Heartbeat:
         visibility_timeout_ms: int | None = None,
         report: WorkerReport | None = None,
         caller: Caller = ANYBODY,
+        *,
+        attempts: Mapping[str, AttemptRef] = NO_ATTEMPTS,
     ) -> Beat:
         """Renew a worker's last-seen time and the reservations of its jobs.
 
@@ -97,6 +126,7 @@ class Heartbeat:
             and nothing is registered.
         :param report: what it says of itself; its job ids are ``job_ids``.
         :param caller: who beats; a job outside its bounds is lost, as one that does not exist.
+        :param attempts: which attempts it is at, by job id; those of other jobs are not checked.
         :raises InvalidRequestError: no worker id, a malformed job id, too many jobs, or an
             interval that no worker keeps.
         :raises PermissionDeniedError: another principal registered this worker id.
@@ -112,7 +142,9 @@ class Heartbeat:
         result = _Sorted()
         for job_id, job in self._loaded(job_ids).items():
             is_seen = job is not None and caller.may_touch(job.queue, job.type)
-            self._extend(job if is_seen else None, job_id, worker, visibility_timeout_ms, result)
+            holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
+            extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
+            self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)
         return Beat(
             state=RUNNING if worker is None else worker.directive,
@@ -160,25 +192,12 @@ class Heartbeat:
         jobs = self.store.load_many(wanted) if wanted else {}
         return {job_id: jobs.get(job_id) for job_id in wanted}
 
-    def _extend(
-        self,
-        job: JobRecord | None,
-        job_id: str,
-        worker: WorkerInfo | None,
-        requested_ms: int | None,
-        result: _Sorted,
-    ) -> None:
-        def decide(held: JobRecord, now: Instant) -> JobRecord:
-            check_holder(held, "extend", worker.id if worker else None)
-            length = requested_ms or held.visibility_timeout_ms or self.visibility.of(held.queue)
-            alive = alive_until(worker, held, requested_ms) if worker else None
-            return lifecycle.extend(held, Instant(now + length), alive)
-
+    def _extend(self, job: JobRecord | None, job_id: str, extend: _Extend, result: _Sorted) -> None:
         if job is None:
             result.lost.append(job_id)
             return
         try:
-            result.extended.append(self.changing.apply(job_id, decide, start=job).after)
+            result.extended.append(self.changing.apply(job_id, extend, start=job).after)
         except ConflictError as problem:
             is_cancelled = problem.details.get("current_state") == JobState.CANCELLED
             (result.cancelled if is_cancelled else result.lost).append(job_id)

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.job import Document, JobRecord, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
-from ojs_aws.services.ack import check_holder
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.checkpoints import Checkpoints
+from ojs_aws.services.holder import Holder
 from ojs_aws.services.liveness import ASSUMED_INTERVAL_MS, MISSED_HEARTBEATS, VisibilityTimeouts
 from ojs_aws.services.waking import Waking, seconds_until
 
@@ -35,13 +35,14 @@ class Progressing:
     visibility: VisibilityTimeouts
     checkpoints: Checkpoints
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - those behind the report are optional and named
         self,
         job_id: str,
         worker_id: str | None,
         report: ProgressReport,
         checkpoint: RawJson | None = None,
         *,
+        which: AttemptRef = ANY_ATTEMPT,
         start: JobRecord | None = None,
         has_message: bool = True,
     ) -> tuple[JobRecord, bool]:
@@ -49,22 +50,25 @@ class Progressing:
 
         :param worker_id: the worker that says so; None when it gave no name.
         :param checkpoint: what the next attempt may go on from, in the same write.
+        :param which: the attempt that reports.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker keeps the message itself.
-        :returns: the job, and whether the report was noted. That of a job which is not active, or
-            not this worker's any more, is ignored: it came too late (PRG-007).
+        :returns: the job, and whether the report was noted. That of a job which is not active,
+            not this worker's any more, or at another attempt, is ignored: it came too late
+            (PRG-007).
         :raises NotFoundError: there is no such job.
         :raises PayloadTooLargeError: the checkpoint is too large.
         """
         check_job_id(job_id)
+        holder = Holder(worker_id, which)
         if start is None:
             start = self.changing.load(job_id, self.changing.clock.now())
-        if not _counts(start, worker_id):
+        if not holder.holds(start):
             return start, False
         kept = None if checkpoint is None else self.checkpoints.keep(job_id, checkpoint)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
-            return self._noted(job, worker_id, report, kept, now)
+            return self._noted(job, holder, report, kept, now)
 
         change = self.changing.apply(job_id, decide, start=start)
         if change.after is change.before:
@@ -75,12 +79,12 @@ class Progressing:
     def _noted(
         self,
         job: JobRecord,
-        worker_id: str | None,
+        holder: Holder,
         report: ProgressReport,
         kept: Document | None,
         now: Instant,
     ) -> JobRecord:
-        if not _counts(job, worker_id):
+        if not holder.holds(job):
             return job
         progress = with_report(job.progress, report, job.attempt, now)
         length = job.visibility_timeout_ms or self.visibility.of(job.queue)
@@ -114,11 +118,3 @@ class Progressing:
         :raises NotFoundError: there is no such job.
         """
         return self.changing.load(check_job_id(job_id), self.changing.clock.now())
-
-
-def _counts(job: JobRecord, worker_id: str | None) -> bool:
-    try:
-        check_holder(job, "report progress of", worker_id)
-    except ConflictError:
-        return False
-    return True

@@ -79,6 +79,7 @@ class Ports:
     pressures: Callable[[], Pressures]
     clock: Clock
     ids: IdGenerator
+    new_reservation_id: Callable[[], str]
     enqueuing: Callable[[], Enqueuing]
     both: Both
     each: Each | None = None

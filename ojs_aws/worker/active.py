@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.envelope import Job
@@ -16,10 +16,12 @@ class ActiveJob:
     """One job in a worker's hands, from the claim until its outcome is reported.
 
     :ivar job: the job as it was claimed, whatever middleware and handler make of theirs.
+    :ivar reservation_id: what the backend calls the claim; empty where it gave none.
     :ivar gone: why the job was given up; empty while it is not.
     """
 
     ctx: JobContext
+    reservation_id: str = ""
     gone: str = ""
     job: Job = field(init=False)
     _execution: asyncio.Task[Outcome] | None = field(default=None, repr=False)
@@ -89,6 +91,15 @@ class ActiveJobs:
     def ids(self) -> list[str]:
         """The ids of all jobs that have not been given up."""
         return [job_id for job_id, active in self._jobs.items() if not active.gone]
+
+    def reservation_ids(self, job_ids: Iterable[str]) -> dict[str, str]:
+        """The ids of the reservations of some jobs, by job id, where they are known."""
+        known = ((job_id, self._jobs.get(job_id)) for job_id in job_ids)
+        return {
+            job_id: active.reservation_id
+            for job_id, active in known
+            if active is not None and active.reservation_id
+        }
 
     def one_left(self) -> Awaitable[object]:
         """What waits until the next job leaves, counted from this call."""

@@ -30,6 +30,7 @@ class WorkerContext(JobContext):
         *,
         extend: Callable[[str], Awaitable[bool]],
         held: Reservations | None = None,
+        reservation_id: str = "",
         deadline: float | None = None,
         timer: Timer | None = None,
     ) -> None:
@@ -38,12 +39,14 @@ class WorkerContext(JobContext):
         :param extend: extends the reservation of a job; False when the job is no longer to be
             executed.
         :param held: where progress and checkpoints go to.
+        :param reservation_id: what the backend calls the claim; empty where it gave none.
         :param deadline: when the environment ends the execution (``time.monotonic()`` seconds).
         """
         super().__init__(job, heartbeat=self._extend, deadline=deadline)
         self._job_id = job.id  # whatever the middleware makes of the job
         self._extend_job = extend
         self._held = held
+        self._reservation_id = reservation_id
         self._loop = asyncio.get_running_loop()
         self._reports = ProgressReports(self._send, timer or SystemTimer())
 
@@ -79,13 +82,17 @@ class WorkerContext(JobContext):
         self._reports.stop()
 
     async def _send(self, said: Mapping[str, JsonValue]) -> None:
-        if self._held is not None and not await self._held.progress(self._job_id, said):
+        if self._held is None:
+            return
+        mine = self._reservation_id
+        if not await self._held.progress(self._job_id, said, reservation_id=mine):
             self.cancel(_LOST)
 
     async def _save(self, state: JsonValue, text: RawJson) -> None:
         if self._held is not None:
             try:
-                await self._held.checkpoint(self._job_id, text)
+                mine = self._reservation_id
+                await self._held.checkpoint(self._job_id, text, reservation_id=mine)
             except ConflictError:
                 self.cancel(_LOST)
                 raise

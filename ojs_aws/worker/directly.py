@@ -8,16 +8,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from ojs_aws.domain.attempts import AttemptRef, attempt_of
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
 from ojs_aws.services.backend import Backend
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import NO_IDS, Pulse
 
 
 class DirectReservations:
     """Acknowledges, fails and extends the jobs of one worker.
+
+    The reservation of a job is the one that it was claimed with; else the one that a report names.
 
     The messages that delivered the jobs are left to whoever invoked the worker.
     """
@@ -38,44 +41,57 @@ class DirectReservations:
         self._worker_id = worker_id
         self._visibility_timeout_ms = visibility_timeout_ms
         self._known = claimed
+        self._claimed = {} if claimed is None else {claimed.id: attempt_of(claimed)}
 
-    async def ack(self, job_id: str, result: RawJson | None) -> None:
+    async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """Complete a job."""
         await asyncio.to_thread(
-            self._backend.ack, job_id, self._worker_id, result, has_message=False
+            self._backend.ack,
+            job_id,
+            self._worker_id,
+            result,
+            which=self._which(job_id, reservation_id),
+            has_message=False,
         )
 
-    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+    async def fail(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
         """Record a failure."""
         await asyncio.to_thread(
             self._backend.fail,
             job_id,
             self._worker_id,
             _members(error),
+            which=self._which(job_id, reservation_id),
             start=self._start(job_id),
             has_message=False,
         )
 
-    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+    async def progress(
+        self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
+    ) -> bool:
         """Report progress."""
         known, is_noted = await asyncio.to_thread(
             self._backend.progress,
             job_id,
             self._worker_id,
             read_report(_members(said)),
+            which=self._which(job_id, reservation_id),
             start=self._start(job_id),
             has_message=False,
         )
         self._known = known
         return is_noted
 
-    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+    async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """Save a checkpoint."""
         saved = await asyncio.to_thread(
             self._backend.checkpoints.save,
             job_id,
             self._worker_id,
             state,
+            which=self._which(job_id, reservation_id),
             start=self._start(job_id),
         )
         self._known = saved.job
@@ -85,11 +101,27 @@ class DirectReservations:
         known = self._known
         return known if known is not None and known.id == job_id else None
 
-    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:  # noqa: ARG002 - the state of a function is always running
+    def _which(self, job_id: str, reservation_id: str) -> AttemptRef:
+        known = self._claimed.get(job_id)
+        return known or AttemptRef(reservation_id=reservation_id or None)
+
+    async def heartbeat(
+        self,
+        job_ids: Sequence[str],
+        state: str,  # noqa: ARG002 - the state of a function is always running
+        *,
+        reservation_ids: Mapping[str, str] = NO_IDS,
+    ) -> Pulse:
         """Extend reservations."""
         self._known = None
+        ids = reservation_ids
+        attempts = {job_id: self._which(job_id, ids.get(job_id, "")) for job_id in job_ids}
         beat = await asyncio.to_thread(
-            self._backend.heartbeat, self._worker_id, job_ids, self._visibility_timeout_ms
+            self._backend.heartbeat,
+            self._worker_id,
+            job_ids,
+            self._visibility_timeout_ms,
+            attempts=attempts,
         )
         return Pulse(beat.state, frozenset(beat.cancelled), frozenset(beat.lost))
 

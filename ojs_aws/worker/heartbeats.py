@@ -57,12 +57,15 @@ class Heartbeats:
         return True
 
     async def _beat(self, job_ids: Sequence[str], state: str) -> None:
-        pulse = await self.held.heartbeat(job_ids, state)
+        known = self.active.reservation_ids(job_ids)
+        pulse = await self.held.heartbeat(job_ids, state, reservation_ids=known)
         self.obey(pulse.directive)
         for reason, ids in (("cancelled", pulse.cancelled), ("reservation lost", pulse.lost)):
             for job_id in ids:
                 active = self.active.get(job_id)
-                if active is not None and active.give_up(reason):
+                if active is None or active.reservation_id != known.get(job_id, ""):
+                    continue  # it was fetched again meanwhile: the answer is about the claim before
+                if active.give_up(reason):
                     told = about(active.job)
                     _log.warning("Giving up job %s: %s", job_id, reason, extra=told)
 

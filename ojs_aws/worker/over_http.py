@@ -12,7 +12,7 @@ from ojs_aws.client.http import jobs_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import NO_IDS, Pulse
 
 _CANCELLED: Final = ("cancelled", "jobs_cancelled")
 _LOST: Final = ("lost", "jobs_lost")
@@ -52,33 +52,41 @@ class HttpJobSource:
         answer = await self._connection.request("POST", "/workers/fetch", body, repeatable=False)
         return jobs_of(answer.members)
 
-    async def ack(self, job_id: str, result: RawJson | None) -> None:
+    async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """POST /workers/ack; a resend that finds the job completed is a success."""
-        members = {"job_id": encode(job_id), "worker_id": encode(self._worker_id)}
+        reporter = self._reporter(reservation_id).items()
+        members = {"job_id": encode(job_id), **{name: encode(value) for name, value in reporter}}
         if result is not None:
             members["result"] = result
         await self._report("/workers/ack", assemble(members), frozenset({"completed"}))
 
-    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+    async def fail(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
         """POST /workers/nack; a resend that finds the failure recorded is a success."""
-        body = encode({"job_id": job_id, "worker_id": self._worker_id, "error": error})
+        body = encode({"job_id": job_id, **self._reporter(reservation_id), "error": error})
         done = frozenset({"retryable", "discarded", "available"})
         await self._report("/workers/nack", body, done)
 
-    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+    async def progress(
+        self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
+    ) -> bool:
         """PUT /jobs/:id/progress; not sent again, the next one says more."""
-        body = encode({**said, "worker_id": self._worker_id})
+        body = encode({**said, **self._reporter(reservation_id)})
         path = f"/jobs/{segment(job_id)}/progress"
         answer = await self._connection.request("PUT", path, body, repeatable=False)
         accepted = answer.members.get("accepted")
         return accepted is None or accepted.value is not False
 
-    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+    async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """POST /jobs/:id/checkpoint; twice saves the same."""
-        body = assemble({"state": state, "worker_id": encode(self._worker_id)})
+        reporter = self._reporter(reservation_id).items()
+        body = assemble({"state": state, **{name: encode(value) for name, value in reporter}})
         await self._connection.request("POST", f"/jobs/{segment(job_id)}/checkpoint", body)
 
-    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
+    async def heartbeat(
+        self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
+    ) -> Pulse:
         """POST /workers/heartbeat."""
         ids: list[JsonValue] = list(job_ids)
         body: dict[str, JsonValue] = {
@@ -88,6 +96,8 @@ class HttpJobSource:
             "active_jobs": ids,
             "active_job_ids": ids,
         }
+        if reservation_ids:
+            body["reservation_ids"] = dict(reservation_ids)
         answer = await self._connection.exchange("POST", "/workers/heartbeat", encode(body))
         if isinstance(answer.error, ConflictError):
             # A backend up to 0.1 refuses a heartbeat whose jobs are all lost, and gives no
@@ -101,6 +111,11 @@ class HttpJobSource:
             _ids(answer.members, _CANCELLED),
             _ids(answer.members, _LOST),
         )
+
+    def _reporter(self, reservation_id: str) -> dict[str, JsonValue]:
+        """Who reports, and of which reservation where that is known."""
+        known: dict[str, JsonValue] = {"worker_id": self._worker_id}
+        return known | {"reservation_id": reservation_id} if reservation_id else known
 
     async def close(self) -> None:
         """Close the connection."""

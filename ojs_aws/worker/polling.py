@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -211,8 +212,15 @@ class Worker(BaseWorker):
             return None
 
     def _start(self, job: Job, executor: Executor) -> None:
-        ctx = WorkerContext(job, extend=self._extend, held=self._source, timer=self._timer)
-        active = ActiveJob(ctx)
+        reservation_id = str(job.get("reservation_id") or "")
+        ctx = WorkerContext(
+            job,
+            extend=functools.partial(self._extend, reservation_id),
+            held=self._source,
+            reservation_id=reservation_id,
+            timer=self._timer,
+        )
+        active = ActiveJob(ctx, reservation_id)
         self._active.add(active)
         self._woken.set()
         work = asyncio.ensure_future(self._work_on(active, executor))
@@ -224,15 +232,18 @@ class Worker(BaseWorker):
         try:
             outcome = await active.execute(executor)
             if outcome is not None:
-                await Reporter(self._timer).report(self._source, active.job, outcome)
+                await Reporter(self._timer).report(
+                    self._source, active.job, outcome, active.reservation_id
+                )
         except Exception:  # noqa: BLE001 - a bug must not end the worker; the job comes back
             _log.exception("Job %s was abandoned", active.job.id, extra=about(active.job))
         finally:
             self._active.remove(active)
 
-    async def _extend(self, job_id: str) -> bool:
+    async def _extend(self, reservation_id: str, job_id: str) -> bool:
         """What a handler's own heartbeat does; False when the job is no longer to be executed."""
-        pulse = await self._source.heartbeat([job_id], self.lifecycle.state)
+        known = {job_id: reservation_id} if reservation_id else {}
+        pulse = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
         self.lifecycle.obey(pulse.directive)
         return job_id not in pulse.cancelled | pulse.lost
 

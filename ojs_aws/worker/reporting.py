@@ -44,16 +44,19 @@ class Reporter:
     timer: Timer
     patience: Resends = PATIENCE
 
-    async def report(self, held: Reservations, job: Job, outcome: Outcome) -> Reported:
+    async def report(
+        self, held: Reservations, job: Job, outcome: Outcome, reservation_id: str = ""
+    ) -> Reported:
         """Acknowledge or fail a job.
 
+        :param reservation_id: what the backend calls the claim; empty where it gave none.
         :returns: REFUSED when the job is not this worker's any more; UNKNOWN when the backend
             could not be reached, and then the job comes back by itself.
         """
         resend = 0
         while True:
             try:
-                await self._send(held, job, outcome)
+                await self._send(held, job, outcome, reservation_id)
             except (ConflictError, NotFoundError) as refusal:
                 said = "The outcome of job %s no longer counts: %s"
                 _log.warning(said, job.id, refusal, extra=about(job))
@@ -75,11 +78,13 @@ class Reporter:
             else:
                 return Reported.ACCEPTED
 
-    async def _send(self, held: Reservations, job: Job, outcome: Outcome) -> None:
+    async def _send(
+        self, held: Reservations, job: Job, outcome: Outcome, reservation_id: str
+    ) -> None:
         if isinstance(outcome, Succeeded):
-            await held.ack(job.id, outcome.result)
+            await held.ack(job.id, outcome.result, reservation_id=reservation_id)
         else:
-            await held.fail(job.id, outcome.error)
+            await held.fail(job.id, outcome.error, reservation_id=reservation_id)
 
 
 def _unacceptable(problem: OjsError) -> dict[str, JsonValue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -25,27 +25,42 @@ class Pulse:
     lost: frozenset[str] = frozenset()
 
 
+NO_IDS: Final[Mapping[str, str]] = {}
+
+
 class Reservations(Protocol):
     """The jobs that one worker holds.
+
+    Each report carries the ``reservation_id`` that FETCH gave with the job, where it gave one, so
+    that a report which is repeated late cannot be taken for one of a later attempt.
 
     Each method raises ConflictError when a job is not, or no longer, this worker's, and
     BackendError when it is unknown whether it took effect; all of them may be repeated.
     """
 
-    async def ack(self, job_id: str, result: RawJson | None) -> None:
+    async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """Report success."""
 
-    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+    async def fail(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
         """Report failure; the backend decides what follows."""
 
-    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+    async def progress(
+        self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
+    ) -> bool:
         """Report progress; False when the job is not, or no longer, this worker's."""
 
-    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+    async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """Save what the next attempt goes on from."""
 
-    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
-        """Say that the worker lives, and extend the reservations of these jobs (at most 100)."""
+    async def heartbeat(
+        self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
+    ) -> Pulse:
+        """Say that the worker lives, and extend the reservations of these jobs (at most 100).
+
+        :param reservation_ids: of the jobs, by job id, where they are known.
+        """
 
 
 class JobSource(Reservations, Protocol):

@@ -9,6 +9,7 @@ import pytest
 
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -217,6 +218,44 @@ def test_an_acknowledgement_of_a_worker_that_counts_as_dead_is_refused(store: Jo
     done = store.load(held.id)
     assert done is not None
     assert done.reservation is None
+
+
+@pytest.mark.parametrize(
+    "which", [AttemptRef(reservation_id="r2"), AttemptRef(attempt=2), AttemptRef(attempt=0)]
+)
+def test_an_acknowledgement_of_another_attempt_is_refused(
+    store: JobStore, which: AttemptRef
+) -> None:
+    """By the id of its reservation as by its number, though the worker is the same."""
+    store.insert(a_job())
+    held = store.claim("default", a_job().id, replace(a_reservation(), id="r1"), NOW)
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, "w1", None, NOW, which)
+    assert store.load(held.id) == held
+    own = AttemptRef(reservation_id="r1", attempt=1)
+    assert store.acknowledge(held.id, "w1", None, NOW, own) == held
+    done = store.load(held.id)
+    assert done is not None
+    assert done.reservation is None
+
+
+def test_an_id_is_not_that_of_a_reservation_without_one(store: JobStore) -> None:
+    """Earlier versions claimed jobs without an id; who names one is somebody else."""
+    held = claimed(store, a_job())
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, "w1", None, NOW, AttemptRef(reservation_id="r1"))
+    assert store.acknowledge(held.id, "w1", None, NOW, AttemptRef(attempt=1)) == held
+
+
+def test_each_claim_brings_its_own_reservation_id(store: JobStore) -> None:
+    """Also where the item has had another one before."""
+    store.insert(a_job())
+    first = store.claim("default", a_job().id, replace(a_reservation(), id="r1"), NOW)
+    store.save(first, lifecycle.settle(first, Instant(NOW + 30_000)))
+    later = Instant(NOW + 30_000)
+    second = store.claim("default", a_job().id, replace(a_reservation(), id="r2"), later)
+    assert (second.attempt, second.reservation and second.reservation.id) == (2, "r2")
+    assert store.load(second.id) == second
 
 
 def test_an_anonymous_reservation_is_anybodys(store: JobStore) -> None:

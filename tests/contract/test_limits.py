@@ -9,8 +9,10 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.attempts import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
@@ -88,6 +90,33 @@ def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     with pytest.raises(OjsError):
         backend.ack(job, "w", None)
     assert active(backend) == 0
+
+
+@OVER_AWS
+@pytest.mark.parametrize("is_named", [True, False])
+def test_an_ack_ends_no_attempt_that_began_while_it_was_sent(
+    aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
+) -> None:
+    """A limited job's ACK is sent twice; in between the job is retried, as attempt 1 again."""
+    job = push(backend)
+    (first,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    send = aws.clients.dynamodb.transact_write_items
+    overtaken: list[JobRecord] = []
+
+    def after_a_retry(**arguments: Any) -> Any:
+        if not overtaken:
+            overtaken.append(first)
+            backend.fail(job, "w", parse_object('{"message": "m", "retryable": false}'))
+            backend.dead_letters.retry(job)
+            overtaken.extend(backend.fetch(FetchRequest(("default",), 1, "w")))
+        return send(**arguments)
+
+    monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", after_a_retry)
+    which = attempt_of(first) if is_named else ANY_ATTEMPT
+    with pytest.raises(OjsError):
+        backend.ack(job, "w", None, which=which)
+    assert [each.attempt for each in overtaken] == [1, 1]
+    assert (backend.info(job).state, active(backend)) == ("active", 1)
 
 
 @OVER_AWS

@@ -109,8 +109,8 @@ MUTATIONS: Final = (
     Mutation(
         "beat-for-others",
         "BEAT does not look who holds the job",
-        "ojs_aws.services.heartbeat:Heartbeat._extend",
-        (('check_holder(held, "extend", worker.id if worker else None)', "pass"),),
+        "ojs_aws.services.heartbeat:_Extend.__call__",
+        (('check_holder(job, "extend", self.holder)', "pass"),),
     ),
     Mutation(
         "beat-shortens",

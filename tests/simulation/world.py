@@ -49,6 +49,7 @@ from tests.simulation.memory import (
     MemoryUniqueJobs,
     MemoryWorkers,
     MemoryWorkflows,
+    counting,
 )
 from tests.simulation.queue_memory import (
     MemoryDepths,
@@ -118,6 +119,7 @@ class World:
                 tallies=lambda: self.tallies,
                 clock=self.clock,
                 ids=CountingIds(),
+                new_reservation_id=counting("reservation"),
                 enqueuing=lambda: Enqueuing(EnqueueChain()),
                 both=in_turn,
             ),

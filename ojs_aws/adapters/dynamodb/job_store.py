@@ -19,6 +19,7 @@ from ojs_aws.adapters.dynamodb.transitions import claiming, completing
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, string
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
@@ -95,25 +96,29 @@ class DynamoJobStore(JobInserts):
         return lifecycle.claim(job, reservation, now)
 
     def acknowledge(
-        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+        self,
+        job_id: str,
+        worker_id: str | None,
+        result: Document | None,
+        now: Instant,
+        which: AttemptRef = ANY_ATTEMPT,
     ) -> JobRecord:
         """One update of an active job whose time is not over, whatever its version.
 
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
         """
-        update = completing(worker_id, result, now, self.retention)
+        update = completing(worker_id, result, now, self.retention, which)
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
         try:
             return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
         except StaleJobError as stale:
             held = stale.current
-            if held is None or not _places(held):
+            if held is None or not _places(held) or not which.is_running(held):
                 raise
-        update = completing(worker_id, result, now, self.retention)
+        # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
+        update = completing(worker_id, result, now, self.retention, attempt_of(held))
         update.remove(n.PLACES)
-        # Whoever takes the job over meanwhile changes the attempt; a heartbeat does not.
-        update.when(f"{update.name(n.ATTEMPT)} = {update.value(number(held.attempt))}")
         parts = [releasing(self.table, key) for key in sorted(_places(held))]
         return self.writes.send_with(job_id, update, parts) or held
 

@@ -22,6 +22,8 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
         n.RESERVED_UNTIL: number(held.expires_at),
         n.EXECUTION_ENDS: number(held.execution_ends_at),
     }
+    if held.id:
+        item[n.RESERVATION] = string(held.id)
     if held.alive_until is not None:
         item[n.ALIVE_UNTIL] = number(held.alive_until)
     if held.worker_id:
@@ -50,5 +52,6 @@ def read_reservation(job_id: str, item: Item) -> Reservation | None:
         alive_until=None if alive is None else Instant(alive),
         message_handle=handle,
         message_job_id=read_string(item, n.MESSAGE_JOB) or (job_id if handle else ""),
+        id=read_string(item, n.RESERVATION),
         places=tuple(sorted(item.get(n.PLACES, {}).get("SS", ()))),
     )

@@ -8,6 +8,7 @@ from ojs_aws.adapters.dynamodb.documents import document_value
 from ojs_aws.adapters.dynamodb.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
+from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
@@ -36,7 +37,11 @@ def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) ->
 
 
 def completing(
-    worker_id: str | None, result: Document | None, now: Instant, retention: Retention
+    worker_id: str | None,
+    result: Document | None,
+    now: Instant,
+    retention: Retention,
+    which: AttemptRef,
 ) -> Update:
     """The update of an active job whose time is not over, by the worker that has it."""
     update = Update()
@@ -53,6 +58,7 @@ def completing(
     update.remove(
         n.CHECKPOINT,
         n.WORKER,
+        n.RESERVATION,
         n.RESERVED_UNTIL,
         n.EXECUTION_ENDS,
         n.ALIVE_UNTIL,
@@ -67,12 +73,22 @@ def completing(
     update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
     alive = update.name(n.ALIVE_UNTIL)
     update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
+    _be_attempt(update, which)
     if worker_id is not None:
         worker = update.name(n.WORKER)
         update.when(
             f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
         )
     return update
+
+
+def _be_attempt(update: Update, which: AttemptRef) -> None:
+    """Let the update fail for a job of which another attempt is running."""
+    if which.reservation_id is not None:
+        held = update.value(string(which.reservation_id))
+        update.when(f"{update.name(n.RESERVATION)} = {held}")
+    if which.attempt is not None:
+        update.when(f"{update.name(n.ATTEMPT)} = {update.value(number(which.attempt))}")
 
 
 def _want_result(update: Update, size: int) -> None:

@@ -39,6 +39,7 @@ class WorkerServices(Foundation):
             draining=self._draining,
             limits=self._limits,
             limited_types=LimitedTypes(self._limits, self.clock),
+            new_reservation_id=self.ports.new_reservation_id,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from tests.simulation.memory.limits import MemoryClientBuckets, MemoryLimits
 from tests.simulation.memory.messages import MemoryQueue
 from tests.simulation.memory.queues import MemoryRegistry, MemoryTriggers
 from tests.simulation.memory.schemas import MemorySchemas
-from tests.simulation.memory.sources import CountingIds, FakeClock
+from tests.simulation.memory.sources import CountingIds, FakeClock, counting
 from tests.simulation.memory.unique import MemoryUniqueJobs
 from tests.simulation.memory.workers import MemoryWorkers
 from tests.simulation.memory.workflows import MemoryWorkflows
@@ -33,6 +33,7 @@ __all__ = [
     "MemoryUniqueJobs",
     "MemoryWorkers",
     "MemoryWorkflows",
+    "counting",
     "list_of",
     "row_place",
 ]

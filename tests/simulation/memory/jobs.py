@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
 from ojs_aws.domain.json_text import RawJson
@@ -162,7 +163,12 @@ class MemoryStore:
         return self.jobs[job_id]
 
     def acknowledge(
-        self, job_id: str, worker_id: str | None, result: Document | None, now: Instant
+        self,
+        job_id: str,
+        worker_id: str | None,
+        result: Document | None,
+        now: Instant,
+        which: AttemptRef = ANY_ATTEMPT,
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed."""
         current = self.jobs.get(job_id)
@@ -171,6 +177,7 @@ class MemoryStore:
             current is None
             or current.state is not JobState.ACTIVE
             or held is None
+            or not which.is_running(current)
             or held.due_at <= now
             or (current.started_at or 0) > now
             or (worker_id is not None and held.worker_id not in {"", worker_id})

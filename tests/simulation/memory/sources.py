@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
@@ -27,6 +28,12 @@ class FakeClock:
     def advance(self, *, ms: int = 0, s: float = 0) -> None:
         """Let time pass."""
         self.at += ms + round(s * 1000)
+
+
+def counting(prefix: str) -> Callable[[], str]:
+    """Make what gives the prefix with another number each time."""
+    count = itertools.count(1)
+    return lambda: f"{prefix}-{next(count)}"
 
 
 @dataclass

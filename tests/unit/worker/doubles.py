@@ -10,7 +10,7 @@ from typing import Any
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import NO_IDS, Pulse
 
 
 async def settle(rounds: int = 60) -> None:
@@ -85,6 +85,8 @@ class FakeSource:
     held: set[str] = field(default_factory=set)
     reports: list[dict[str, JsonValue]] = field(default_factory=list)
     checkpoints: list[RawJson] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
+    beaten: list[dict[str, str]] = field(default_factory=list)
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
         self.fetches.append(count)
@@ -93,21 +95,29 @@ class FakeSource:
         self.held |= {job.id for job in given}
         return given
 
-    async def ack(self, job_id: str, result: RawJson | None) -> None:
+    async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         self._report(job_id)
+        self.named[job_id] = reservation_id
         self.acked[job_id] = result
 
-    async def fail(self, job_id: str, error: dict[str, JsonValue]) -> None:
+    async def fail(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
         self._report(job_id)
+        self.named[job_id] = reservation_id
         self.failed[job_id] = error
 
-    async def progress(self, job_id: str, said: Mapping[str, JsonValue]) -> bool:
+    async def progress(
+        self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
+    ) -> bool:
         self._check()
+        self.named[job_id] = reservation_id
         self.reports.append(dict(said))
         return job_id in self.held
 
-    async def checkpoint(self, job_id: str, state: RawJson) -> None:
+    async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         self._check()
+        self.named[job_id] = reservation_id
         if job_id not in self.held:
             raise ConflictError("not yours", details={"job_id": job_id})
         self.checkpoints.append(state)
@@ -124,7 +134,10 @@ class FakeSource:
         if self.is_down:
             raise BackendError("down")
 
-    async def heartbeat(self, job_ids: Sequence[str], state: str) -> Pulse:
+    async def heartbeat(
+        self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
+    ) -> Pulse:
+        self.beaten.append(dict(reservation_ids))
         self.beats.append((str(state), list(job_ids)))
         pulse = self.pulses.pop(0) if self.pulses else Pulse(self.directive)
         if isinstance(pulse, Exception):

@@ -106,3 +106,29 @@ async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
     server.script = [answer(200, told), error(409, "conflict", details={"lost": ["l"]})]
     pulses = [await source(server).heartbeat(["l"], "quiet") for _ in range(2)]
     assert pulses == [Pulse("quiet", lost=frozenset("l"))] * 2
+
+
+async def test_every_report_carries_the_reservation_id() -> None:
+    """So that one which is repeated late ends no later attempt."""
+    server = FakeServer()
+    server.script = [answer(200, {"state": "running"})] * 5
+    held = source(server)
+    await held.ack(JOB_ID, None, reservation_id="r1")
+    await held.fail(JOB_ID, {"message": "m"}, reservation_id="r1")
+    await held.progress(JOB_ID, {"progress": 0.5}, reservation_id="r1")
+    await held.checkpoint(JOB_ID, RawJson("1"), reservation_id="r1")
+    await held.heartbeat([JOB_ID], "running", reservation_ids={JOB_ID: "r1"})
+    *reports, beat = server.bodies()
+    assert [body["reservation_id"] for body in reports] == ["r1"] * 4
+    assert beat["reservation_ids"] == {JOB_ID: "r1"}
+
+
+async def test_nothing_is_said_of_a_reservation_without_an_id() -> None:
+    """Of other servers."""
+    server = FakeServer()
+    server.script = [answer(200, {"state": "running"})] * 2
+    held = source(server)
+    await held.ack(JOB_ID, None)
+    await held.heartbeat([JOB_ID], "running")
+    assert all("reservation_id" not in body for body in server.bodies())
+    assert "reservation_ids" not in server.bodies()[1]

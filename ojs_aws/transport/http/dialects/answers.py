@@ -149,11 +149,16 @@ def _batch_jobs(
 
 
 def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
-    """FETCH: the claimed jobs. A client would read ``timeout`` as milliseconds: it is left out."""
+    """FETCH: the claimed jobs. A client would read ``timeout`` as milliseconds: it is left out.
+
+    Each job has the id of its reservation, which reports on it may carry (an extension).
+    """
     jobs = []
     for record in records:
         members = render_job(record)
         members.pop("timeout", None)
+        if record.reservation is not None and record.reservation.id:
+            members["reservation_id"] = encode(record.reservation.id)
         jobs.append(assemble(members))
     return assemble({"jobs": assemble_array(jobs), "count": encode(len(jobs))})
 

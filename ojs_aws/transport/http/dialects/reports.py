@@ -73,8 +73,13 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
         values.setdefault("active_job_ids", active)
     elif active is not None:
         values["active_count"] = active
-    if "job_id" in values:
-        values.setdefault("active_job_ids", [values["job_id"]])
+    job_id = values.get("job_id")
+    if job_id is not None:
+        values.setdefault("active_job_ids", [job_id])
+    if isinstance(job_id, str):
+        for one, many in (("reservation_id", "reservation_ids"), ("attempt", "attempts")):
+            if one in values:
+                values.setdefault(many, {job_id: values[one]})
     state = values.get("state")
     if isinstance(state, str):
         values["state"] = STATES.get(state.lower(), state.lower())

@@ -18,11 +18,13 @@ from ojs_aws.transport.http.dialects.outcomes import (
     workflow_progress_answer,
 )
 from ojs_aws.transport.http.dialects.reports import report_values
+from ojs_aws.transport.http.handlers.worker_api import attempt_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ojs_aws.domain.json_text import Member
+    from ojs_aws.transport.http.models.workers import ReportBody
 
 
 def report_progress(call: Call) -> Answer:
@@ -42,20 +44,21 @@ def report_progress_of(call: Call) -> Answer:
 
 def _report(call: Call, job_id: str) -> Answer:
     members = call.members()
-    job_id, worker_id = _reporter(members, job_id)
-    check_job(call, job_id)
+    body = _reporter(members, job_id)
+    check_job(call, body.job_id)
     report, checkpoint = read_report(members), checkpoint_of(members)
-    job, is_noted = call.backend.progress(job_id, worker_id, report, checkpoint)
+    job, is_noted = call.backend.progress(
+        body.job_id, body.worker_id, report, checkpoint, which=attempt_of(body)
+    )
     return Answer(progress_answer(job, {"accepted": encode(is_noted)}))
 
 
-def _reporter(members: Mapping[str, Member], job_id: str) -> tuple[str, str | None]:
+def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
     from ojs_aws.transport.http.models.workers import ReportBody  # noqa: PLC0415 - imports pydantic
 
     values = report_values(members, job_id)
-    named = {name: values[name] for name in ("job_id", "worker_id") if name in values}
-    body = ReportBody.model_validate(named)
-    return body.job_id, body.worker_id
+    named = {name: values[name] for name in ReportBody.model_fields if name in values}
+    return ReportBody.model_validate(named)
 
 
 def get_progress(call: Call) -> Answer:
@@ -82,10 +85,15 @@ def put_checkpoint(call: Call) -> Answer:
 
 def _save(call: Call, *, only_active: bool) -> Answer:
     members = call.members()
-    job_id, worker_id = _reporter(members, call.job_id)
-    state = state_of(members)
-    saved = call.backend.checkpoints.save(job_id, worker_id, state, only_active=only_active)
-    return Answer(checkpoint_answer(job_id, saved.checkpoint, with_state=False))
+    body = _reporter(members, call.job_id)
+    saved = call.backend.checkpoints.save(
+        body.job_id,
+        body.worker_id,
+        state_of(members),
+        which=attempt_of(body),
+        only_active=only_active,
+    )
+    return Answer(checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
 
 
 def get_checkpoint(call: Call) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
@@ -25,7 +26,7 @@ from ojs_aws.transport.http.dialects.reports import (
 
 if TYPE_CHECKING:
     from ojs_aws.services.heartbeat import Beat
-    from ojs_aws.transport.http.models.workers import HeartbeatValues
+    from ojs_aws.transport.http.models.workers import AttemptBody, HeartbeatValues
 
 ABOUT: Final = (
     "hostname",
@@ -80,9 +81,16 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
     body = ReportBody.model_validate(report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    record = call.backend.ack(body.job_id, body.worker_id, result_of(members))
+    record = call.backend.ack(
+        body.job_id, body.worker_id, result_of(members), which=attempt_of(body)
+    )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=True))
+
+
+def attempt_of(body: AttemptBody) -> AttemptRef:
+    """The attempt that a report names."""
+    return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
 
 
 def fail(call: Call) -> Answer:
@@ -102,7 +110,9 @@ def _fail(call: Call, job_id: str) -> Answer:
     body = ReportBody.model_validate(report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    record = call.backend.fail(body.job_id, body.worker_id, error_of(members))
+    record = call.backend.fail(
+        body.job_id, body.worker_id, error_of(members), which=attempt_of(body)
+    )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
 
@@ -132,8 +142,19 @@ def beat(call: Call) -> tuple[str, Beat]:
         body.visibility_timeout_ms,
         report,
         call.request.caller,
+        attempts=_attempts(body),
     )
     return body.worker_id or "", told
+
+
+def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
+    """The attempts that a heartbeat names, by job id."""
+    return {
+        job_id: AttemptRef(
+            reservation_id=body.reservation_ids.get(job_id), attempt=body.attempts.get(job_id)
+        )
+        for job_id in body.reservation_ids.keys() | body.attempts.keys()
+    }
 
 
 def _about(body: HeartbeatValues) -> str:

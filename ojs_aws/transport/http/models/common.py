@@ -33,6 +33,8 @@ QueueName = Annotated[
 ]
 WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
 IntervalMs = Annotated[int, Field(ge=MIN_INTERVAL_MS, le=MAX_INTERVAL_MS)]
+ReservationId = Annotated[str, Field(min_length=1, max_length=256, examples=["9f3c52e01ab7"])]
+AttemptNumber = Annotated[int, Field(ge=0, le=2_147_483_647)]
 ShortText = Annotated[str, Field(max_length=256)]
 VisibilityMs = Annotated[int, Field(ge=rules.MIN_VISIBILITY_MS, le=rules.MAX_VISIBILITY_MS)]
 

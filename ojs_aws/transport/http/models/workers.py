@@ -12,9 +12,11 @@ from ojs_aws.transport.http.models.common import (
     LARGEST_COUNT,
     MAX_LABELS,
     MAX_QUEUES,
+    AttemptNumber,
     Body,
     IntervalMs,
     JobId,
+    ReservationId,
     ShortText,
     VisibilityMs,
     WorkerId,
@@ -33,11 +35,18 @@ class FetchBody(Body):
     heartbeat_interval_ms: IntervalMs | None = None
 
 
-class ReportBody(Body):
+class AttemptBody(Body):
+    """A report about one attempt (an extension): what it says must be true of the running one."""
+
+    worker_id: WorkerId | None = None
+    reservation_id: ReservationId | None = None
+    attempt: AttemptNumber | None = None
+
+
+class ReportBody(AttemptBody):
     """What ACK and FAIL have in common: the job, and who reports."""
 
     job_id: JobId
-    worker_id: WorkerId | None = None
 
 
 class AckBody(ReportBody):
@@ -46,10 +55,9 @@ class AckBody(ReportBody):
     result: Any = None
 
 
-class AckJobBody(Body):
+class AckJobBody(AttemptBody):
     """ACK of the job that the path names."""
 
-    worker_id: WorkerId | None = None
     result: Any = None
 
 
@@ -70,17 +78,15 @@ class FailBody(ReportBody):
     error: ErrorObject
 
 
-class FailJobBody(Body):
+class FailJobBody(AttemptBody):
     """FAIL of the job that the path names."""
 
     error: ErrorObject
-    worker_id: WorkerId | None = None
 
 
-class ProgressBody(Body):
+class ProgressBody(AttemptBody):
     """PROGRESS (ojs-progress, section 6); numbers beyond the range are clamped."""
 
-    worker_id: WorkerId | None = None
     progress: float | None = None
     percentage: float | None = None
     data: dict[str, Any] | None = None
@@ -94,11 +100,10 @@ class ProgressOfBody(ProgressBody):
     job_id: JobId
 
 
-class CheckpointBody(Body):
+class CheckpointBody(AttemptBody):
     """A checkpoint (ojs-durable-execution, section 4.1)."""
 
     state: Any
-    worker_id: WorkerId | None = None
 
 
 class ResultsBody(Body):
@@ -129,6 +134,8 @@ class HeartbeatValues(WorkerBody):
     active_job_ids: list[str] = Field(default_factory=list, max_length=MAX_JOBS)
     active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
+    reservation_ids: dict[str, ReservationId] = Field(default_factory=dict, max_length=MAX_JOBS)
+    attempts: dict[str, AttemptNumber] = Field(default_factory=dict, max_length=MAX_JOBS)
 
 
 class HeartbeatBody(WorkerBody):
@@ -141,5 +148,7 @@ class HeartbeatBody(WorkerBody):
         | None
     ) = None
     active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
+    reservation_ids: dict[JobId, ReservationId] | None = None
+    attempts: dict[JobId, AttemptNumber] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
     state: str | None = None

@@ -83,7 +83,8 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     "BatchAnswer": members(
         ("jobs", "count"), jobs=array(ref("Job")), count=INTEGER, dropped=array({})
     ),
-    "JobsAnswer": members(("jobs",), jobs=array(ref("Job"))),
+    "ClaimedJob": {**_JOB, "properties": {**_JOB["properties"], "reservation_id": STRING}},
+    "FetchAnswer": members(("jobs", "count"), jobs=array(ref("ClaimedJob")), count=INTEGER),
     "JobPageAnswer": members(
         ("pagination",),
         jobs=array(ref("Job")),

@@ -84,7 +84,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         group=Group.WORKER_API,
         summary="Claim jobs (FETCH)",
         request="FetchBody",
-        response="JobsAnswer",
+        response="FetchAnswer",
         needs_body=True,
     ),
     Route(

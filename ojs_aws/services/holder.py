@@ -1,0 +1,80 @@
+"""Who says that it holds a job, and whether it does.
+
+Every report of a worker is judged here, against the job as it was read: ACK's own condition in the
+store is the only other place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import JobRecord, JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A worker that reports on a job.
+
+    :ivar worker_id: None when it gave no name, and then the job's state alone decides.
+    :ivar which: the attempt that the report is about.
+    """
+
+    worker_id: str | None
+    which: AttemptRef = ANY_ATTEMPT
+
+    def holds(self, job: JobRecord) -> bool:
+        """Return True if the job's reservation is this worker's, and of this attempt."""
+        held = job.reservation
+        if job.state is not JobState.ACTIVE or held is None:
+            return False
+        return self._is_named(held.worker_id) and self.which.is_running(job)
+
+    def _is_named(self, worker_id: str) -> bool:
+        return self.worker_id is None or worker_id in {"", self.worker_id}
+
+    def refusal(self, job: JobRecord, verb: str) -> ConflictError:
+        """Make the error that says why a report does not count."""
+        held = job.reservation
+        if job.state is not JobState.ACTIVE or held is None:
+            return _not_active(job, verb)
+        if self._is_named(held.worker_id) and not self.which.is_running(job):
+            return _other_attempt(job, verb)
+        return _not_active(job, verb) if self.worker_id is None else self._not_held(job, verb)
+
+    def _not_held(self, job: JobRecord, verb: str) -> ConflictError:
+        return ConflictError(
+            f"Cannot {verb} job '{job.id}': it is reserved by another worker.",
+            details={"job_id": job.id, "current_state": job.state, "worker_id": self.worker_id},
+            hint="The reservation expired or was never this worker's: drop the job.",
+        )
+
+
+def _other_attempt(job: JobRecord, verb: str) -> ConflictError:
+    return ConflictError(
+        f"Cannot {verb} job '{job.id}': the report is about an attempt that is over.",
+        details={"job_id": job.id, "current_state": job.state, "current_attempt": job.attempt},
+        hint="Another attempt is running: drop the report.",
+    )
+
+
+def _not_active(job: JobRecord, verb: str) -> ConflictError:
+    return ConflictError(
+        f"Cannot {verb} job not in 'active' state. Current state: '{job.state}'.",
+        details={
+            "job_id": job.id,
+            "current_state": job.state,
+            "expected_state": JobState.ACTIVE,
+        },
+    )
+
+
+def check_holder(job: JobRecord, verb: str, holder: Holder) -> None:
+    """Refuse a worker that does not hold the job's reservation.
+
+    :raises ConflictError: the job is not active, it is another worker's, or another attempt of it
+        is running.
+    """
+    if not holder.holds(job):
+        raise holder.refusal(job, verb)
