@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from ojs_aws.domain.checkpoints import opened
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
@@ -52,9 +53,9 @@ class DirectOutcomes:
     async def checkpoint(self, job_id: str) -> Mapping[str, JsonValue]:
         """The latest checkpoint."""
         saved = (await asyncio.to_thread(self._backend.checkpoints.get, job_id)).checkpoint
-        text = saved.state if isinstance(saved.state, str) else "null"
+        texts = {"state": "null", **opened(saved)}
         return {
-            "state": decode(text, max_depth=ANY_DEPTH),
+            **{name: decode(text, max_depth=ANY_DEPTH) for name, text in texts.items()},
             "sequence": saved.sequence,
             "created_at": format_instant(saved.created_at),
         }

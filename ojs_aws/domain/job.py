@@ -116,13 +116,15 @@ class Reservation:
 class Checkpoint:
     """What a worker saved of an execution, for the attempt after it (ojs-durable-execution).
 
-    :ivar state: any JSON value.
+    :ivar state: any JSON value; with notes an object of the state and of them.
     :ivar sequence: number of checkpoints of the job so far.
+    :ivar has_notes: whether the worker gave more than a state; ``checkpoints.opened`` tells apart.
     """
 
     state: Document
     sequence: int
     created_at: Instant
+    has_notes: bool = False
 
 
 REDACTED: Final = "(redacted)"

@@ -172,10 +172,13 @@ def report_progress(
     return replace(job, version=job.version + 1, progress=progress, reservation=held)
 
 
-def save_checkpoint(job: JobRecord, state: Document, now: Instant) -> JobRecord:
+def save_checkpoint(
+    job: JobRecord, state: Document, now: Instant, *, has_notes: bool = False
+) -> JobRecord:
     """The same state with another checkpoint, which replaces the one before."""
-    saved = Checkpoint(state=state, sequence=job.checkpoints + 1, created_at=now)
-    return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=job.checkpoints + 1)
+    number = job.checkpoints + 1
+    saved = Checkpoint(state=state, sequence=number, created_at=now, has_notes=has_notes)
+    return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=number)
 
 
 def clear_checkpoint(job: JobRecord) -> JobRecord:

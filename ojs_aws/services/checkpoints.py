@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.checkpoints import with_notes
 from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
@@ -47,6 +49,7 @@ class Checkpoints:
         state: RawJson,
         *,
         which: AttemptRef = ANY_ATTEMPT,
+        notes: Mapping[str, RawJson] | None = None,
         only_active: bool = True,
         start: JobRecord | None = None,
     ) -> Saved:
@@ -54,6 +57,7 @@ class Checkpoints:
 
         :param worker_id: the worker that says so; None when it gave no name.
         :param which: the attempt that saves it.
+        :param notes: what the worker gave beside the state, as ``read_notes`` returns it.
         :param only_active: False lets a job that waits have one, too.
         :param start: the job as claimed, to save the read.
         :raises NotFoundError: there is no such job.
@@ -62,16 +66,17 @@ class Checkpoints:
         :raises PayloadTooLargeError: the state has more than a megabyte.
         """
         check_job_id(job_id)
-        _check_size(state)
+        document = with_notes(state, notes or {})
+        _check_size(document)
         holder = Holder(worker_id, which)
         if start is None:
             start = self.changing.load(job_id, self.changing.clock.now())
         _check_may_save(start, holder, only_active=only_active)
-        kept = self.keep(job_id, state)
+        kept = self.keep(job_id, document)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             _check_may_save(job, holder, only_active=only_active)
-            return lifecycle.save_checkpoint(job, kept, now)
+            return lifecycle.save_checkpoint(job, kept, now, has_notes=bool(notes))
 
         after = self.changing.apply(job_id, decide, start=start).after
         if after.checkpoint is None:  # pragma: no cover - decide has just set it
@@ -91,12 +96,22 @@ class Checkpoints:
 
         :raises NotFoundError: there is no such job, or it has none.
         """
-        job = self.changing.load(check_job_id(job_id), self.changing.clock.now())
-        if job.checkpoint is None:
+        saved = self.find(job_id)
+        if saved is None:
             raise NotFoundError(
                 f"Job '{job_id}' has no checkpoint.",
                 details={"resource_type": "checkpoint", "resource_id": job_id},
             )
+        return saved
+
+    def find(self, job_id: str) -> Saved | None:
+        """Return the latest checkpoint of a job, or None when it has none.
+
+        :raises NotFoundError: there is no such job.
+        """
+        job = self.changing.load(check_job_id(job_id), self.changing.clock.now())
+        if job.checkpoint is None:
+            return None
         whole = self.store.fill(replace(job, document=_NO_DOCUMENT, result=None))
         return Saved(job, whole.checkpoint or job.checkpoint)
 

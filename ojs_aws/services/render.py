@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.domain.checkpoints import opened
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
@@ -171,9 +172,10 @@ def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
     saved = job.checkpoint
     if saved is None or not isinstance(saved.state, str):
         return {}
+    told = opened(saved)
     described = {
-        "state": saved.state,
+        **told,
         "sequence": encode(saved.sequence),
         "created_at": encode(format_instant(saved.created_at)),
     }
-    return {"checkpoint": assemble(described), "last_checkpoint": saved.state}
+    return {"checkpoint": assemble(described), "last_checkpoint": told["state"]}

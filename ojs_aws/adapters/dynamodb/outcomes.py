@@ -42,16 +42,21 @@ def outcome_values(job: JobRecord) -> Item:
     if job.progress is not None:
         item[n.PROGRESS] = {"M": _progress(job.progress)}
     if job.checkpoint is not None:
-        item[n.CHECKPOINT] = {
-            "M": {
-                "d": document_value(job.checkpoint.state),
-                "s": number(job.checkpoint.sequence),
-                "a": number(job.checkpoint.created_at),
-            }
-        }
+        item[n.CHECKPOINT] = {"M": _checkpoint(job.checkpoint)}
     if job.checkpoints:
         item[n.CHECKPOINTS] = number(job.checkpoints)
     return item
+
+
+def _checkpoint(saved: Checkpoint) -> Item:
+    kept: Item = {
+        "d": document_value(saved.state),
+        "s": number(saved.sequence),
+        "a": number(saved.created_at),
+    }
+    if saved.has_notes:
+        kept["n"] = {"BOOL": True}
+    return kept
 
 
 def _progress(progress: Progress) -> Item:
@@ -100,4 +105,5 @@ def _read_checkpoint(item: Item) -> Checkpoint | None:
         state=read_document(kept["d"]),
         sequence=read_number(kept, "s") or 0,
         created_at=Instant(read_number(kept, "a") or 0),
+        has_notes="n" in kept,
     )

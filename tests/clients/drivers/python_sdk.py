@@ -95,7 +95,10 @@ async def jobs(client: Any) -> None:
 
     async def enqueue() -> Any:
         job = await client.enqueue("py.simple", ["a", 1], queue=QUEUE)
-        same((job.type, job.queue, job.args, str(job.state)), ("py.simple", QUEUE, ["a", 1], "available"))
+        same(
+            (job.type, job.queue, job.args, str(job.state)),
+            ("py.simple", QUEUE, ["a", 1], "available"),
+        )
         holds(job.created_at and job.enqueued_at, job)
         return job
 

@@ -228,6 +228,62 @@ def test_a_checkpoint_is_saved_read_and_cleared(
     assert api.send("GET", path).status == 404
 
 
+@pytest.mark.parametrize("size", [10, 20_000], ids=["in the job's item", "in an item of its own"])
+@pytest.mark.parametrize("prefix", ["/ojs/v1", "/ojs/v1/ojs/v1"])
+def test_durable_replay_gets_its_log_back(api: Api, prefix: str, size: int) -> None:
+    """The Python and JavaScript SDKs repeat the prefix, and keep the replay log in ``metadata``."""
+    job_id = active(api)
+    path = f"{prefix}/checkpoints/{job_id}"
+    assert api.get(f"/checkpoints/{job_id}/resume").json == {
+        "job_id": job_id,
+        "has_checkpoint": False,
+    }
+    log = "".join(f"[{number:08}]" for number in range(size // 10))
+    notes = {"step_index": 3, "metadata": {"_replay_log": log, "attempt": "1"}}
+    assert api.send("POST", path, {"state": {"a": 1}, **notes}).status == 200
+    resumed = api.send("GET", f"{path}/resume").json
+    assert resumed["has_checkpoint"] is True
+    saved = resumed["checkpoint"]
+    assert (saved["state"], saved["sequence"]) == ({"a": 1}, 1)
+    assert {name: saved[name] for name in notes} == notes
+    read = api.get(f"/jobs/{job_id}/checkpoint").json
+    assert {name: read[name] for name in notes} == notes
+    assert api.send("DELETE", path).status == 200
+    assert api.send("GET", f"{path}/resume").json["has_checkpoint"] is False
+
+
+def test_a_fetched_job_carries_the_notes_of_its_checkpoint(api: Api) -> None:
+    """ojs-durable-execution, section 6.1: the state alone in ``last_checkpoint``."""
+    job_id = push(api)
+    api.send("PUT", f"/ojs/v1/jobs/{job_id}/checkpoint", {"state": {"state": 1}, "step_index": 0})
+    jobs = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"}).json["jobs"]
+    assert (jobs[0]["checkpoint"]["state"], jobs[0]["checkpoint"]["step_index"]) == (
+        {"state": 1},
+        0,
+    )
+    assert jobs[0]["last_checkpoint"] == {"state": 1}
+    api.send("PUT", f"/ojs/v1/jobs/{job_id}/checkpoint", {"state": {"state": 2}})
+    saved = api.get(f"/jobs/{job_id}/checkpoint").json["checkpoint"]
+    assert (saved["state"], saved["sequence"], "step_index" in saved) == ({"state": 2}, 2, False)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [{"step_index": "1"}, {"step_index": -1}, {"step_index": True}, {"metadata": ["log"]}],
+)
+def test_notes_of_a_wrong_type_are_refused(api: Api, notes: dict[str, Any]) -> None:
+    """400 with the member's name, and nothing is saved."""
+    path = f"/ojs/v1/jobs/{active(api)}/checkpoint"
+    reply = api.send("POST", path, {"state": 1, **notes})
+    assert (reply.status, reply.json["error"]["details"]["field"]) == (400, next(iter(notes)))
+    assert api.send("GET", path).status == 404
+
+
+def test_resuming_an_unknown_job_is_not_found(api: Api) -> None:
+    """A job without a checkpoint is another thing than no job."""
+    assert api.get(f"/checkpoints/{UNKNOWN}/resume").status == 404
+
+
 def test_only_post_wants_an_active_job(api: Api) -> None:
     """DUR-007 for the specification's POST; the cases' PUT sets where the job begins."""
     job_id = push(api)

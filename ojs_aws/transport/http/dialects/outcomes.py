@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.checkpoints import NOTES, opened
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import Member, RawJson, assemble, assemble_array, encode, json_type
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    assemble_array,
+    encode,
+    json_type,
+    parse_object,
+)
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflow_graph import ROOT, Kind
 from ojs_aws.domain.workflow_progress import StepState
@@ -180,13 +190,23 @@ def checkpoint_answer(job_id: str, saved: Checkpoint, *, with_state: bool) -> Ra
     """A checkpoint, wrapped as the specification shows it and flat as its cases read it."""
     members: Rendered = {"job_id": encode(job_id)}
     if with_state:
-        members["state"] = saved.state if isinstance(saved.state, str) else NULL
+        members |= {"state": NULL, **opened(saved)}
     members["sequence"] = encode(saved.sequence)
     members["created_at"] = encode(format_instant(saved.created_at))
     wrapped = assemble(members)
     if len(wrapped) > FLAT_LIMIT:
-        members.pop("state", None)
+        for name in ("state", *NOTES):
+            members.pop(name, None)
     return assemble({"checkpoint": wrapped, **members})
+
+
+def resume_answer(job_id: str, saved: Checkpoint | None) -> RawJson:
+    """Whether an attempt has a checkpoint to go on from, and which: what durable replay reads."""
+    has_one = {"job_id": encode(job_id), "has_checkpoint": encode(saved is not None)}
+    if saved is None:
+        return assemble(has_one)
+    wrapped = parse_object(checkpoint_answer(job_id, saved, with_state=True), max_depth=ANY_DEPTH)
+    return assemble({**has_one, "checkpoint": wrapped["checkpoint"].raw})
 
 
 def state_of(members: Mapping[str, Member]) -> RawJson:

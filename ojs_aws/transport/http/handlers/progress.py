@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from ojs_aws.domain.checkpoints import read_notes
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.progress import read_report
 from ojs_aws.transport.http.authorization import check_job
@@ -14,6 +15,7 @@ from ojs_aws.transport.http.dialects.outcomes import (
     checkpoint_of,
     progress_answer,
     progress_headers,
+    resume_answer,
     state_of,
     workflow_progress_answer,
 )
@@ -91,6 +93,7 @@ def _save(call: Call, *, only_active: bool) -> Answer:
         body.worker_id,
         state_of(members),
         which=attempt_of(body),
+        notes=read_notes(members),
         only_active=only_active,
     )
     return Answer(checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
@@ -100,6 +103,12 @@ def get_checkpoint(call: Call) -> Answer:
     """The latest checkpoint of a job."""
     saved = call.backend.checkpoints.get(call.job_id)
     return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
+
+
+def resume_checkpoint(call: Call) -> Answer:
+    """The latest checkpoint of a job, if there is one: durable replay begins with it."""
+    saved = call.backend.checkpoints.find(call.job_id)
+    return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
 
 
 def delete_checkpoint(call: Call) -> Answer:

@@ -101,9 +101,11 @@ class ProgressOfBody(ProgressBody):
 
 
 class CheckpointBody(AttemptBody):
-    """A checkpoint (ojs-durable-execution, section 4.1)."""
+    """A checkpoint (ojs-durable-execution, section 4.1), with the notes of durable replay."""
 
     state: Any
+    step_index: Annotated[int, Field(ge=0)] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class ResultsBody(Body):

@@ -45,7 +45,14 @@ _JOB: Final = members(
     result_stored_at=INSTANT,
     result_expires_at=INSTANT,
     result_size_bytes=INTEGER,
-    checkpoint=members(("state", "sequence"), state={}, sequence=INTEGER, created_at=INSTANT),
+    checkpoint=members(
+        ("state", "sequence"),
+        state={},
+        step_index=INTEGER,
+        metadata={"type": "object"},
+        sequence=INTEGER,
+        created_at=INSTANT,
+    ),
     last_checkpoint={},
 )
 

@@ -76,8 +76,16 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         ("job_id", "sequence", "created_at"),
         job_id=JOB_ID,
         state={},
+        step_index=INTEGER,
+        metadata=_OBJECT,
         sequence=INTEGER,
         created_at=INSTANT,
+    ),
+    "ResumeAnswer": members(
+        ("job_id", "has_checkpoint"),
+        job_id=JOB_ID,
+        has_checkpoint=BOOLEAN,
+        checkpoint=ref("Checkpoint"),
     ),
     "CheckpointAnswer": members(("checkpoint", "job_id", "sequence"), checkpoint=ref("Checkpoint")),
 }

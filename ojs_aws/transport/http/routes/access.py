@@ -76,6 +76,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "save_checkpoint": _WORKS_ON_JOB,
     "put_checkpoint": _WORKS_ON_JOB,
     "get_checkpoint": _WORKS_ON_JOB,
+    "resume_checkpoint": _WORKS_ON_JOB,
     "delete_checkpoint": _WORKS_ON_JOB,
     # jobs and workflows
     "get_result": _SEES_JOB,

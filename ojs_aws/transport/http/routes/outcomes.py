@@ -126,6 +126,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404,),
     ),
     Route(
+        method="GET",
+        path=f"{BASE}/jobs/<job_id>/checkpoint/resume",
+        aliases=(f"{BASE}/checkpoints/<job_id>/resume",),
+        operation="resume_checkpoint",
+        home="progress",
+        group=Group.WORKER_API,
+        summary="Read the latest checkpoint of a job, if there is one",
+        response="ResumeAnswer",
+        errors=(404,),
+    ),
+    Route(
         method="DELETE",
         path=f"{BASE}/jobs/<job_id>/checkpoint",
         aliases=_CHECKPOINTS,
