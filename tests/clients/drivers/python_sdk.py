@@ -159,11 +159,11 @@ async def jobs(client: Any) -> None:
     async def with_middleware() -> None:
         other = ojs.Client(URL, headers=HEADERS)
 
-        @other.enqueue_middleware
         async def stamp(request: Any, following: Any) -> Any:
             request.meta = {"trace": "t1"}
             return await following(request)
 
+        other.enqueue_middleware(stamp)
         same((await other.enqueue("py.middleware", [], queue=QUEUE)).meta, {"trace": "t1"})
         await other.close()
 
@@ -246,7 +246,9 @@ async def queues(client: Any) -> None:
 
 async def workflows(client: Any) -> None:
     """Chains, groups, batches."""
-    step = lambda n: ojs.JobRequest(type=f"py.step{n}", args=[n], queue=QUEUE)  # noqa: E731
+
+    def step(number: int) -> Any:
+        return ojs.JobRequest(type=f"py.step{number}", args=[number], queue=QUEUE)
 
     async def chain() -> Any:
         made = await client.workflow(ojs.chain("py-chain", [step(1), step(2)]))
@@ -475,17 +477,17 @@ async def workers(client: Any) -> None:
     async def completes() -> None:
         worker, seen = made(), []
 
-        @worker.register("py.work")
         async def work(ctx: Any) -> object:
             seen.append(ctx.attempt)
             await asyncio.sleep(0.5)
             return {"doubled": ctx.args[0] * 2}
 
-        @worker.middleware
         async def around(ctx: Any, following: Any) -> Any:
             seen.append(ctx.job_type)
             return await following()
 
+        worker.register("py.work")(work)
+        worker.middleware(around)
         job = await client.enqueue("py.work", [21], queue=queue)
         done = await run(worker, job.id, {"completed"})
         same((done.result, seen), ({"doubled": 42}, ["py.work", 1]))
@@ -495,13 +497,13 @@ async def workers(client: Any) -> None:
     async def retries() -> None:
         worker, attempts = made(), []
 
-        @worker.register("py.flaky")
         async def flaky(ctx: Any) -> object:
             attempts.append(ctx.attempt)
             if len(attempts) == 1:
                 raise RuntimeError("not yet")
             return "ok"
 
+        worker.handler("py.flaky", flaky)
         retry = ojs.RetryPolicy(max_attempts=3, initial_interval="PT0.2S", jitter=False)
         job = await client.enqueue("py.flaky", [], queue=queue, retry=retry)
         done = await run(worker, job.id, {"completed", "discarded"})
