@@ -42,7 +42,7 @@ class Checkpoints:
     store: JobStore
     changing: Changing
 
-    def save(
+    def save(  # noqa: PLR0913 - each of them is named
         self,
         job_id: str,
         worker_id: str | None,
