@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -181,6 +182,127 @@ def test_a_log_whose_chunks_have_all_expired_goes_on_behind_them(
             _remove(aws, item["sk"]["S"])
     log.append([event(9)], Instant(NOW + 100 * 24 * HOUR))
     assert log.read(EventQuery(cursor=cursor)).events == (event(9),)
+
+
+DAY = 24 * HOUR
+
+
+def _expire(aws: EmbeddedAws, now: int, *, newest: int) -> None:
+    """Let DynamoDB remove the newest chunks, all of which have expired."""
+    gone = _chunks(aws)[-newest:]
+    assert all(int(item["ttl"]["N"]) * 1000 < now for item in gone)
+    for item in gone:
+        _remove(aws, item["sk"]["S"])
+
+
+@pytest.mark.parametrize("newest", [1, 2, 3])
+@pytest.mark.parametrize("is_old_process", [False, True])
+def test_no_number_is_used_again_when_the_newest_chunks_went_first(
+    aws: EmbeddedAws, log: DynamoEventLog, newest: int, is_old_process: bool
+) -> None:
+    """DynamoDB removes what has expired in any order; a reader past it sees what comes then."""
+    for number in range(4):
+        log.append([event(number)], Instant(NOW + number))
+    cursor = log.read(EventQuery()).cursor
+    used = {item["sk"]["S"] for item in _chunks(aws)}
+    later = Instant(NOW + 3 * DAY)
+    _expire(aws, later, newest=newest)
+    writer = log if is_old_process else log_of(aws)
+    with aws.calls.counted() as calls:
+        writer.append([event(8)], later)
+    assert calls == {"Query": 1, "GetItem": 1, "TransactWriteItems": 1}
+    with aws.calls.counted() as calls:
+        writer.append([event(9)], Instant(later + 1))
+    assert calls == {"PutItem": 1}
+    assert not used & {item["sk"]["S"] for item in _chunks(aws)[4 - newest :] if _events(item)}
+    assert all_of(log_of(aws), EventQuery(cursor=cursor)) == [event(8), event(9)]
+
+
+def test_a_shorter_retention_does_not_let_a_number_be_used_again(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """Chunks that were kept for a day are gone before those that were kept for a month."""
+    longer = replace(log_of(aws), retention_s=30 * RETENTION_S)
+    longer.append([event(1)], NOW)
+    before = _chunks(aws)[0]["ttl"]["N"]
+    log_of(aws).append([event(2)], Instant(NOW + 1))
+    assert [item["ttl"]["N"] for item in _chunks(aws)] == [before, before], "in the log's order"
+    for writer in (log_of(aws), longer):
+        at = int(_chunks(aws)[-1]["at_ms"]["N"])
+        cursor = log.read(EventQuery()).cursor
+        _remove(aws, _chunks(aws)[-1]["sk"]["S"])  # as an earlier version would have let it expire
+        replace(writer, retention_s=RETENTION_S).append([event(3)], Instant(at + 2 * DAY))
+        assert log.read(EventQuery(cursor=cursor)).events == (event(3),)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_removed_a_reader_misses_nothing_that_comes_later(
+    aws: EmbeddedAws, seed: int
+) -> None:
+    """Processes that sleep for days, whose clocks differ, and chunks that go in any order."""
+    chance = random.Random(seed)
+    writers = [log_of(aws) for _ in range(3)]
+    skews = [chance.randrange(-HOUR // 4, HOUR // 4) for _ in writers]
+    at, cursor, used = int(NOW), log_of(aws).read(EventQuery()).cursor, set[str]()
+    for number in range(30):
+        at += chance.choice([1, HOUR, RETENTION_S * 1000 - HOUR, 2 * DAY])
+        expired = [item for item in _chunks(aws) if int(item["ttl"]["N"]) * 1000 < at]
+        for item in chance.sample(expired, chance.randint(0, len(expired))):
+            _remove(aws, item["sk"]["S"])
+        there = {item["sk"]["S"] for item in _chunks(aws)}
+        writer = chance.randrange(len(writers))
+        if chance.random() < 0.2:
+            writers[writer] = log_of(aws)
+        writers[writer].append([event(number)], Instant(at + skews[writer]))
+        new = {item["sk"]["S"] for item in _chunks(aws) if _events(item)} - there
+        assert not new & used
+        used |= new
+        page = log_of(aws).read(EventQuery(cursor=cursor))
+        assert page.events == (event(number),)
+        cursor = page.cursor
+
+
+def test_writers_around_the_expiry_of_the_last_chunk_lose_nothing(aws: EmbeddedAws) -> None:
+    """One goes on behind it, one begins a new row: a reader between them misses neither."""
+    first = log_of(aws)
+    first.append([event(1)], NOW)
+    edge = NOW + RETENTION_S * 1000 - HOUR
+    slow, fast = log_of(aws), log_of(aws)
+    client = aws.clients.dynamodb
+    query, reader = client.query, log_of(aws)
+    cursor = reader.read(EventQuery()).cursor
+
+    def overtaken(**request: Any) -> Any:
+        answer = query(**request)
+        if not overtaken_by.is_set():
+            overtaken_by.set()
+            fast.append([event(2)], Instant(edge))  # its clock says that the chunk is too old
+        return answer
+
+    overtaken_by = threading.Event()
+    replace(slow, client=instead(client, query=overtaken)).append([event(3)], Instant(edge - 1))
+    assert all_of(reader, EventQuery(cursor=cursor)) == [event(2), event(3)]
+
+
+def test_a_writer_that_goes_on_stops_one_that_begins_a_new_row(aws: EmbeddedAws) -> None:
+    """Whoever comes second looks for the end again."""
+    log_of(aws).append([event(1)], NOW)
+    edge = NOW + RETENTION_S * 1000 - HOUR
+    client = aws.clients.dynamodb
+    cursor = log_of(aws).read(EventQuery()).cursor
+    get = client.get_item
+    others = [log_of(aws)]
+
+    def overtaken(**request: Any) -> Any:
+        answer = get(**request)
+        while others:
+            others.pop().append([event(2)], Instant(edge - 1))
+        return answer
+
+    slow = replace(log_of(aws), client=instead(client, get_item=overtaken))
+    slow.append([event(3)], Instant(edge))
+    assert all_of(log_of(aws), EventQuery(cursor=cursor)) == [event(2), event(3)]
+    assert [int(item["sk"]["S"]) - NOW for item in _chunks(aws)] == [0, 1, 2]
 
 
 def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:

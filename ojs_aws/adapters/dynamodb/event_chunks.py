@@ -57,10 +57,11 @@ def in_chunks(events: Sequence[Event]) -> Iterator[list[Event]]:
         yield group
 
 
-def chunk_item(
-    position: int, events: Sequence[Event], now: Instant, retention_s: int, token: str
-) -> Item:
-    """The item of a chunk. Data is kept as the text it is: numbers of clients stay exact."""
+def chunk_item(position: int, events: Sequence[Event], now: Instant, ttl: int, token: str) -> Item:
+    """The item of a chunk. Data is kept as the text it is: numbers of clients stay exact.
+
+    :param ttl: when it expires, in seconds since the epoch.
+    """
     rows = [[getattr(event, name) for name in _COLUMNS] for event in events]
     return {
         n.PK: string(PARTITION),
@@ -68,7 +69,7 @@ def chunk_item(
         AT: number(now),
         TOKEN: string(token),
         n.DOCUMENT: packed(json.dumps(rows, separators=(",", ":"))),
-        n.TTL: number(now // 1000 + retention_s),
+        n.TTL: number(ttl),
     }
 
 

@@ -3,14 +3,16 @@
 Each append takes the place right behind the last chunk, on condition that nobody else has. So a
 chunk is only ever written when all before it are there, and a reader that goes on behind what it
 has seen misses none, however many consumers write, whatever their clocks say and however late an
-event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md).
+event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md). Where the last chunk may
+have expired and been removed, a new row begins far behind
+(docs/decisions/0052-no-number-of-the-event-log-is-used-twice.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.event_chunks import (
@@ -21,9 +23,9 @@ from ojs_aws.adapters.dynamodb.event_chunks import (
     TOKEN,
     chunk_item,
     in_chunks,
-    position_of,
 )
 from ojs_aws.adapters.dynamodb.event_reader import EventReader
+from ojs_aws.adapters.dynamodb.event_tail import Tail, tail_of
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
@@ -49,16 +51,6 @@ MAX_CONFLICTS: Final = 50
 """Times that others may come first; each of them has appended something."""
 
 
-class _Tail(NamedTuple):
-    """The last chunk.
-
-    :ivar seen_at: when this was known, by the clock of who asked.
-    """
-
-    position: int
-    seen_at: Instant
-
-
 @dataclass(frozen=True, slots=True)
 class DynamoEventLog:
     """The port EventLog over the table.
@@ -71,7 +63,7 @@ class DynamoEventLog:
     table: str
     retention_s: int
     new_token: Callable[[], str]
-    _tails: list[_Tail] = field(default_factory=list)
+    _tails: list[Tail] = field(default_factory=list)
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
         """One conditional put per chunk; two more calls when another consumer came first."""
@@ -80,46 +72,47 @@ class DynamoEventLog:
 
     def _append(self, events: Sequence[Event], now: Instant) -> None:
         token = self.new_token()
-        tail = self._known_tail(now)
+        tail = next(iter(self._tails), None)
+        if tail is not None and not tail.is_surely_last(now, self.retention_s):
+            tail = None
         for _ in range(MAX_CONFLICTS):
-            tail = tail or self._find_tail(now)
-            if tail is None:
-                written = self._begin(events, now, token)
+            tail = tail or self._find_tail()
+            if tail is not None and tail.is_surely_last(now, self.retention_s):
+                written = self._put(tail, events, now, token)
             else:
-                written = self._put(tail.position + 1, events, now, token)
+                written = self._begin(tail, events, now, token)
             if written is not None:
-                self._tails[:] = [_Tail(written, now)]
+                self._tails[:] = [written]
                 return
             tail = None
         raise BackendError("Too many consumers append to the event log at once.")
 
-    def _known_tail(self, now: Instant) -> _Tail | None:
-        """The tail as this process knows it, unless it may have expired since."""
-        fresh_ms = self.retention_s * 1000 // 2
-        return next((tail for tail in self._tails if now - tail.seen_at < fresh_ms), None)
-
-    def _find_tail(self, now: Instant) -> _Tail | None:
+    def _find_tail(self) -> Tail | None:
         with translated("Query"):
             items = self.client.query(
                 TableName=self.table,
                 KeyConditionExpression="#pk = :pk",
-                ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
+                ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK, "#at": AT, "#ttl": n.TTL},
                 ExpressionAttributeValues={":pk": string(PARTITION)},
-                ProjectionExpression="#sk",
+                ProjectionExpression="#sk, #at, #ttl",
                 ScanIndexForward=False,
                 Limit=1,
                 ConsistentRead=True,
             )["Items"]
-        return _Tail(position_of(items[0]), now) if items else None
+        return tail_of(items[0]) if items else None
 
-    def _put(self, position: int, events: Sequence[Event], now: Instant, token: str) -> int | None:
-        """Take a place; None when it was taken."""
-        item = chunk_item(position, events, now, self.retention_s, token)
+    def _ttl(self, tail: Tail | None, now: Instant) -> int:
+        """When a chunk behind this one expires: not before it does."""
+        return max(now // 1000 + self.retention_s, 0 if tail is None else tail.ttl)
+
+    def _put(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
+        """Take the place behind a chunk; None when it was taken."""
+        written = Tail(tail.position + 1, now, self._ttl(tail, now))
         with translated("PutItem"):
             try:
                 self.client.put_item(
                     TableName=self.table,
-                    Item=item,
+                    Item=chunk_item(written.position, events, now, written.ttl, token),
                     ConditionExpression="attribute_not_exists(#pk)",
                     ExpressionAttributeNames={"#pk": n.PK},
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -127,52 +120,65 @@ class DynamoEventLog:
             except self.client.exceptions.ConditionalCheckFailedException as problem:
                 there: Item = dict(problem.response).get("Item", {})  # type: ignore[assignment]
                 # Our own: the put took effect, and its answer was lost.
-                return position if read_string(there, TOKEN) == token else None
-        return position
+                return written if read_string(there, TOKEN) == token else None
+        return written
 
-    def _begin(self, events: Sequence[Event], now: Instant, token: str) -> int | None:
-        """The first chunk of a log that is empty, new or since everything in it expired.
+    def _begin(
+        self, tail: Tail | None, events: Sequence[Event], now: Instant, token: str
+    ) -> Tail | None:
+        """Begin a row of chunks far behind all before, some of which may have been removed.
 
-        Its place is the time: far behind every place before, since appends come to less than one a
-        millisecond. Who begins notes that beside the log, so that only one does.
+        Its place is the time: appends come to less than one a millisecond. Who begins notes that
+        beside the log, so that only one does, and closes the place behind the last chunk that is
+        left with an empty one, so that nobody goes on there.
+
+        :param tail: that last chunk; None for a log that is new, or of which nothing is left.
         """
         key = {n.PK: string(HEAD), n.SK: string(HEAD)}
         with translated("GetItem"):
             head = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
         before = read_number(head.get("Item", {}), START)
-        position = max(int(now), (before or 0) + 1)
-        values: dict[str, Any] = {":start": number(position)}
-        unchanged = "attribute_not_exists(#start)"
-        if before is not None:
-            unchanged, values[":before"] = "#start = :before", number(before)
+        closed = [] if tail is None else [tail.position + 1]
+        position = max([now, *([] if before is None else [before + 1]), *(p + 1 for p in closed)])
+        written = Tail(position, now, self._ttl(tail, now))
+        chunks = [chunk_item(each, (), now, written.ttl, token) for each in closed]
+        chunks.append(chunk_item(position, events, now, written.ttl, token))
         with translated("TransactWriteItems"):
             try:
                 self.client.transact_write_items(
-                    ClientRequestToken=token,
+                    # A token stands for one request: after a cancelled one the place is another.
+                    ClientRequestToken=f"{token}-{position}",
                     TransactItems=[
-                        {
-                            "Update": {
-                                "TableName": self.table,
-                                "Key": key,
-                                "UpdateExpression": "SET #start = :start",
-                                "ConditionExpression": unchanged,
-                                "ExpressionAttributeNames": {"#start": START},
-                                "ExpressionAttributeValues": values,
-                            }
-                        },
-                        {
-                            "Put": {
-                                "TableName": self.table,
-                                "Item": chunk_item(position, events, now, self.retention_s, token),
-                                "ConditionExpression": "attribute_not_exists(#pk)",
-                                "ExpressionAttributeNames": {"#pk": n.PK},
-                            }
-                        },
+                        {"Update": self._moved_head(before, position)},
+                        *({"Put": self._new_chunk(item)} for item in chunks),
                     ],
                 )
             except self.client.exceptions.TransactionCanceledException:
                 return None
-        return position
+        return written
+
+    def _moved_head(self, before: int | None, position: int) -> Any:
+        """The note of where the log begins, unless another one was made."""
+        values: dict[str, Any] = {":start": number(position)}
+        unchanged = "attribute_not_exists(#start)"
+        if before is not None:
+            unchanged, values[":before"] = "#start = :before", number(before)
+        return {
+            "TableName": self.table,
+            "Key": {n.PK: string(HEAD), n.SK: string(HEAD)},
+            "UpdateExpression": "SET #start = :start",
+            "ConditionExpression": unchanged,
+            "ExpressionAttributeNames": {"#start": START},
+            "ExpressionAttributeValues": values,
+        }
+
+    def _new_chunk(self, item: Item) -> Any:
+        return {
+            "TableName": self.table,
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(#pk)",
+            "ExpressionAttributeNames": {"#pk": n.PK},
+        }
 
     def read(self, query: EventQuery) -> EventPage:
         """A few queries at most; what has expired and is still there is shown."""
