@@ -150,7 +150,7 @@ class DynamoEventLog:
                     ClientRequestToken=f"{token}-{position}",
                     TransactItems=[
                         {"Update": self._moved_head(before, position)},
-                        *({"Put": self._new_chunk(item)} for item in chunks),
+                        *[self._new_chunk(item) for item in chunks],
                     ],
                 )
             except self.client.exceptions.TransactionCanceledException:
@@ -174,10 +174,12 @@ class DynamoEventLog:
 
     def _new_chunk(self, item: Item) -> Any:
         return {
-            "TableName": self.table,
-            "Item": item,
-            "ConditionExpression": "attribute_not_exists(#pk)",
-            "ExpressionAttributeNames": {"#pk": n.PK},
+            "Put": {
+                "TableName": self.table,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(#pk)",
+                "ExpressionAttributeNames": {"#pk": n.PK},
+            }
         }
 
     def read(self, query: EventQuery) -> EventPage:
