@@ -88,6 +88,10 @@ simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: min
 	$(BIN)/python -m tests.simulation.mutations
 	$(BIN)/python -m tests.faults --sample $(if $(QUICK),6,30)
 
+.PHONY: mutate
+mutate: setup ## Remove each guard of the jobs' state once; a test has to notice (QUICK=1: a hundred; BASE=main: in changed files)
+	$(BIN)/python -m tests.mutation $(if $(QUICK),--sample 100) $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))
+
 # ------------------------------------------------------------------------------------- deploying
 
 .PHONY: deploy-local

@@ -1,0 +1,1 @@
+"""Removes each guard of the code once, and sees that a test notices."""

@@ -1,0 +1,200 @@
+"""Tries mutants: by the tests that noticed them before, then by all tests that reach them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from tests.mutation.enumeration import mutants_of
+from tests.mutation.mutants import CHECKOUT, Mutant, path_of, read_source
+from tests.mutation.patching import constants_of
+from tests.mutation.playing import Session, collect, kill, note, prepare
+from tests.mutation.processes import Answer, Task, run_all
+from tests.mutation.results import Coverage, Results, file_of, result_of
+
+STAGES: Final = (
+    ("tests/contract", "tests/unit/domain", "tests/unit/services"),
+    ("tests/functions", "tests/unit/transport", "tests/upgrade", "tests/faults"),
+    ("tests/unit", "tests/simulation", "tests/conformance"),
+)
+"""Where the tests are that matter, the nearest first; one that nothing there notices survives."""
+
+FILE_LIMIT_S: Final = 1200.0
+SLOWNESS: Final = 10.0
+"""How much longer than before tests may take before a mutant counts as endless."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Tries mutants, as long as there is time.
+
+    :ivar until: when to stop, by the monotonic clock.
+    :ivar most: how many tests to try for each mutant, at each stage; 0: all that reach it.
+    :ivar broken: what could not be tried, and why.
+    :ivar was_cut: whether the time was over before everything was tried.
+    :ivar tried: the tests that did not notice a mutant.
+    """
+
+    mutants: Sequence[Mutant]
+    say: Say
+    workers: int = 2
+    until: float = float("inf")
+    most: int = 0
+    results: Results = field(default_factory=Results.read)
+    tests: Coverage = field(default_factory=Coverage.read)
+    broken: dict[str, str] = field(default_factory=dict)
+    tried: dict[str, set[str]] = field(default_factory=dict)
+    was_cut: bool = False
+
+    def left(self) -> list[Mutant]:
+        """Return the mutants that nothing has noticed yet."""
+        known = self.results.known
+        return [
+            each
+            for each in self.mutants
+            if not (each.id in known and known[each.id].is_valid_for(each))
+        ]
+
+    def run(self, stages: Sequence[Sequence[str]] = STAGES) -> list[Mutant]:
+        """Try all; return those that survive, or that there was no time for."""
+        self._try_hints()
+        done = set[str]()
+        for folders in stages:
+            left = self.left()
+            if not left or self._is_over():
+                break
+            files = [each for each in test_files(folders) if each not in done]
+            done.update(files)
+            self._map(files, left)
+            self._try_reaching(files, left)
+        left = self.left()
+        self.was_cut = bool(left) and self._is_over()
+        for mutant in left:
+            self.results.note(mutant, result_of(mutant, "", len(self.tried.get(mutant.id, ()))))
+        return left
+
+    def _is_over(self) -> bool:
+        return time.monotonic() > self.until
+
+    # ------------------------------------------------------------------------- steps
+    def _try_hints(self) -> None:
+        left = self.left()
+        hints = self.results.hints(left)
+        chosen = {
+            name: [test] for name, test in hints.items() if (CHECKOUT / file_of(test)).exists()
+        }
+        if chosen:
+            self.say(f"{len(chosen)} removals by the test that noticed them before")
+            self._try({each.id: each for each in left}, chosen)
+
+    def _map(self, files: Sequence[str], left: Sequence[Mutant]) -> None:
+        """Find out which tests of some files reach what is left."""
+        modules = {each.module for each in left}
+        stale = [file for file in files if not self.tests.is_fresh(file, modules)]
+        if not stale:
+            return
+        self.say(f"which tests of {len(stale)} files reach what is left")
+        whole = [each for each in self.mutants if each.module in modules]
+
+        def work(session: Session) -> None:
+            prepare(whole)
+            tasks = []
+            for file in stale:
+                names = [name for name in session.items if file_of(name) == file]
+                tasks.append(Task(file, partial(note, session, whole, names), FILE_LIMIT_S))
+            for answer in self._in_time(tasks):
+                if answer.problem:
+                    self.say(f"  {answer.name}: {answer.problem.strip().splitlines()[-1]}")
+                else:
+                    self.tests.note(answer.name, whole, answer.value)
+
+        self._collect(stale, work)
+
+    def _try_reaching(self, files: Sequence[str], left: Sequence[Mutant]) -> None:
+        reaching = self.tests.reaching(files)
+        chosen = {}
+        for mutant in left:
+            before = self.tried.get(mutant.id, set())
+            named = self._files_naming(mutant, files) if not mutant.function else []
+            tests = dict.fromkeys(
+                [
+                    *(test for _, test in sorted(reaching.get(mutant.id, ()))),
+                    *self.tests.tests_of(named),
+                ]
+            )
+            left_over = [test for test in tests if test not in before]
+            if left_over:
+                chosen[mutant.id] = left_over[: self.most or None]
+        if chosen:
+            self.say(f"{len(chosen)} removals by the tests that reach them")
+            self._try({each.id: each for each in left}, chosen)
+
+    def _files_naming(self, mutant: Mutant, files: Sequence[str]) -> list[str]:
+        """Return the files of tests that name the constant which a mutant changes."""
+        source = read_source(path_of(mutant.module))
+        same = next((each for each in mutants_of(source) if each.id == mutant.id), mutant)
+        names = [rf"\b{name}\b" for name in constants_of(source, same)]
+        if not names:
+            return []
+        pattern = re.compile("|".join(names))
+        return [file for file in files if pattern.search((CHECKOUT / file).read_text("utf-8"))]
+
+    def _try(self, mutants: dict[str, Mutant], chosen: dict[str, list[str]]) -> None:
+        seconds = {
+            test: took
+            for each in self.tests.files.values()
+            for test, (took, _) in each["tests"].items()
+        }
+
+        def work(session: Session) -> None:
+            prepare([*mutants.values()])
+            tasks = []
+            for name, tests in chosen.items():
+                limit = 60 + SLOWNESS * sum(seconds.get(test, 2.0) for test in tests)
+                tasks.append(Task(name, partial(kill, session, mutants[name], tests), limit))
+            for answer in self._in_time(tasks):
+                self._judge(mutants[answer.name], chosen[answer.name], answer)
+
+        self._collect(sorted({file_of(test) for tests in chosen.values() for test in tests}), work)
+
+    def _judge(self, mutant: Mutant, tests: Sequence[str], answer: Answer) -> None:
+        if answer.is_late:  # it goes on for ever: whoever runs the tests sees that
+            self.results.note(mutant, result_of(mutant, tests[0], len(tests)))
+        elif answer.problem:
+            self.broken[mutant.id] = answer.problem
+        elif answer.value:
+            self.results.note(mutant, result_of(mutant, str(answer.value), len(tests)))
+        else:
+            self.tried.setdefault(mutant.id, set()).update(tests)
+            return
+        self.say(f"  {'?' if answer.problem else 'x'} {mutant.id}")
+
+    # ------------------------------------------------------------------------- processes
+    def _in_time(self, tasks: Iterable[Task]) -> Iterable[Answer]:
+        """Run tasks, none of which begins after the time is over."""
+
+        def begun() -> Iterable[Task]:
+            for task in tasks:
+                if not self._is_over():
+                    yield task
+
+        return run_all(begun(), self.workers)
+
+    def _collect(self, files: Sequence[str], work: Callable[[Session], None]) -> None:
+        """Do some work with the tests of some files, in this process."""
+        collect([str(CHECKOUT / file) for file in files], work)
+
+
+def test_files(folders: Iterable[str]) -> list[str]:
+    """Return the files of tests in some folders."""
+    return [
+        str(path.relative_to(CHECKOUT))
+        for folder in folders
+        for path in sorted((CHECKOUT / folder).rglob("test_*.py"))
+    ]

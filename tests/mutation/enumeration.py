@@ -1,0 +1,51 @@
+"""Finds everything that is to be removed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.mutation.conditions import condition_removals
+from tests.mutation.flow import except_removals, transition_removals
+from tests.mutation.mutants import CHECKOUT, Mutant, Removal, Source, named, read_source
+from tests.mutation.writes import action_makers, element_removals, update_branches
+
+ADAPTERS: Final = CHECKOUT / "ojs_aws" / "adapters"
+SERVICES: Final = CHECKOUT / "ojs_aws" / "services"
+LIFECYCLE: Final = CHECKOUT / "ojs_aws" / "domain" / "lifecycle.py"
+BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
+"""Makes expressions of what the other modules say; what it does is removed there."""
+
+
+def files() -> list[Path]:
+    """Return the modules that are looked through."""
+    adapters = sorted(each for each in ADAPTERS.rglob("*.py") if each != BUILDER)
+    return [*adapters, LIFECYCLE, *sorted(SERVICES.rglob("*.py"))]
+
+
+def all_mutants() -> list[Mutant]:
+    """Return everything that can be removed, in the order of the files."""
+    return [each for path in files() for each in mutants_of(read_source(path))]
+
+
+@cache
+def _makers() -> frozenset[str]:
+    return action_makers(read_source(path) for path in sorted(ADAPTERS.rglob("*.py")))
+
+
+def mutants_of(source: Source) -> Iterator[Mutant]:
+    """Yield what can be removed from a module."""
+    yield from named(source, _removals(source, _makers()))
+
+
+def _removals(source: Source, makers: frozenset[str]) -> Iterator[Removal]:
+    if source.path.is_relative_to(ADAPTERS):
+        yield from condition_removals(source)
+        yield from element_removals(source, makers)
+        yield from update_branches(source)
+    elif source.path == LIFECYCLE:
+        yield from transition_removals(source)
+    else:
+        yield from except_removals(source)
