@@ -38,7 +38,8 @@ class LambdaWorkerFunctionProps:
     :ivar start: how it is made ready before there are jobs; None: not.
     :ivar tracing: trace it with AWS X-Ray; None: where the backend is traced.
     :ivar log_retention: how long its log is kept.
-    :ivar log_level: least level that it logs.
+    :ivar log_level: least level that it logs. Loggers of Powertools in the code of its own take
+        Lambda's level, which is INFO at most since metrics would be dropped.
     """
 
     backend: JobBackend

@@ -35,6 +35,19 @@ _PATTERNS: Final = (
 """The resources of a role that are patterns, with why none narrower will do."""
 
 
+_LEVELS: Final = {
+    "TRACE": "DEBUG",
+    "DEBUG": "DEBUG",
+    "INFO": "INFO",
+    "WARN": "WARNING",
+    "WARNING": "WARNING",
+    "ERROR": "ERROR",
+    "CRITICAL": "CRITICAL",
+    "FATAL": "CRITICAL",
+}
+"""The names of log levels at Lambda and in Python, as Python has them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OjsFunctionProps:
     """What one function is.
@@ -47,7 +60,7 @@ class OjsFunctionProps:
     :ivar memory_mb: memory, which also sets its share of a processor.
     :ivar timeout_s: longest invocation. API functions end before the gateway's 30 seconds.
     :ivar log_retention: how long its log is kept.
-    :ivar log_level: least level that is logged.
+    :ivar log_level: least level that is logged, by its name in Python or at Lambda.
     :ivar reserved_concurrency: a ceiling that is also set aside; None takes from the account's.
     :ivar removal_policy: what becomes of the log group when the stack goes.
     :ivar start: how it is made ready before it is asked; None: not.
@@ -81,6 +94,7 @@ class OjsFunction(lambda_.Function):
         :raises ValueError: it cannot start so.
         """
         check_start(props.start, props.bundle.target)
+        level_of(props.log_level)
         self.props = props
         snap_start = isinstance(props.start, SnapStart)
         log_group = _log_group(scope, id_, props)
@@ -99,12 +113,12 @@ class OjsFunction(lambda_.Function):
             role=_role(scope, id_, log_group),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
-            application_log_level_v2=lambda_.ApplicationLogLevel(props.log_level),
+            application_log_level_v2=_level_at_lambda(props.log_level),
             tracing=lambda_.Tracing.ACTIVE if props.tracing else None,
             environment={
                 "POWERTOOLS_SERVICE_NAME": props.service,
                 "POWERTOOLS_METRICS_NAMESPACE": "OJS",
-                "POWERTOOLS_LOG_LEVEL": props.log_level,
+                "POWERTOOLS_LOG_LEVEL": level_of(props.log_level),
                 **({"OJS_TRACING": "1"} if props.tracing else {}),
                 **props.environment,
             },
@@ -115,6 +129,26 @@ class OjsFunction(lambda_.Function):
             "AwsSolutions-L1",
             "The packages are compiled for, and tested with, the Python that the target names.",
         )
+
+
+def level_of(name: str) -> str:
+    """Return the name that a log level has in Python.
+
+    :raises ValueError: there is no such level.
+    """
+    level = _LEVELS.get(name.upper())
+    if level is None:
+        raise ValueError(f"There is no log level {name!r}: use one of {', '.join(_LEVELS)}.")
+    return level
+
+
+def _level_at_lambda(name: str) -> lambda_.ApplicationLogLevel:
+    """Return the level below which Lambda itself drops lines: INFO at most.
+
+    Lambda takes the lines of metrics for INFO. The function's log drops what is below its level.
+    """
+    is_debug = level_of(name) == "DEBUG"
+    return lambda_.ApplicationLogLevel.DEBUG if is_debug else lambda_.ApplicationLogLevel.INFO
 
 
 def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:

@@ -179,10 +179,26 @@ class ConflictError(OjsError):
 
 
 class DuplicateError(ConflictError):
-    """The id is taken by another job, or a unique policy rejects this one."""
+    """The id is taken by another job, or a unique policy rejects this one.
+
+    :ivar existing: queue and type of the job that is there already, which decide who may learn of
+        it; None where they are not known.
+    """
 
     code = "duplicate"
     type = "duplicate"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, JsonValue] | None = None,
+        hint: str = "",
+        existing: tuple[str, str] | None = None,
+    ) -> None:
+        """Keep what is there already beside what every error has."""
+        super().__init__(message, details=details, hint=hint)
+        self.existing = existing
 
 
 class UnauthenticatedError(OjsError):

@@ -164,7 +164,7 @@ def unique_key(job: Job, policy: UniquePolicy) -> str:
     if UNIQUE_KEY not in job:
         return fingerprint(job, policy)
     given = job.get(UNIQUE_KEY)
-    if isinstance(given, str) and _KEY.fullmatch(given):
+    if isinstance(given, str) and is_key(given):
         return given
     received = json_type(given)
     raise InvalidRequestError(
@@ -178,6 +178,25 @@ def named_key(job_type: str, name: str) -> str:
     """The uniqueness key of jobs of one type that their client gives a name of its own."""
     text = canonical_json({"key": name, "type": job_type})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def bound_key(job: Job, given: str) -> str:
+    """Return a client's own key as it counts among the jobs of one type and queue only.
+
+    Jobs of credentials with bounds have such keys. A key that the client chose could else be that
+    of any other job. As in a fingerprint, the queue counts where the unique policy names it.
+    """
+    policy = job.get("unique")
+    keys = policy.get("keys") if isinstance(policy, Mapping) else None
+    chosen: dict[str, JsonValue] = {"bound_key": given, "type": job.type}
+    if isinstance(keys, (list, tuple)) and "queue" in keys:
+        chosen["queue"] = job.queue
+    return hashlib.sha256(canonical_json(chosen).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_key(value: JsonValue) -> bool:
+    """Whether a value can be a uniqueness key."""
+    return isinstance(value, str) and _KEY.fullmatch(value) is not None
 
 
 def keeps_out(policy: UniquePolicy, existing: JobRecord, now: Instant) -> bool:

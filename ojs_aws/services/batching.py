@@ -98,7 +98,7 @@ class Batching(Placing):
                 if found is not None:
                     lets.append(Let(record=same(each.record, found)))
                     if not is_whole:
-                        raise id_taken(found.id)
+                        raise id_taken(found)
                 elif is_whole:  # a duplicate that was ignored then
                     holder = self.unique().holder(each.record.unique_key)
                     lets.append(Let(record=holder or each.record, is_duplicate=holder is not None))

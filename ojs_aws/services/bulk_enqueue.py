@@ -96,7 +96,7 @@ class BulkEnqueue:
             if isinstance(job, OjsError):
                 items.append(BulkItem(problem=job))
             elif job.id and seen.setdefault(job.id, index) != index:
-                items.append(BulkItem(problem=_same_id(job.id, seen[job.id])))
+                items.append(BulkItem(problem=_same_id(job, seen[job.id])))
             elif self.clock.now() >= ends_at:
                 items.append(BulkItem(problem=_not_tried()))
             else:
@@ -169,9 +169,11 @@ def _rolled_back(index: int) -> OjsError:
     )
 
 
-def _same_id(job_id: str, index: int) -> OjsError:
+def _same_id(job: Job, index: int) -> OjsError:
     return DuplicateError(
-        f"The job at index {index} has the same id.", details={"existing_job_id": job_id}
+        f"The job at index {index} has the same id.",
+        details={"existing_job_id": job.id},
+        existing=(job.queue, job.type),
     )
 
 

@@ -247,7 +247,7 @@ class Push:
                     found[index] = self.same(records[index], job)
             if len(found) < len(records):
                 with at_index(min(found)):
-                    raise id_taken(found[min(found)].id) from None
+                    raise id_taken(found[min(found)]) from None
             return [found[i] for i in range(len(records))]
         return []
 
@@ -285,7 +285,7 @@ class Push:
         """
         whole = self.store.fill(existing)
         if not is_same_envelope(whole, wanted):
-            raise id_taken(wanted.id)
+            raise id_taken(whole)
         return whole
 
 
@@ -310,5 +310,6 @@ def _check_ids(jobs: Sequence[Job]) -> None:
             raise DuplicateError(
                 f"Jobs at index {seen[job.id]} and {index} have the same id.",
                 details={"index": index, "existing_job_id": job.id},
+                existing=(job.queue, job.type),
             )
         seen[job.id] = index

@@ -12,12 +12,13 @@ from ojs_aws.domain.timestamps import Instant
 _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
 
 
-def id_taken(job_id: str) -> DuplicateError:
-    """The error of a job whose id another one has."""
+def id_taken(existing: JobRecord) -> DuplicateError:
+    """Make the error of a job whose id another one has."""
     return DuplicateError(
-        f"A job with the id '{job_id}' already exists.",
-        details={"existing_job_id": job_id},
+        f"A job with the id '{existing.id}' already exists.",
+        details={"existing_job_id": existing.id},
         hint="Give each job an id of its own, or leave the id out.",
+        existing=(existing.queue, existing.type),
     )
 
 

@@ -71,6 +71,8 @@ class SchemaChecking:
         errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS)
         if not errors:
             return
+        if schema.name.rpartition("@")[0] != job.type:
+            raise _of_another_type(uri)
         details: dict[str, JsonValue] = {
             "field": "args",
             "schema": uri if isinstance(uri, str) else schema.name,
@@ -127,6 +129,15 @@ class SchemaChecking:
             if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         return schema
+
+
+def _of_another_type(uri: JsonValue) -> SchemaValidationError:
+    """Say that the arguments do not match, and nothing of what another job type's schema holds."""
+    return SchemaValidationError(
+        "The job's arguments do not match its schema, which is of another job type.",
+        details={"field": "args", "schema": uri},
+        hint="Name a schema of the job's own type, or none.",
+    )
 
 
 def _unchecked(job: Job) -> SchemaValidationError:

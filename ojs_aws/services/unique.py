@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import BackendError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.uniqueness import OnConflict, keeps_out
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.ports import (
     MAX_ACTIONS,
     Admission,
@@ -151,7 +151,9 @@ class Uniqueness:
         elif lock.applied_id == record.id:
             entry.let = Let(record=self.store.fill(holder), is_update=True)
             entry.admission = None
-        elif not keeps_out(policy, current := self._settled(holder, now), now):
+        elif _is_elsewhere(policy, record, holder) or not keeps_out(
+            policy, current := self._settled(holder, now), now
+        ):
             fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
             raise _rejected(record, current)
@@ -227,6 +229,15 @@ class Uniqueness:
         )
 
 
+def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:
+    """Whether an operator moved the holder out of the queue that its key was made with.
+
+    Where the queue counts, the holder is no duplicate any more. It may also be in a queue that
+    the newcomer's credentials must not touch.
+    """
+    return "queue" in policy.keys and holder.queue != record.queue
+
+
 def _brought(old: Document, new: Document) -> RawJson:
     if not isinstance(old, str) or not isinstance(new, str):
         raise TypeError("a document is kept elsewhere; fill it in first")
@@ -257,4 +268,5 @@ def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
             "uniqueness_key": record.unique_key,
         },
         hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
+        existing=(existing.queue, existing.type),
     )

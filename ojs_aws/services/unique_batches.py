@@ -77,6 +77,7 @@ class Plan:
                         "stored_job_ids": [*(placed.keys() - {there.record.id})],
                     },
                     hint="The other jobs of the batch are stored; give this one another id.",
+                    existing=(there.record.queue, there.record.type),
                 )
             elif entry.admission is not None:
                 entry.let = Let(record=entry.wanted.record, is_new=True)

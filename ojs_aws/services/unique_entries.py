@@ -80,10 +80,12 @@ def entries_of(wanted: Sequence[Wanted]) -> list[Entry]:
             fresh(entry, None)
             continue
         if each.policy and each.policy.on_conflict is not OnConflict.IGNORE:
+            first_of = wanted[holder].record
             raise DuplicateError(
                 f"Jobs at index {holder} and {at} have the same uniqueness key.",
-                details={"index": at, "existing_job_id": wanted[holder].record.id},
+                details={"index": at, "existing_job_id": first_of.id},
                 hint="Enqueue them one after the other, or let duplicates be ignored.",
+                existing=(first_of.queue, first_of.type),
             )
         entry.follows = holder
     return entries
@@ -122,9 +124,8 @@ def check_whole(entries: Sequence[Entry]) -> None:
         and entry.follows is None
     ]
     if stored and any(entry.admission is not None for entry in entries):
-        job_id = entries[stored[0]].let.record.id
         with naming(entries, stored[0]):
-            raise id_taken(job_id)
+            raise id_taken(entries[stored[0]].let.record)
 
 
 def outcomes(entries: Sequence[Entry]) -> list[Let]:

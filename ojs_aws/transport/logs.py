@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 from aws_lambda_powertools.logging import Logger
 
+from ojs_aws.log_level import raise_level
+
 NAME: Final = "ojs_aws"
 """The name of the package: what its modules log with the standard library comes out here too."""
 
 
-def function_logger() -> Logger:
-    """The log of a function; its level is that of POWERTOOLS_LOG_LEVEL."""
-    return Logger(service=NAME)
+def function_logger(environ: Mapping[str, str] = os.environ) -> Logger:
+    """Make the log of a function; its level is that of POWERTOOLS_LOG_LEVEL."""
+    logger = Logger(service=NAME)
+    raise_level(logging.getLogger(NAME), environ)
+    return logger
 
 
 @contextmanager

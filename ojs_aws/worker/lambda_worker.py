@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
+from ojs_aws.log_level import raise_level
 from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.services.backend import Backend
@@ -136,6 +137,7 @@ class LambdaWorker(BaseWorker):
         if self._backend is None:
             from ojs_aws.bootstrap import aws_clients, build_backend  # noqa: PLC0415 - botocore
 
+            raise_level(logging.getLogger(), os.environ)
             self._backend = build_backend(Settings.from_env(os.environ), aws_clients())
         return self._backend
 

@@ -204,3 +204,37 @@ def test_a_worker_is_traced_as_it_says_not_as_its_backend(wanted: bool) -> None:
     LambdaWorkerFunction(scope, "Worker", props)
     function = Synthesised(Template.from_stack(scope).to_json()).function("jobs.handler")
     assert ("TracingConfig" in function) is wanted
+
+
+@pytest.mark.parametrize(
+    ("level", "at_lambda", "in_python"),
+    [
+        ("DEBUG", "DEBUG", "DEBUG"),
+        ("INFO", "INFO", "INFO"),
+        ("WARNING", "INFO", "WARNING"),
+        ("error", "INFO", "ERROR"),
+    ],
+)
+def test_no_log_level_makes_lambda_drop_metrics(level: str, at_lambda: str, in_python: str) -> None:
+    """Lambda takes metrics for lines of INFO, and drops those below the function's level."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(scope, "Jobs", JobBackendProps(log_level=level))
+    props = LambdaWorkerFunctionProps(
+        backend=backend, handler="jobs.handler", queues=["default"], log_level=level
+    )
+    LambdaWorkerFunction(scope, "Worker", props)
+    functions = [
+        each
+        for each in Synthesised(Template.from_stack(scope).to_json()).of("AWS::Lambda::Function")
+        if "LoggingConfig" in each
+    ]
+    assert len(functions) > len(API_FUNCTIONS)
+    for function in functions:
+        assert function["LoggingConfig"]["ApplicationLogLevel"] == at_lambda
+        assert function["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == in_python
+
+
+def test_an_unknown_log_level_is_refused_with_those_that_there_are() -> None:
+    """At synthesis."""
+    with pytest.raises(ValueError, match=r"LOUD.*WARNING"):
+        JobBackend(Stack(App(context=NO_BUNDLING), "S"), "Jobs", JobBackendProps(log_level="LOUD"))

@@ -110,8 +110,11 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
     return [each for each in job_ids if each in known and _may_touch(caller, known[each])]
 
 
-def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
-    """Refuse jobs that the caller may not enqueue; nothing is enqueued then.
+def bind_jobs(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
+    """Hold jobs that are to be enqueued to the caller's bounds.
+
+    Jobs outside of them are refused, and nothing is enqueued then. The uniqueness keys that the
+    client chose become keys of their queues and types, wherever the job is enqueued later.
 
     :param jobs: each with where it stands in the body: empty, or ending in a dot.
     """
@@ -121,8 +124,8 @@ def check_enqueued(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
     for place, job in jobs:
         caller.check_queue(job.queue, job.type, f"{place}queue")
         _check_limit(caller, job, place)
-        if caller.queues:
-            _check_unique(job, place)
+        if job.get("unique") is not None:
+            _bind_unique(caller, job, place)
 
 
 def check_replaced(call: Call, cron_name: object) -> None:
@@ -134,7 +137,12 @@ def check_replaced(call: Call, cron_name: object) -> None:
         known = call.backend.cron.get(cron_name).definition
     except NotFoundError:
         return
-    caller.check_queue(known.queue, known.type, "name")
+    if not caller.may_touch(known.queue, known.type):
+        raise PermissionDeniedError(
+            "These credentials are not for the cron job of this name.",
+            details={"field": "name"},
+            hint="Give the cron job another name.",
+        )
 
 
 def check_override(call: Call, override: Mapping[str, JsonValue] | None) -> None:
@@ -177,18 +185,24 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
         )
 
 
-def _check_unique(job: Job, place: str) -> None:
-    """Refuse uniqueness beyond the job's own queue: it answers with, or replaces, a foreign job."""
+def _bind_unique(caller: Caller, job: Job, place: str) -> None:
+    """Keep a job's uniqueness among jobs that the caller may touch.
+
+    Without this the job could be answered with a foreign one, replace it, or keep it out.
+    """
+    from ojs_aws.domain.uniqueness import UNIQUE_KEY, bound_key, is_key  # noqa: PLC0415 - few do
+
     policy = job.get("unique")
     keys = policy.get("keys") if isinstance(policy, dict) else None
-    if job.get("unique_key") is not None or (
-        policy is not None and not (isinstance(keys, list) and "queue" in keys)
-    ):
+    if caller.queues and not (isinstance(keys, list) and "queue" in keys):
         raise PermissionDeniedError(
             "These credentials are bound to queues: their jobs can be unique within a queue only.",
             details={"field": f"{place}unique.keys"},
-            hint='Add "queue" to the keys of the unique policy, and send no unique_key.',
+            hint='Add "queue" to the keys of the unique policy.',
         )
+    given = job.get(UNIQUE_KEY)
+    if isinstance(given, str) and is_key(given):  # anything else is refused by PUSH
+        job[UNIQUE_KEY] = bound_key(job, given)
 
 
 def _check_query(call: Call) -> None:

@@ -24,6 +24,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Note, Request, Server
 from ojs_aws.transport.http.compression import expanded
+from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.errors import answer_error, is_fault
 from ojs_aws.transport.http.negotiation import (
     answer_type,
@@ -137,7 +138,8 @@ def answering_errors(logger: Logger) -> Middleware:
     def answer_errors(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         try:
             return next_middleware(app)
-        except Exception as problem:
+        except Exception as caught:
+            problem = concealed(caught, _caller(app)) if isinstance(caught, OjsError) else caught
             if isinstance(problem, UnauthenticatedError | PermissionDeniedError):
                 logger.warning("Access refused", extra=_refusal(app, problem))
             elif is_fault(problem):

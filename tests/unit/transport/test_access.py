@@ -405,7 +405,7 @@ def test_lists_are_asked_for_by_queue(api_of: Api) -> None:
         {"unique": {"keys": ["type", "args"]}},
         {"unique": {"on_conflict": "replace"}},
         {"options": {"queue": "email", "unique": {"keys": ["args"], "on_conflict": "ignore"}}},
-        {"unique": {"keys": ["queue"]}, "unique_key": "0" * 64},
+        {"unique": {"keys": ["type"]}, "unique_key": "0" * 64},
     ],
 )
 def test_a_job_is_not_unique_against_those_of_other_queues(

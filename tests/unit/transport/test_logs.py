@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from aws_lambda_powertools import Logger
 
 from ojs_aws.bootstrap import InThreads
 from ojs_aws.transport.events.tick import build_tick
+from ojs_aws.transport.logs import NAME, function_logger
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -112,3 +115,28 @@ def test_lines_of_the_tick_have_the_invocations_id(
     assert {line["function_request_id"] for line in lines(written)} == {"inv-1"}
     logger.info("afterwards")
     assert "function_request_id" not in lines(written)[-1]
+
+
+@pytest.fixture
+def own_level() -> Iterator[logging.Logger]:
+    """The functions' logger, left as it was found."""
+    logger = logging.getLogger(NAME)
+    before = logger.level
+    yield logger
+    logger.setLevel(before)
+
+
+@pytest.mark.parametrize(
+    ("level", "least"), [("WARNING", "WARNING"), ("ERROR", "ERROR"), ("INFO", "INFO")]
+)
+def test_a_level_above_lambdas_own_is_kept_by_the_function(
+    monkeypatch: pytest.MonkeyPatch, own_level: logging.Logger, level: str, least: str
+) -> None:
+    """Lambda lets INFO through, since it drops metrics otherwise; Powertools alone would, too."""
+    own_level.setLevel(logging.NOTSET)
+    monkeypatch.setenv("AWS_LAMBDA_LOG_LEVEL", "INFO")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
+    function_logger({"POWERTOOLS_LOG_LEVEL": level})
+    assert logging.getLevelName(own_level.getEffectiveLevel()) == least
+    child = logging.getLogger(f"{NAME}.services.sweep")
+    assert child.isEnabledFor(logging.INFO) is (least == "INFO")

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from ojs_aws.domain.access import Caller
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
@@ -29,8 +30,9 @@ from ojs_aws.services.bulk_requests import Answered
 from ojs_aws.services.dead_letter_bulk import BulkOutcome, BulkStatus
 from ojs_aws.services.job_bulk import BulkAction
 from ojs_aws.services.job_filter import JobFilter
-from ojs_aws.transport.http.authorization import check_enqueued
+from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.dialects.envelopes import items_of, read_job
 from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 
@@ -84,20 +86,20 @@ def bulk_enqueue(call: Call) -> Answer:
                 job = read_job(parse_object(raw, max_depth=depth), depth)
                 if id_of is not None and not job.id and "id" not in job:
                     job.id = id_of(index)
-                check_enqueued(call, [(f"jobs[{index}].", job)])
+                bind_jobs(call, [(f"jobs[{index}].", job)])
                 jobs.append(job)
         service = call.backend.bulk_enqueue
         items = (service.all if is_atomic else service.each)(jobs)
         succeeded = sum(item.problem is None for item in items)
         call.backend.telling("enqueue", len(items), succeeded, is_atomic=is_atomic)
-        return _enqueued(items)
+        return _enqueued(items, call.request.caller)
 
     return _once(call, "enqueue", values, len(raws), work)
 
 
-def _enqueued(items: Sequence[BulkItem]) -> Answered:
+def _enqueued(items: Sequence[BulkItem], caller: Caller) -> Answered:
     failed = sum(item.problem is not None for item in items)
-    shown: list[JsonValue] = [_item(at, item) for at, item in enumerate(items)]
+    shown: list[JsonValue] = [_item(at, item, caller) for at, item in enumerate(items)]
     body: dict[str, JsonValue] = {
         "total": len(items),
         "succeeded": len(items) - failed,
@@ -109,10 +111,10 @@ def _enqueued(items: Sequence[BulkItem]) -> Answered:
     return Answered(status, encode(body), is_final)
 
 
-def _item(index: int, item: BulkItem) -> dict[str, JsonValue]:
+def _item(index: int, item: BulkItem, caller: Caller) -> dict[str, JsonValue]:
     if item.problem is not None:
         reason = next((name for kind, name in _REASONS if isinstance(item.problem, kind)), "")
-        error = item.problem.as_dict()
+        error = concealed(item.problem, caller).as_dict()
         return {
             "index": index,
             "status": "failed",

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 from ojs_aws.domain.cron import Outcome
 from ojs_aws.domain.cron_schedule import rare_days
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.transport.http.authorization import check_enqueued, check_replaced
+from ojs_aws.transport.http.authorization import bind_jobs, check_replaced
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.cron import (
     entry_answer,
@@ -34,7 +34,7 @@ _MARK: Final = "c:"
 def register_cron(call: Call) -> Answer:
     """Register a cron job (201), or change the one of this name (200)."""
     wanted = read_registration(call.members(), call.backend.settings.max_depth)
-    check_enqueued(call, [("", wanted.job)])
+    bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
     entry, is_new = call.backend.cron.register(wanted)
     warning = rare_days(entry.definition.expression)

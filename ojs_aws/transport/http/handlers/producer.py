@@ -15,7 +15,7 @@ from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
 from ojs_aws.services.pushed import Pushed
 from ojs_aws.services.render import render_job
-from ojs_aws.transport.http.authorization import check_enqueued
+from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
     batch_answer,
@@ -39,7 +39,7 @@ def push(call: Call) -> Answer:
     members = call.members(max_bytes=settings.max_envelope_bytes + _AROUND_ENVELOPE)
     job = read_job(members, settings.max_depth)
     call.note({"job_id": job.id, "job_type": job.type, "queue": job.queue})
-    check_enqueued(call, [("", job)])
+    bind_jobs(call, [("", job)])
     pushed = call.backend.push(job)
     body = push_answer(pushed, job.id)
     if pushed.record is None:
@@ -87,7 +87,7 @@ def push_batch(call: Call) -> Answer:
     if listed is not None and isinstance(listed.value, list):
         check_count(len(listed.value), settings.max_batch_jobs)
     jobs = read_jobs(members, settings.max_depth)
-    check_enqueued(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
+    bind_jobs(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
     results = call.backend.push.all(jobs)
     call.note_jobs([pushed.record for pushed in results if pushed.record is not None])
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflow_definition import read_definition
-from ojs_aws.transport.http.authorization import check_enqueued
+from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.envelopes import read_job
 from ojs_aws.transport.http.dialects.pages import requested_page
@@ -29,7 +29,7 @@ def create_workflow(call: Call) -> Answer:
     max_depth = call.backend.settings.max_depth
     definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
     steps = definition.jobs.items()
-    check_enqueued(call, ((f"{definition.paths[at]}.", job) for at, job in steps))
+    bind_jobs(call, ((f"{definition.paths[at]}.", job) for at, job in steps))
     created = call.backend.workflows.create(definition)
     location = f"{BASE}/workflows/{quote(created.view.workflow.id)}"
     status = CREATED if created.is_new else OK
