@@ -12,7 +12,7 @@ from ojs_aws.domain.errors import JsonValue
 class JobAttributes(TypedDict, total=False):
     """What a job may say beside its type and arguments; see :class:`~ojs_aws.Job`.
 
-    Attributes that the specification does not name are given to ``Job(...)`` itself.
+    Attributes that the specification does not name go into ``custom_attributes``.
     """
 
     id: str
@@ -29,3 +29,7 @@ class JobAttributes(TypedDict, total=False):
     tags: Sequence[str]
     pending: bool
     result_ttl_s: int
+    result_size_limit: int
+    version: str
+    rate_limit: Mapping[str, JsonValue]
+    custom_attributes: Mapping[str, JsonValue]

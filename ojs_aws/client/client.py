@@ -228,7 +228,7 @@ class Client(Areas):
         :raises PayloadTooLargeError: more jobs, or bytes, than one batch may have; the details say
             how many it may. Nothing was enqueued: send several batches.
         """
-        prepared = [self._insertion.prepared(job, (), {}) for job in jobs]
+        prepared = self._insertion.prepared_all(jobs)
         return await self._insertion.many(prepared, self._transport.push_all, is_atomic=atomic)
 
     async def transact_item(
@@ -274,9 +274,14 @@ class Client(Areas):
         :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
+        from ojs_aws.client.workflow_parts import WorkflowParts  # noqa: PLC0415
         from ojs_aws.client.workflows import status_of  # noqa: PLC0415
 
-        prepared = [self._insertion.prepared(job, (), {}) for job in parts.jobs()]
+        if not isinstance(parts, WorkflowParts):
+            raise TypeError(
+                f"Expected a workflow, such as chain(Job(...)), not {type(parts).__name__}."
+            )
+        prepared = self._insertion.prepared_all(parts.jobs())
         workflow_id = id or self._ids.job_id()
         answers: list[WorkflowStatus] = []
 

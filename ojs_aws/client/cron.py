@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ojs_aws.client.insertion import whole_job
 from ojs_aws.domain.cron_bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -94,6 +95,7 @@ class CronJobs:
         :param timezone: an IANA name; the expression is read in local time.
         :param overlap_policy: what happens when the run before is still active.
         :raises InvalidRequestError: naming what is at fault, and the field of the expression.
+        :raises TypeError: neither a job nor a type, or ``args`` beside a job.
 
         Example::
 
@@ -102,7 +104,7 @@ class CronJobs:
         body = registration_body(
             name,
             cron,
-            job if isinstance(job, Job) else Job(job, args),
+            whole_job(job, args, {}),
             timezone=timezone,
             overlap_policy=overlap_policy,
             enabled=enabled,

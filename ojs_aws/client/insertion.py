@@ -7,7 +7,7 @@ outcomes of that are told apart.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
@@ -37,15 +37,13 @@ class Insertion:
     def prepared(self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
         """The envelope as the first middleware sees it: complete, and nobody else's.
 
-        :raises TypeError: a whole job, and ``args`` or attributes beside it.
+        :raises TypeError: neither a type nor a job, or a job, and ``args`` or attributes beside it;
+            or as :class:`Job`.
         :raises InvalidRequestError: a constraint of the envelope is broken.
         """
-        if isinstance(job, str):
-            prepared = Job(job, args, **attributes)
-        elif args or attributes:
-            raise TypeError("args and attributes belong to the Job when a Job is given")
-        else:
-            prepared = _without_system_attributes(job)
+        prepared = whole_job(job, args, attributes)
+        if prepared is job:
+            prepared = _without_system_attributes(prepared)
         if not prepared.id:
             prepared.id = self._ids.job_id()
         if MARK in prepared.type:
@@ -58,6 +56,20 @@ class Insertion:
                 stacklevel=3,
             )
         return prepared
+
+    def prepared_all(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return each of several whole jobs as the first middleware sees it.
+
+        :raises TypeError: one is no job, or all is one job.
+        """
+        given: object = jobs  # whatever the annotation says
+        if isinstance(given, (Job, str)):
+            raise TypeError(f"Expected several jobs, such as [Job(...)], not {_shown(given)}.")
+        listed = list(jobs)
+        for place, job in enumerate(listed):
+            if not isinstance(job, Job):
+                raise TypeError(f"Item {place} of the jobs must be a Job, not {_shown(job)}.")
+        return [self.prepared(job, (), {}) for job in listed]
 
     async def one(self, job: Job, store: StoreOne) -> EnqueueResult:
         """One job, as a batch of one.
@@ -114,6 +126,25 @@ class Insertion:
             is_new=stored.is_new,
             asked_id=job.id if is_other else "",
         )
+
+
+def whole_job(job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
+    """Return the job that a caller describes by a type, or gives as it is.
+
+    :raises TypeError: neither a type nor a job; or a job, and ``args`` or attributes beside it.
+    """
+    if isinstance(job, str):
+        return Job(job, args, **attributes)
+    if not isinstance(job, Job):
+        raise TypeError(f"Expected a job type such as 'email.send', or a Job, not {_shown(job)}.")
+    if attributes or not (isinstance(args, (list, tuple)) and not args):
+        raise TypeError("The args and attributes belong to the Job when a Job is given.")
+    return job
+
+
+def _shown(value: object) -> str:
+    """Describe what came instead of a job."""
+    return f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _without_system_attributes(job: Job) -> Job:

@@ -85,6 +85,7 @@ def chain(*steps: Part, name: str = "") -> WorkflowParts:
         chain(Job("order.check", [17]), group(Job("pdf.make"), Job("csv.make")), Job("mail.send"))
 
     :raises ValueError: there is no step.
+    :raises TypeError: a part is no job and no workflow.
     """
     return WorkflowParts(type="chain", parts=_some(steps), name=name)
 
@@ -93,6 +94,7 @@ def group(*jobs: Part, name: str = "") -> WorkflowParts:
     """Jobs side by side (section 5).
 
     :raises ValueError: there is no job.
+    :raises TypeError: a part is no job and no workflow.
     """
     return WorkflowParts(type="group", parts=_some(jobs), name=name)
 
@@ -110,11 +112,14 @@ def batch(
     :param on_success: enqueued if all jobs completed.
     :param on_failure: enqueued if one did not.
     :raises ValueError: there is no job, or no callback.
+    :raises TypeError: a part is no job and no workflow.
     """
     given = {"on_complete": on_complete, "on_success": on_success, "on_failure": on_failure}
     callbacks = {trigger: job for trigger, job in given.items() if job is not None}
     if not callbacks:
         raise ValueError("a batch needs on_complete, on_success or on_failure; else use group()")
+    for job in callbacks.values():
+        _check_part(job, (Job,))
     return WorkflowParts(type="batch", parts=_some(jobs), name=name, callbacks=callbacks)
 
 
@@ -129,8 +134,11 @@ def dag(
     :param steps: by their ids.
     :param depends_on: ids by the id of the step that waits for them.
     :raises ValueError: there is no step, or an id that is no step's.
+    :raises TypeError: a step that is no job or workflow, or ids that are no list.
     """
-    depends = dict(depends_on or {})
+    if not isinstance(steps, Mapping):
+        raise TypeError('The steps of dag() must be an object such as {"load": Job("data.load")}.')
+    depends = {name: _ids(name, others) for name, others in (depends_on or {}).items()}
     named = {*depends, *(other for others in depends.values() for other in others)}
     if unknown := sorted(named - steps.keys()):
         raise ValueError(f"there is no step {unknown[0]!r}")
@@ -143,10 +151,32 @@ def dag(
     )
 
 
+def _ids(name: str, others: Sequence[str]) -> Sequence[str]:
+    """Check that a step depends on a list of ids, and not on the letters of one."""
+    if isinstance(others, str):
+        raise TypeError(f"depends_on[{name!r}] must be a list: did you mean [{others!r}]?")
+    return others
+
+
 def _some(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Check that there is a part, and that each of them is one."""
     if not parts:
         raise ValueError("a workflow needs at least one step")
+    for part in parts:
+        _check_part(part, (Job, WorkflowParts))
     return parts
+
+
+def _check_part(part: object, kinds: tuple[type, ...]) -> None:
+    if isinstance(part, kinds):
+        return
+    hint = ""
+    if isinstance(part, str):
+        hint = f": did you mean Job({part!r})?"
+    elif isinstance(part, (list, tuple)):
+        hint = ": give the parts one by one, such as chain(*parts)"
+    names = " or ".join("a Job" if kind is Job else "a workflow" for kind in kinds)
+    raise TypeError(f"A part of a workflow must be {names}, not a {type(part).__name__}{hint}")
 
 
 def _members(job: Job) -> dict[str, RawJson]:

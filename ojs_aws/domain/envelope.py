@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from enum import IntEnum
-from typing import Final, cast
+from typing import Final, Never, cast
 
+from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_members import JsonMembers
 from ojs_aws.domain.json_text import check_native, json_type
-from ojs_aws.domain.timestamps import format_instant, instant_of
+from ojs_aws.domain.timestamps import format_instant, instant_of, parse_duration
 
 SPEC_VERSION: Final = "1.0.0-rc.1"
 DEFAULT_QUEUE: Final = "default"
@@ -83,7 +85,12 @@ class Job(JsonMembers):
         tags: Sequence[str] | None = None,
         pending: bool | None = None,
         result_ttl_s: int | None = None,
-        **extra: JsonValue,
+        result_size_limit: int | None = None,
+        rate_limit: Mapping[str, JsonValue] | None = None,
+        version: str | None = None,
+        specversion: str = SPEC_VERSION,
+        custom_attributes: Mapping[str, JsonValue] | None = None,
+        **unknown: Never,
     ) -> None:
         """Describe a job. What is left out takes the specification's default.
 
@@ -97,30 +104,46 @@ class Job(JsonMembers):
         :param retry: retry policy; a partial one keeps the other defaults.
         :param pending: hold the job back until it is activated.
         :param result_ttl_s: seconds that the result is kept: 0 for none, -1 for ever.
-        :param extra: further attributes, carried as they are.
+        :param result_size_limit: the largest result in bytes that is kept.
+        :param rate_limit: how many of such jobs may run, or how fast.
+        :param version: of the form of the arguments, such as ``"2.0"``; also written behind the
+            type: ``"invoice.generate@2.0"``.
+        :param custom_attributes: attributes that the specification does not name, carried as they
+            are; read them by ``job["name"]``.
+        :raises TypeError: an attribute that a job does not have, or a value of another type, such
+            as ``args`` that are no list. The message says what was probably meant.
+        :raises ValueError: a policy has a member that there is not.
         :raises InvalidPayloadError: a value that JSON cannot say exactly.
         :raises InvalidRequestError: a priority that is no integer and no name.
         """
-        given: dict[str, object] = {
-            "specversion": extra.pop("specversion", SPEC_VERSION),
+        if unknown:
+            raise given.unknown_attribute(next(iter(unknown)), PARAMETERS.values())
+        named: dict[str, object] = {
+            "specversion": specversion,
             "id": id,
-            "type": type,
+            "type": given.job_type(type),
             "queue": DEFAULT_QUEUE if queue is None else queue,
-            "args": list(args),
-            "meta": None if meta is None else dict(meta),
+            "args": given.argument_list(args),
+            "meta": None if meta is None else given.metadata(meta),
             "priority": _priority(priority),
             "timeout": timeout_s,
-            "visibility_timeout_ms": _milliseconds(visibility_timeout_s),
             "scheduled_at": _timestamp(scheduled_at),
             "expires_at": _timestamp(expires_at),
-            "retry": None if retry is None else dict(retry),
-            "unique": None if unique is None else dict(unique),
+            "retry": None if retry is None else given.retry_policy(retry),
+            "unique": None if unique is None else given.unique_policy(unique),
             "schema": schema,
-            "tags": None if tags is None else list(tags),
+            "tags": None if tags is None else given.tag_list(tags),
             "pending": pending,
             "result_ttl": result_ttl_s,
+            "result_size_limit": result_size_limit,
+            "version": version,
+            "rate_limit": None if rate_limit is None else given.rate_limit(rate_limit),
         }
-        values = {name: value for name, value in given.items() if value is not None} | extra
+        if visibility_timeout_s is not None:
+            named |= given.visibility_timeout(visibility_timeout_s)
+        values = {name: value for name, value in named.items() if value is not None}
+        if custom_attributes is not None:
+            values |= given.custom_attributes(custom_attributes, PARAMETERS)
         for name, value in values.items():
             check_native(value, name)
         self._raw = dict.fromkeys(values)
@@ -171,7 +194,7 @@ class Job(JsonMembers):
 
     @args.setter
     def args(self, value: Sequence[JsonValue]) -> None:
-        self["args"] = list(value)
+        self["args"] = given.argument_list(value)
 
     @property
     def meta(self) -> dict[str, JsonValue]:
@@ -184,7 +207,7 @@ class Job(JsonMembers):
 
     @meta.setter
     def meta(self, value: Mapping[str, JsonValue]) -> None:
-        self["meta"] = dict(value)
+        self["meta"] = given.metadata(value)
 
     @property
     def priority(self) -> int:
@@ -218,7 +241,23 @@ class Job(JsonMembers):
     @property
     def visibility_timeout_ms(self) -> int | None:
         """The job's own reservation length in milliseconds."""
-        return self._number("visibility_timeout_ms") or None
+        if value := self._number("visibility_timeout_ms"):
+            return value
+        return _visibility_ms(self.get("visibility_timeout"))
+
+    @property
+    def visibility_timeout(self) -> float | None:
+        """The job's own reservation length in seconds (middleware, section 3.4)."""
+        milliseconds = self.visibility_timeout_ms
+        return None if milliseconds is None else milliseconds / 1000
+
+    @visibility_timeout.setter
+    def visibility_timeout(self, seconds: float) -> None:
+        for name in ("visibility_timeout", "visibility_timeout_ms"):
+            if name in self:
+                del self[name]
+        for name, value in given.visibility_timeout(seconds).items():
+            self[name] = value
 
     @property
     def scheduled_at(self) -> str | None:
@@ -297,9 +336,40 @@ def _priority(value: int | str | None) -> int | None:
     )
 
 
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
+def _visibility_ms(value: JsonValue) -> int | None:
+    """Read a reservation length as it is sent: seconds, or a duration. None where it is neither."""
+    if isinstance(value, str):
+        with suppress(InvalidRequestError):
+            return parse_duration(value, "visibility_timeout") or None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+        return round(value * 1000)
+    return None
 
 
 def _timestamp(moment: datetime | str | None) -> str | None:
     return format_instant(instant_of(moment)) if isinstance(moment, datetime) else moment
+
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "expires_at": "expires_at",
+    "args": "args",
+    "id": "id",
+    "meta": "meta",
+    "pending": "pending",
+    "priority": "priority",
+    "queue": "queue",
+    "rate_limit": "rate_limit",
+    "result_size_limit": "result_size_limit",
+    "result_ttl": "result_ttl_s",
+    "retry": "retry",
+    "scheduled_at": "scheduled_at",
+    "schema": "schema",
+    "specversion": "specversion",
+    "tags": "tags",
+    "timeout": "timeout_s",
+    "type": "type",
+    "unique": "unique",
+    "version": "version",
+    "visibility_timeout": "visibility_timeout_s",
+}
+"""The parameter of :class:`Job` for each attribute of the envelope."""

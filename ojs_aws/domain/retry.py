@@ -253,6 +253,8 @@ _ALIASES: Final = {
     "strategy": "backoff_strategy",
     "backoff": "backoff_strategy",
 }
+POLICY_MEMBERS: Final = frozenset({*_READERS, *_ALIASES})
+"""Every member that a retry policy may have, by each name that is understood."""
 
 
 def _malformed(field: str, expected: str, value: JsonValue) -> InvalidRequestError:

@@ -91,8 +91,8 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
     """
     if not isinstance(policy, Mapping):
         raise _invalid("", "an object", policy)
-    if unknown := sorted(set(policy) - _MEMBERS):
-        expected = f"absent; there are only {_listed(sorted(_MEMBERS))}"
+    if unknown := sorted(set(policy) - POLICY_MEMBERS):
+        expected = f"absent; there are only {_listed(sorted(POLICY_MEMBERS))}"
         raise _invalid(unknown[0], expected, policy[unknown[0]])
     keys = _words(policy, "keys", among=DIMENSIONS)
     meta_keys = _words(policy, "meta_keys") or ()
@@ -112,7 +112,10 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
     )
 
 
-_MEMBERS: Final = frozenset({"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"})
+POLICY_MEMBERS: Final = frozenset(
+    {"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"}
+)
+"""Every member that a unique policy may have."""
 
 
 def _conflict(value: JsonValue) -> OnConflict:

@@ -81,14 +81,18 @@ class JobContext:
         """Write a log record that carries the job's id, type, queue and attempt.
 
         :param level: ``debug``, ``info``, ``warning``, ``error`` or ``critical``.
+        :raises ValueError: it is none of these.
         """
+        number = LEVELS.get(str(level).lower())
+        if number is None:
+            raise ValueError(f"ctx.log takes a level of {', '.join(LEVELS)}, not {level!r}.")
         bound = {
             "job_id": self.job.id,
             "job_type": self.job.type,
             "queue": self.queue,
             "attempt": self.attempt,
         }
-        self.logger.log(LEVELS[level.lower()], message, extra=bound | fields)
+        self.logger.log(number, message, extra=bound | fields)
 
     async def heartbeat(self) -> None:
         """Extend the job's reservation by its visibility timeout."""

@@ -212,12 +212,15 @@ class _Step(Step[_Passage]):
             raise called_twice(self.caller)
         self.passage.check(job, self.caller)
         self.state = CALLED
-        return self._go(job)
+        self.unstarted = going = self._go(job)
+        return going
 
     async def _go(self, job: Job) -> Job | None:
+        self.unstarted = None
         if self.state != CALLED:
             raise called_twice(self.caller)
         passage, layer, following = self.passage, self.layer, self.following
+        result: Job | None = None
         try:
             if layer is None or following is None:
                 result = await passage.keep(job)
@@ -239,7 +242,9 @@ class _Step(Step[_Passage]):
             raise
         finally:
             if following is not None:
-                passage.is_torn = passage.is_torn or following.state == CALLED
+                if following.state == CALLED:
+                    passage.is_torn = True
+                    following.drop_unstarted(result)
                 following.state = following.state if following.state == FAILED else ENDED
         self.state = ENDED
         return result

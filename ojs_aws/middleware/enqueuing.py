@@ -21,7 +21,7 @@ from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.interfaces import ENQUEUE_MANY
 from ojs_aws.middleware.job_identity import check_ids
 from ojs_aws.middleware.members import STARTED, Layer
-from ojs_aws.middleware.passages import called_twice, not_awaited
+from ojs_aws.middleware.passages import called_twice, drop_unstarted, not_awaited
 from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, dropped
 
 T = TypeVar("T")
@@ -128,6 +128,7 @@ class _Batch:
             return results
         layer = self._layers[position]
         step = _BatchStep(self, position, layer.name, [*jobs])
+        returned: object = None
         try:
             returned = layer.call(jobs, step)
             if inspect.isawaitable(returned):
@@ -138,6 +139,8 @@ class _Batch:
             raise
         finally:
             step.is_over = True
+            unstarted, step.unstarted = step.unstarted, None
+            drop_unstarted(unstarted, returned)
         if not step.is_called:
             raise NextNotCalledError(
                 f"Middleware {layer.name!r} returned from enqueue_many without having called "
@@ -159,6 +162,7 @@ class _BatchStep:
         self._ids = [job.id for job in jobs]
         self.is_called = self.is_over = False
         self.results: list[EnqueueResult] | None = None
+        self.unstarted: Coroutine[Any, Any, list[EnqueueResult]] | None = None
         self._result_ids: list[str] = []
 
     def check_ids(self) -> None:
@@ -183,7 +187,8 @@ class _BatchStep:
         if self._batch.is_atomic and len(passed) < len(self._ids):
             raise self._rejected(passed)
         self.is_called = True
-        return self._go([*jobs])
+        self.unstarted = going = self._go([*jobs])
+        return going
 
     def _rejected(self, passed: Sequence[str]) -> BatchRejectedError:
         problem = BatchRejectedError("The middleware did not let every job of the batch pass.")
@@ -197,6 +202,7 @@ class _BatchStep:
         return problem
 
     async def _go(self, jobs: list[Job]) -> list[EnqueueResult]:
+        self.unstarted = None
         try:
             self.results = await self._batch.go(self._position + 1, jobs)
         except Exception as problem:

@@ -141,12 +141,15 @@ class _Step(Step[_Passage]):
                 "call_next(), and changes the job itself."
             )
         self.state = CALLED
-        return self._go()
+        self.unstarted = going = self._go()
+        return going
 
-    async def _go(self) -> object:
+    async def _go(self) -> object:  # noqa: C901 - another function would cost each layer a call
+        self.unstarted = None
         if self.state != CALLED:
             raise called_twice(self.caller)
         passage, layer, following = self.passage, self.layer, self.following
+        result: object = None
         try:
             if layer is None or following is None:
                 result = passage.handler(passage.job, passage.ctx)
@@ -168,7 +171,9 @@ class _Step(Step[_Passage]):
         finally:
             self.state = ENDED
             if following is not None:
-                passage.is_torn = passage.is_torn or following.state == CALLED
+                if following.state == CALLED:
+                    passage.is_torn = True
+                    following.drop_unstarted(result)
                 following.state = ENDED
                 following.error = None
         return result

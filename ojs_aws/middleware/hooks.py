@@ -28,6 +28,7 @@ from typing import ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import InvalidMiddlewareError
 from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
 from ojs_aws.middleware.interfaces import (
     EVENT_HOOKS,
@@ -130,6 +131,7 @@ class Hooks(Members):
         """Call the hooks before a job is stored; the job as they left it.
 
         :raises IdChangedError: a hook changed the job's id.
+        :raises InvalidMiddlewareError: a hook returned something that is no job.
         :raises Exception: whatever a hook raised; the job must not be stored then.
         """
         job_id = job.id
@@ -137,6 +139,7 @@ class Hooks(Members):
             if bound.concerns(job.type):
                 changed = await _isolated(bound.call, job)
                 check_id(job, job_id, f"Hook {bound.name!r}")
+                _check_return(bound.name, "insert_begin", changed, Job)
                 job = changed if isinstance(changed, Job) else job
                 check_id(job, job_id, f"Hook {bound.name!r}")
         return job
@@ -180,6 +183,7 @@ class Hooks(Members):
                 continue
             try:
                 changed = await _isolated(bound.call, job, ctx, outcome)
+                _check_return(bound.name, "work_end", changed, WorkOutcome)
             except Exception as problem:  # noqa: BLE001 - it is the outcome now
                 ctx.note_origin(problem, f"hook:{bound.name}")
                 if outcome.error is not None and problem.__cause__ is None:
@@ -232,6 +236,14 @@ class Hooks(Members):
     def events(self) -> frozenset[str]:
         """The names of the events of the backend that some hook is called with."""
         return frozenset(name for name in EVENT_HOOKS if self.table(name))
+
+
+def _check_return(name: str, method: str, returned: object, kind: type) -> None:
+    if returned is not None and not isinstance(returned, kind):
+        raise InvalidMiddlewareError(
+            f"Hook {name!r} returned a {type(returned).__name__} from {method}: return a "
+            f"{kind.__name__}, or None to leave it as it is."
+        )
 
 
 async def _isolated(call: Call, *given: object) -> object:

@@ -11,7 +11,7 @@ never reach another job.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from ojs_aws.middleware.errors import NextCalledTwiceError, NextNotAwaitedError
@@ -51,9 +51,10 @@ class Step(Generic[P]):
     :ivar layer: what it runs; None behind the last one.
     :ivar following: the ``call_next`` of that layer.
     :ivar caller: name of the layer whose ``call_next`` this is; empty for the first.
+    :ivar unstarted: what ``call_next`` returned, until somebody awaits it.
     """
 
-    __slots__ = ("caller", "following", "layer", "passage", "state")
+    __slots__ = ("caller", "following", "layer", "passage", "state", "unstarted")
 
     def __init__(self, passage: P, layer: Layer | None, following: Self | None) -> None:
         """One step of a passage, fresh."""
@@ -64,6 +65,12 @@ class Step(Generic[P]):
         if layer is not None and following is not None:
             following.caller = layer.name
         self.state = FRESH
+        self.unstarted: Coroutine[Any, Any, object] | None = None
+
+    def drop_unstarted(self, returned: object) -> None:
+        """Close what ``call_next`` returned if nobody can await it any more."""
+        unstarted, self.unstarted = self.unstarted, None
+        drop_unstarted(unstarted, returned)
 
 
 S = TypeVar("S", bound="Step[Any]")
@@ -122,6 +129,32 @@ def _unknown(_: object) -> int:  # pragma: no cover - an interpreter that counts
 
 
 _count: Final[Callable[[object], int]] = getattr(sys, "getrefcount", _unknown)
+
+
+def drop_unstarted(unstarted: Coroutine[Any, Any, object] | None, returned: object) -> None:
+    """Close a coroutine of ``call_next`` that nobody can await any more.
+
+    The chain raises an error of its own for that, so Python need not warn as well. A coroutine that
+    somebody holds, such as a task, is left alone.
+
+    :param unstarted: in a local variable of the caller, and nowhere else in the chain.
+    :param returned: by the middleware; it may be just that coroutine.
+    """
+    if unstarted is not None and (returned is unstarted or _count(unstarted) <= _UNSHARED):
+        unstarted.close()
+
+
+def _probe(held: object) -> int:
+    return _count(held)
+
+
+def _unshared() -> int:
+    """Count the references to what only a caller's local variable holds."""
+    local = object()
+    return _probe(local)
+
+
+_UNSHARED: Final = _unshared()
 
 
 def called_twice(name: str) -> NextCalledTwiceError:

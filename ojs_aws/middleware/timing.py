@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.passages import drop_unstarted
 
 T = TypeVar("T")
 
@@ -76,13 +77,18 @@ class Stopwatch:
         async def call(*given: object) -> object:
             *job, call_next = given
             inner_s = 0.0
+            result: object = None
+            unstarted: Coroutine[Any, Any, object] | None = None
             noted = self._current.get()
 
             def timed_next(*passed: object) -> Awaitable[object]:
-                return timing(call_next(*passed))  # type: ignore[operator]
+                nonlocal unstarted
+                unstarted = timing(call_next(*passed))  # type: ignore[operator]
+                return unstarted
 
             async def timing(going: Awaitable[object]) -> object:
-                nonlocal inner_s
+                nonlocal inner_s, unstarted
+                unstarted = None
                 self._current.set(noted)  # the middleware may go on in another context
                 began = self.clock()
                 try:
@@ -93,8 +99,11 @@ class Stopwatch:
             began = self.clock()
             try:
                 result = layer.call(*job, timed_next)
-                return await result if inspect.isawaitable(result) else result
+                result = await result if inspect.isawaitable(result) else result
+                return result
             finally:
+                forgotten, unstarted = unstarted, None
+                drop_unstarted(forgotten, result)
                 noted[layer.name] = (self.clock() - began - inner_s) * 1000
 
         return Layer(layer.name, call, layer.origin)

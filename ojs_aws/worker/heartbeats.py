@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.worker.active import ActiveJobs
 from ojs_aws.worker.logs import about
@@ -37,7 +36,7 @@ class Heartbeats:
 
     def next_in_s(self) -> float:
         """Seconds until the next beat is due."""
-        shortest = [own for active in self.active if (own := own_visibility_s(active.job))]
+        shortest = [own for active in self.active if (own := active.job.visibility_timeout)]
         needed = min(shortest, default=self.interval_s * BEATS_PER_RESERVATION)
         return max(min(self.interval_s, needed / BEATS_PER_RESERVATION), SHORTEST_S)
 
@@ -68,11 +67,3 @@ class Heartbeats:
                 if active.give_up(reason):
                     told = about(active.job)
                     _log.warning("Giving up job %s: %s", job_id, reason, extra=told)
-
-
-def own_visibility_s(job: Job) -> float | None:
-    """The job's own reservation length in seconds, however its client wrote it."""
-    if job.visibility_timeout_ms:
-        return job.visibility_timeout_ms / 1000
-    seconds = job.get("visibility_timeout")
-    return float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else None

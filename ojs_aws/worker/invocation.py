@@ -26,7 +26,6 @@ from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Executor, Failed, Outcome
-from ojs_aws.worker.heartbeats import own_visibility_s
 from ojs_aws.worker.logs import about
 from ojs_aws.worker.records import Record, StrayRecordError, read_record
 from ojs_aws.worker.reporting import Reported, Reporter
@@ -257,7 +256,7 @@ class Invocation:
 
     async def _keep(self, active: ActiveJob, held: DirectReservations) -> None:
         """Beat for a job whose own reservation is shorter than the invocation."""
-        own_s = own_visibility_s(active.job)
+        own_s = active.job.visibility_timeout
         if own_s is None or own_s > self.seconds:
             return
         while True:

@@ -23,6 +23,7 @@ from ojs_aws.services.render import render_job
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.functions.test_retention import items_of
+from tests.jobs import any_job
 from tests.simulation.memory import FakeClock
 
 DAY_S = 86_400
@@ -50,7 +51,7 @@ def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
 
 def active(backend: Backend, **attributes: Any) -> JobRecord:
     """A job in the hands of worker w."""
-    backend.push(Job("data.import", [1], **attributes))
+    backend.push(any_job("data.import", [1], **attributes))
     (job,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
     return job
 

@@ -10,11 +10,11 @@ import pytest
 
 from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient, WaitTimeoutError
 from ojs_aws.client.http import HttpTransport
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.fetch import FetchRequest
 from tests.api import Api
+from tests.jobs import any_job
 from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, FakeServer, FakeTimer, answer, error
 
@@ -69,7 +69,7 @@ def client(request: pytest.FixtureRequest, world: World, timer: FakeTimer) -> Cl
 
 def active(world: World, **attributes: Any) -> str:
     """A job in the hands of worker w."""
-    world.backend.push(Job("report.make", [1], **attributes))
+    world.backend.push(any_job("report.make", [1], **attributes))
     (job,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
     return job.id
 

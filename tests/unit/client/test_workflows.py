@@ -186,7 +186,9 @@ def test_the_synchronous_client_has_the_same(world: World) -> None:
 
 def test_a_handler_finds_what_its_workflow_gives_it() -> None:
     """Section 7.1."""
-    context = JobContext(Job("a", workflow_id="w", parent_results={"0": 1}))
+    context = JobContext(
+        Job("a", custom_attributes={"workflow_id": "w", "parent_results": {"0": 1}})
+    )
     assert (context.workflow_id, context.parent_results) == ("w", {"0": 1})
     alone = JobContext(Job("a"))
     assert (alone.workflow_id, alone.parent_results) == ("", {})

@@ -90,7 +90,7 @@ def test_a_job_says_what_the_specification_says() -> None:
         schema="urn:ojs:schema:email.send:v1",
         tags=["t"],
         pending=True,
-        x_custom=[None],
+        custom_attributes={"x_custom": [None]},
     )
     assert decode(job.to_json()) == {
         "specversion": "1.0.0-rc.1",

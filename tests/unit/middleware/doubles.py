@@ -13,6 +13,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.hooks import Hooks
+from tests.jobs import any_job
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"
 
@@ -20,7 +21,7 @@ JOB_ID = "01900000-0000-7000-8000-000000000001"
 def job(*args: Any, **members: Any) -> Job:
     """A job as a chain gets it."""
     given = {"id": JOB_ID} | members
-    return Job(given.pop("type", "a.b"), list(args), **given)
+    return any_job(given.pop("type", "a.b"), list(args), **given)
 
 
 def context(executed: Job | None = None, **given: Any) -> JobContext:

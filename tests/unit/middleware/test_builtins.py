@@ -47,6 +47,13 @@ def ticking(*moments: float) -> Any:
 ABOUT = {"job_id": JOB_ID, "job_type": "a.b", "queue": "email"}
 
 
+@pytest.mark.parametrize("level", ["nope", "", 20, None])
+def test_ctx_log_refuses_an_unknown_level_by_the_names_there_are(level: Any) -> None:
+    """A KeyError said nothing of levels."""
+    with pytest.raises(ValueError, match="debug, info, warning, error, critical, not"):
+        context(job()).log(level, "hello")
+
+
 async def test_mw_builtin_003_enqueueing_and_dropping_are_logged() -> None:
     """MW-BUILTIN-002, MW-BUILTIN-003: id, type and queue, and never the arguments."""
 

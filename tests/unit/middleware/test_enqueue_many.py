@@ -85,7 +85,7 @@ async def test_river_004_forgetting_call_next_is_an_error() -> None:
 
     class ForgetsToAwait:
         def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
-            call_next(jobs).close()  # type: ignore[attr-defined]
+            call_next(jobs)
             return []
 
     transport = FakeTransport()

@@ -9,6 +9,7 @@ import inspect
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -32,10 +33,9 @@ from ojs_aws.middleware import (
     TraceContextMiddleware,
     hook,
 )
+from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.metrics import default_sink
 from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
-
-forgets_to_await = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
 
 # ---------------------------------------------------------------------- the enqueue outcome
@@ -129,7 +129,6 @@ async def test_an_error_object_that_is_raised_again_forgets_earlier_jobs() -> No
 
 
 # ---------------------------------------------------------------------- call_next
-@forgets_to_await
 async def test_forgetting_to_await_call_next_is_an_error_when_enqueueing() -> None:
     """Otherwise the job would be lost, and the caller told that it is enqueued."""
 
@@ -146,7 +145,6 @@ async def test_forgetting_to_await_call_next_is_an_error_when_enqueueing() -> No
             await EnqueueChain([member]).run(job(), store)
 
 
-@forgets_to_await
 async def test_forgetting_to_await_call_next_is_an_error_when_executing() -> None:
     """Otherwise the job would be acknowledged, and its handler had never run."""
 
@@ -157,6 +155,51 @@ async def test_forgetting_to_await_call_next_is_an_error_when_executing() -> Non
     with pytest.raises(NextNotAwaitedError) as raised:
         await ExecutionChain([forgetful]).run(job(), ctx, lambda *_: 1)
     assert ctx.failure_origin(raised.value) == "middleware:forgetful"
+
+
+async def test_a_forgotten_await_is_one_error_and_no_warning_beside_it() -> None:
+    """Warnings are errors here; they are collected, as Python reports this one from a finaliser."""
+
+    async def drops_it(job: Job, call_next: Any) -> Any:
+        call_next(job)
+        return job
+
+    async def returns_it(job: Job, call_next: Any) -> Any:
+        return call_next(job)
+
+    async def keeps_it(job: Job, call_next: Any) -> Any:
+        going = call_next(job)
+        return job if going else None
+
+    async def fails(job: Job, call_next: Any) -> Any:
+        call_next(job)
+        raise KeyError("before it was awaited")
+
+    async def executes(job: Job, ctx: JobContext, call_next: Any) -> Any:
+        return call_next()
+
+    class Batches:
+        async def enqueue_many(self, jobs: list[Job], call_next: Any) -> Any:
+            return call_next(jobs)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for member in (drops_it, returns_it, keeps_it):
+            for chain in (EnqueueChain([member]), EnqueueChain([member]).measure()):
+                with pytest.raises(NextNotAwaitedError):
+                    await chain.run(job(), store)
+        with pytest.raises(KeyError):
+            await EnqueueChain([fails]).run(job(), store)
+        with pytest.raises(NextNotAwaitedError):
+            await ExecutionChain([executes]).run(job(), context(), lambda *_: 1)
+        with pytest.raises(NextNotAwaitedError):
+            await Enqueuing(EnqueueChain([Batches])).many([job()], nothing_is_stored)
+        gc.collect()
+    assert [str(each.message) for each in caught] == []
+
+
+async def nothing_is_stored(_: list[Job]) -> list[Any]:
+    raise AssertionError("nothing goes on")
 
 
 async def test_a_job_that_a_forgotten_task_stores_after_all_was_not_dropped() -> None:

@@ -211,6 +211,35 @@ async def test_river_019_a_work_begin_that_raises_fails_the_job() -> None:
     assert outcome.error["details"] == {"origin": "hook:work_begin"}
 
 
+@pytest.mark.parametrize("returned", [{"type": "a.b"}, "a.b", True, 0])
+async def test_a_hook_that_returns_no_job_is_refused_and_nothing_stored(returned: Any) -> None:
+    """It meant to change the job, and its change would be lost without a word."""
+
+    @hook
+    def insert_begin(job: Job) -> Any:
+        return returned
+
+    client, transport = client_of(insert_begin)
+    with pytest.raises(InvalidMiddlewareError, match=r"'insert_begin' returned a \w+ from"):
+        await client.enqueue("a.b")
+    assert transport.pushed == []
+
+
+async def test_a_hook_that_returns_no_outcome_fails_the_execution() -> None:
+    """As one that raises does."""
+
+    @hook
+    def work_end(job: Job, ctx: JobContext, outcome: WorkOutcome) -> Any:
+        return {"result": 1}
+
+    async def fine(ctx: JobContext) -> str:
+        return "fine"
+
+    outcome = await execute(Hooks([work_end]), fine)
+    assert isinstance(outcome, Failed)
+    assert "return a WorkOutcome, or None" in str(outcome.error["message"])
+
+
 async def test_work_end_may_change_the_outcome_both_ways() -> None:
     """A failure into a success, and a success into a failure."""
 

@@ -92,7 +92,6 @@ async def test_enqueueing_is_measured_too_and_also_when_it_fails() -> None:
     assert [timings.middleware_ms for timings in seen] == pytest.approx([5, 5])
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 async def test_measuring_changes_nothing_about_the_guards() -> None:
     """MW-EXE-006: a forgotten await is found all the same."""
 

@@ -20,6 +20,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queue_config import DEFAULT_POLICY
 from ojs_aws.services.fetch import FetchRequest
+from tests.jobs import any_job
 from tests.simulation.world import World
 
 AGE_S = 5
@@ -33,7 +34,7 @@ def world() -> World:
 
 def push(world: World, queue: str = "q", **attributes: Any) -> JobRecord:
     """Push a job."""
-    record = world.backend.push(Job("demo.echo", [], queue=queue, **attributes)).record
+    record = world.backend.push(any_job("demo.echo", [], queue=queue, **attributes)).record
     assert record is not None
     return record
 

@@ -25,6 +25,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.render import render_job
 from ojs_aws.services.results import Results, pauses
+from tests.jobs import any_job
 from tests.simulation.world import World
 
 DAY_S = 86_400
@@ -39,7 +40,7 @@ def world() -> World:
 
 def active(world: World, **attributes: Any) -> JobRecord:
     """A job in the hands of worker w."""
-    world.backend.push(Job("report.make", [1], **attributes))
+    world.backend.push(any_job("report.make", [1], **attributes))
     (job,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
     return job
 
@@ -119,7 +120,7 @@ def test_a_permanent_result_is_never_pruned(world: World) -> None:
 def test_a_time_to_live_that_makes_no_sense_is_refused(world: World, ttl: Any) -> None:
     """Nothing is stored."""
     with pytest.raises(InvalidRequestError, match="result_ttl"):
-        world.backend.push(Job("report.make", [], result_ttl=ttl))
+        world.backend.push(Job("report.make", [], result_ttl_s=ttl))
     assert not world.store.jobs
 
 

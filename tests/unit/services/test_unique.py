@@ -69,7 +69,9 @@ def push(backend: Backend, args: Any = (1,), **unique: Any) -> Pushed:
         for name in ("id", "queue", "scheduled_at", "meta", "retry", "pending", "expires_at")
         if name in unique
     }
-    return backend.push(Job("demo.unique", [*args], unique=BY_TYPE | unique, **options))
+    job = Job("demo.unique", [*args], **options)
+    job["unique"] = BY_TYPE | unique
+    return backend.push(job)
 
 
 def id_of(pushed: Pushed) -> str:
@@ -281,12 +283,12 @@ def test_dimensions_tell_jobs_apart(backend: Backend) -> None:
 def test_mw_enc_024_a_clients_own_key_counts_instead_of_the_arguments(backend: Backend) -> None:
     """Encrypted arguments differ each time; the key was made from the plain ones."""
     policy: dict[str, Any] = {"keys": ["type", "args"]}
-    key = "5e" * 32
-    backend.push(Job("demo.secret", ["x1"], unique=policy, unique_key=key))
+    key, other = {"unique_key": "5e" * 32}, {"unique_key": "mine"}
+    backend.push(Job("demo.secret", ["x1"], unique=policy, custom_attributes=key))
     with pytest.raises(DuplicateError):
-        backend.push(Job("demo.secret", ["y2"], unique=policy, unique_key=key))
+        backend.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=key))
     with pytest.raises(InvalidRequestError, match="unique_key"):
-        backend.push(Job("demo.secret", ["y2"], unique=policy, unique_key="mine"))
+        backend.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=other))
 
 
 @pytest.mark.parametrize(
@@ -307,8 +309,10 @@ def test_an_invalid_policy_is_refused_by_its_name_and_stores_nothing(
     backend: Backend, policy: dict[str, Any], field: str
 ) -> None:
     """Section 2.2; section 14, case 9."""
+    job = Job("demo.unique", [{"user": 1}], id=ID)
+    job["unique"] = policy
     with pytest.raises(InvalidRequestError) as error:
-        backend.push(Job("demo.unique", [{"user": 1}], id=ID, unique=policy))
+        backend.push(job)
     assert error.value.details["field"] == field
     assert backend.ports.store.load(ID) is None
 

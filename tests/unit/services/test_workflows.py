@@ -146,7 +146,8 @@ def test_what_clients_say_of_workflows_in_a_job_of_their_own_means_nothing(
 ) -> None:
     """Only the system makes a job a part of a workflow."""
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
-    world.backend.push(Job("x.y", workflow_id=made.view.workflow.id, workflow_step="0"))
+    said = {"workflow_id": made.view.workflow.id, "workflow_step": "0"}
+    world.backend.push(Job("x.y", custom_attributes=said))
     [first] = [each for each in fetch(world) if each.type == "x.y"]
     end(world, first)
     stream.flow()

@@ -11,6 +11,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker.reservations import NO_IDS, Pulse
+from tests.jobs import any_job
 
 
 async def settle(rounds: int = 60) -> None:
@@ -151,7 +152,7 @@ class FakeSource:
 
 def job(number: int = 1, job_type: str = "a.b", *args: JsonValue, **members: Any) -> Job:
     """An active job as a fetch answers it."""
-    return Job(
+    return any_job(
         job_type,
         list(args),
         id=f"01900000-0000-7000-8000-{number:012d}",

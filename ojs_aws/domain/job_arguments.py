@@ -1,0 +1,207 @@
+"""Checks what a caller gives to :class:`~ojs_aws.Job`, and says what was probably meant.
+
+A wrong value is refused where it is written down, before a middleware or the backend sees it. What
+a value means (whether a policy can be followed, say) is the backend's to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "at": "scheduled_at",
+    "attempts": 'retry={"max_attempts": ...}',
+    "countdown": 'scheduled_at="+PT10S"',
+    "delay": 'scheduled_at="+PT10S"',
+    "delay_until": "scheduled_at",
+    "eta": "scheduled_at",
+    "expires": "expires_at",
+    "expires_in": "expires_at",
+    "job_id": "id",
+    "kwargs": "args",
+    "max_attempts": 'retry={"max_attempts": ...}',
+    "max_retries": 'retry={"max_attempts": ...}',
+    "metadata": "meta",
+    "payload": "args",
+    "queue_name": "queue",
+    "result_ttl": "result_ttl_s",
+    "retries": 'retry={"max_attempts": ...}',
+    "run_at": "scheduled_at",
+    "timeout": "timeout_s",
+    "timeout_ms": "timeout_s",
+    "unique_key": 'custom_attributes={"unique_key": ...}',
+    "visibility_timeout": "visibility_timeout_s",
+    "visibility_timeout_ms": "visibility_timeout_s",
+}
+"""What other libraries, and the wire, call what a parameter of ours means."""
+
+_RETRY_NAMES: Final[Mapping[str, str]] = {
+    "attempts": "max_attempts",
+    "coefficient": "backoff_coefficient",
+    "delay": "initial_interval",
+    "max_delay": "max_interval",
+    "max_retries": "max_attempts",
+    "retries": "max_attempts",
+}
+_UNIQUE_DIALECT: Final = frozenset({"key", "period_ms", "within"})
+"""Members of a unique policy that some clients send, and the server understands."""
+
+
+def unknown_attribute(name: str, known: Iterable[str]) -> TypeError:
+    """Return the error for an attribute that a job does not have."""
+    return TypeError(
+        f"A job has no attribute {name!r}{_meant(name, known, _OTHER_NAMES)} Attributes of your "
+        "own go into custom_attributes={...}."
+    )
+
+
+def argument_list(args: object) -> list[JsonValue]:
+    """Return the arguments of a job as a list of its own.
+
+    :raises TypeError: they are no list or tuple: text and objects would fall apart into their
+        characters and names.
+    """
+    if isinstance(args, Sequence) and not isinstance(args, (str, bytes, bytearray, memoryview)):
+        return list(args)
+    one = "." if isinstance(args, (bytes, bytearray, memoryview)) else _example(args)
+    raise TypeError(
+        f"The args of a job must be a list of positional arguments, not {_kind(args)}{one}"
+    )
+
+
+def metadata(meta: object) -> dict[str, JsonValue]:
+    """Return the metadata of a job as an object of its own.
+
+    :raises TypeError: it is no mapping.
+    """
+    return _mapping("meta", meta, '{"trace_id": "abc"}')
+
+
+def retry_policy(retry: object) -> dict[str, JsonValue]:
+    """Return a retry policy as an object of its own.
+
+    :raises TypeError: it is no mapping.
+    :raises ValueError: it has a member that no retry policy has.
+    """
+    from ojs_aws.domain.retry import POLICY_MEMBERS  # noqa: PLC0415 - many jobs have none
+
+    if isinstance(retry, int) and not isinstance(retry, bool):
+        example = f'{{"max_attempts": {retry}}}'
+    else:
+        example = '{"max_attempts": 5}'
+    policy = _mapping("retry", retry, example)
+    _check_names("retry", policy, POLICY_MEMBERS, _RETRY_NAMES)
+    return policy
+
+
+def unique_policy(unique: object) -> dict[str, JsonValue]:
+    """Return a unique policy as an object of its own.
+
+    :raises TypeError: it is no mapping.
+    :raises ValueError: it has a member that no unique policy has.
+    """
+    from ojs_aws.domain.uniqueness import POLICY_MEMBERS  # noqa: PLC0415 - many jobs have none
+
+    policy = _mapping("unique", unique, '{"keys": ["type", "args"]}')
+    _check_names("unique", policy, POLICY_MEMBERS | _UNIQUE_DIALECT, {})
+    return policy
+
+
+def tag_list(tags: object) -> list[str]:
+    """Return the tags of a job as a list of its own.
+
+    :raises TypeError: they are no list or tuple.
+    """
+    if isinstance(tags, Sequence) and not isinstance(tags, (str, bytes, bytearray, memoryview)):
+        return list(tags)
+    one = f": did you mean [{tags!r}]?" if isinstance(tags, str) else ""
+    raise TypeError(f"The tags of a job must be a list of strings, not {_kind(tags)}{one}")
+
+
+def rate_limit(limit: object) -> dict[str, JsonValue]:
+    """Return a limit as an object of its own.
+
+    :raises TypeError: it is no mapping.
+    """
+    return _mapping("rate_limit", limit, '{"key": "crm", "concurrency": 5}')
+
+
+def job_type(value: object) -> str:
+    """Return the type of a job.
+
+    :raises TypeError: it is no string.
+    """
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"The type of a job must be a string such as 'email.send', not {_kind(value)}.")
+
+
+def visibility_timeout(seconds: object) -> dict[str, JsonValue]:
+    """Return the attribute that a reservation length is: whole seconds, else milliseconds.
+
+    :raises TypeError: it is no number.
+    """
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+        raise TypeError(f"visibility_timeout_s must be a number, not {_kind(seconds)}.")
+    whole = int(seconds)
+    if whole == seconds:
+        return {"visibility_timeout": whole}
+    return {"visibility_timeout_ms": round(seconds * 1000)}
+
+
+def custom_attributes(given: object, parameters: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Return attributes that the specification does not name.
+
+    :param parameters: of the job, by the names of the envelope's attributes that they set.
+    :raises TypeError: they are no mapping.
+    :raises ValueError: one of them has a parameter of its own.
+    """
+    attributes = _mapping("custom_attributes", given, '{"x_tenant": "acme"}')
+    for name in attributes:
+        if name in parameters:
+            raise ValueError(f"custom_attributes has {name!r}: use {parameters[name]}= for it.")
+    return attributes
+
+
+def _check_names(
+    attribute: str,
+    policy: Mapping[str, JsonValue],
+    known: frozenset[str],
+    others: Mapping[str, str],
+) -> None:
+    for name in policy:
+        if name not in known:
+            raise ValueError(
+                f"The {attribute} policy of a job has no member {name!r}"
+                f"{_meant(name, known, others)} It may have {', '.join(sorted(known))}."
+            )
+
+
+def _mapping(name: str, value: object, example: str) -> dict[str, JsonValue]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"The {name} of a job must be an object such as {example}, not {_kind(value)}.")
+
+
+def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
+
+    if name in others:
+        return f": did you mean `{others[name]}`?"
+    close = get_close_matches(name, sorted(known), n=1)
+    return f": did you mean `{close[0]}`?" if close else "."
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _example(value: object) -> str:
+    """Say how one argument is written; long ones, and what may be secret, are not repeated."""
+    shown = "[...]"
+    if isinstance(value, (str, dict)):
+        shown = '["..."]' if isinstance(value, str) else "[{...}]"
+    return f": did you mean one argument, {shown}?"

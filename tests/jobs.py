@@ -1,0 +1,21 @@
+"""Jobs as tests describe them: by the parameters of ``Job``, and by names of the wire."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_aws.domain.envelope import Job
+
+_PARAMETERS: Final = frozenset(inspect.signature(Job).parameters) - {"unknown"}
+
+
+def any_job(type: str, args: Sequence[Any] = (), **members: Any) -> Job:  # noqa: A002
+    """Make a job; members that ``Job`` has no parameter for are custom attributes."""
+    custom = {name: value for name, value in members.items() if name not in _PARAMETERS}
+    given = {name: value for name, value in members.items() if name in _PARAMETERS}
+    job = Job(type, args, **given)
+    for name, value in custom.items():
+        job[name] = value
+    return job
