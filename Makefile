@@ -101,6 +101,14 @@ deploy-local: node setup emulator ## Deploy to an emulator, without Docker or an
 .PHONY: emulator
 emulator: $(EMULATOR_VENV)/.ready ## Install the AWS emulator into .venv-emulator
 
+.PHONY: dynamodb-local
+dynamodb-local: .dynamodb-local/.ready ## Install Amazon's DynamoDB Local into .dynamodb-local (Java 17 and Maven)
+
+.PHONY: test-dynamodb-local
+test-dynamodb-local: setup emulator dynamodb-local ## Run stores, functions and conformance cases over Amazon's DynamoDB Local
+	$(BIN)/python -m pytest --dynamodb-local -m "not e2e and not emulator" $(TEST_ARGS) \
+		$(or $(TESTS),tests/contract tests/functions tests/conformance)
+
 .PHONY: node
 node: ## Install the CDK's command line into node_modules
 	command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || \
@@ -167,6 +175,13 @@ $(EMULATOR_VENV)/.ready: requirements-emulator.lock
 
 $(AUDIT_VENV)/.ready: requirements-audit.lock
 	$(SETUP) requirements-audit.lock --venv $(AUDIT_VENV) --stamp .ready
+
+.dynamodb-local/.ready: scripts/dynamodb_local/pom.xml
+	command -v java >/dev/null 2>&1 && command -v mvn >/dev/null 2>&1 || \
+		{ echo "This needs Java 17 or newer with Maven; install them and try again." >&2; exit 1; }
+	echo "setup: copying DynamoDB Local into .dynamodb-local ..."
+	mvn -q -B -f scripts/dynamodb_local/pom.xml dependency:copy-dependencies -DoutputDirectory="$(CURDIR)/.dynamodb-local/lib"
+	touch $@
 
 node_modules/.ready: package-lock.json
 	echo "setup: installing the AWS CDK's command line ..."

@@ -15,6 +15,9 @@ from moto import mock_aws
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
+from ojs_aws.local.streams import EmbeddedStream, RemoteStream
+from ojs_aws.local.triggers import ReadStream
+from tests import dynamodb_local
 
 REGION = "us-east-1"
 
@@ -87,9 +90,22 @@ def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iter
 
 @contextmanager
 def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
-    """A fresh moto with everything that a deployment creates."""
+    """A fresh moto with everything that a deployment creates.
+
+    With ``--dynamodb-local`` the table is DynamoDB Local's.
+    """
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them
-        yield deployed(settings or Settings(), {})
+        aws = deployed(settings or Settings(), {})
+        yield aws
+        if dynamodb_local.is_in_use():
+            dynamodb_local.drop_tables(aws.clients.dynamodb)
+
+
+def changes_of(table: str) -> ReadStream:
+    """Return a reader of a table's stream."""
+    if not dynamodb_local.is_in_use():
+        return EmbeddedStream(table)
+    return RemoteStream(boto3.client("dynamodb"), boto3.client("dynamodbstreams"), table)

@@ -1,7 +1,8 @@
 """What this machine can run: tests that need Node or the AWS emulator are skipped with the reason.
 
 `make` says where the emulator is, in the variable MINISTACK; without it the one that
-`make emulator` installs into the checkout is used.
+`make emulator` installs into the checkout is used. With `--dynamodb-local` the tests that use moto
+use Amazon's DynamoDB Local for DynamoDB.
 """
 
 from __future__ import annotations
@@ -15,10 +16,45 @@ from typing import Final, NoReturn
 
 import pytest
 
+from tests import dynamodb_local
+
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 INFRA_TESTS: Final = CHECKOUT / "tests" / "infra"
 NO_NODE: Final = "the AWS CDK needs Node 18 or newer, and this machine has none"
+ONLY_MOTO: Final = "it looks into moto itself"
+NO_DYNAMODB_LOCAL: Final = (
+    "--dynamodb-local needs Java 17 or newer and what `make dynamodb-local` installs"
+)
 NO_EMULATOR: Final = "the AWS emulator is not installed; `make emulator` does that"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of the DynamoDB that the tests run over."""
+    parser.addoption(
+        "--dynamodb-local",
+        action="store_true",
+        help="run over Amazon's DynamoDB Local in place of moto's tables",
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _dynamodb(request: pytest.FixtureRequest) -> Iterator[list[str] | None]:
+    """Start DynamoDB Local, if it is asked for, and send all clients there."""
+    if not request.config.getoption("--dynamodb-local"):
+        yield None
+        return
+    with dynamodb_local.running() as url, dynamodb_local.used(url) as errors:
+        yield errors
+
+
+@pytest.fixture(autouse=True)
+def _dynamodb_understands_every_request(_dynamodb: list[str] | None) -> Iterator[None]:
+    """Fail a test in which DynamoDB Local refused a request for another reason than a condition."""
+    yield
+    if _dynamodb:
+        found = list(_dynamodb)
+        _dynamodb.clear()
+        pytest.fail("DynamoDB Local refused:\n" + "\n".join(found))
 
 
 def has_node() -> bool:
@@ -59,11 +95,15 @@ def pytest_pycollect_makemodule(
     return module
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `emulator` or `e2e` where what they need is not installed.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests whose markers ask for what is not installed or not in use.
 
-    :raises pytest.UsageError: two tests have one name: pytest-xdist would run one of them only.
+    :raises pytest.UsageError: two tests have one name: pytest-xdist would run one of them only;
+        or DynamoDB Local is asked for and missing.
     """
+    is_over_dynamodb_local = bool(config.getoption("--dynamodb-local"))
+    if is_over_dynamodb_local and not dynamodb_local.is_installed():
+        raise pytest.UsageError(NO_DYNAMODB_LOCAL)
     names = Counter(item.nodeid for item in items)
     if shared := [f"{name} ({times} times)" for name, times in names.items() if times > 1]:
         raise pytest.UsageError(f"tests share a name, so that some would not run: {shared}")
@@ -75,3 +115,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=NO_NODE))
         if without_emulator and (is_e2e or item.get_closest_marker("emulator")):
             item.add_marker(pytest.mark.skip(reason=NO_EMULATOR))
+        if is_over_dynamodb_local and item.get_closest_marker("moto"):
+            item.add_marker(pytest.mark.skip(reason=ONLY_MOTO))
+        if item.get_closest_marker("dynamodb_local") and not is_over_dynamodb_local:
+            item.add_marker(pytest.mark.skip(reason="it measures DynamoDB Local: --dynamodb-local"))

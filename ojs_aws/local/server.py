@@ -22,6 +22,8 @@ from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamT
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 BUCKET: Final = "ojs-documents"
+DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
+"""AWS's variable for the endpoint of DynamoDB alone, such as that of DynamoDB Local."""
 STREAM_IDLE_S: Final = 0.05
 GROUPS: Final = ("producer", "worker_api", "operator", "system")
 
@@ -206,7 +208,8 @@ class LocalServer:
         self._run(Loop(f"sqs-{name}", trigger.step, IDLE_S))
 
     def _stream_of(self, table: str) -> ReadStream:
-        if self.options.endpoint_url is None:
+        elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
+        if not elsewhere:
             return EmbeddedStream(table)
         import boto3  # noqa: PLC0415
 

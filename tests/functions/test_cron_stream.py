@@ -14,14 +14,13 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.json_text import decode
 from ojs_aws.local.aws import embedded_aws
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
-from tests.aws import REGION, EmbeddedAws, deployed, embedded
+from tests.aws import REGION, EmbeddedAws, changes_of, deployed, embedded
 from tests.simulation.memory import FakeClock
 
 CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
@@ -50,7 +49,7 @@ class Stream:
     """Hands the table's changes to the consumer."""
 
     def __init__(self, backend: Backend) -> None:
-        self._read = EmbeddedStream(backend.settings.table)
+        self._read = changes_of(backend.settings.table)
         self._set_aside: list[str] = []
         self._handler: Handler = build_stream(
             backend, read_image, count=lambda _, name: self._set_aside.append(name)

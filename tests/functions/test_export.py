@@ -18,13 +18,12 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.export import Export
 from ojs_aws.services.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.export import build_export
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, changes_of, embedded
 from tests.simulation.memory import FakeClock
 
 BUCKET = "exported"
@@ -78,7 +77,7 @@ def _error() -> Any:
 
 def records(aws: EmbeddedAws) -> list[dict[str, Any]]:
     """All changes of the table, as the stream has them."""
-    found, _ = EmbeddedStream(aws.settings.table)()
+    found, _ = changes_of(aws.settings.table)()
     return list(found)
 
 

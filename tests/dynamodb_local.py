@@ -1,0 +1,136 @@
+"""Runs Amazon's DynamoDB Local under the tests: `pytest --dynamodb-local`.
+
+It checks expressions, key conditions, sizes and transactions as the service does. Only DynamoDB
+and its streams go there; SQS, S3 and EventBridge stay on moto. Each process of pytest starts a
+server of its own, so that parallel tests share no tables.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import botocore.session
+import pytest
+from botocore.exceptions import BotoCoreError
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / ".dynamodb-local"
+ENDPOINTS: Final = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_DYNAMODB_STREAMS")
+"""The variables by which AWS's SDKs find one service elsewhere."""
+
+START_LIMIT_S: Final = 300.0
+STOP_LIMIT_S: Final = 15.0
+
+_SERVER: Final = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
+_EXPECTED: Final = frozenset(
+    {
+        "ConditionalCheckFailedException",
+        "TransactionCanceledException",
+        "ResourceInUseException",  # a second process creates the table
+        "TrimmedDataAccessException",
+    }
+)
+_CANCELLED_BY: Final = frozenset({"None", "ConditionalCheckFailed", "TransactionConflict"})
+"""Errors that the code provokes on purpose. Any other one says that a request was wrong."""
+
+
+def is_installed() -> bool:
+    """Tell whether Java is here and `make dynamodb-local` has been run."""
+    return shutil.which("java") is not None and (FOLDER / "lib").is_dir()
+
+
+def is_in_use() -> bool:
+    """Tell whether this process's DynamoDB clients go to DynamoDB Local."""
+    return ENDPOINTS[0] in os.environ
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Start a server in memory on a free port, and yield its URL.
+
+    :raises RuntimeError: it ends at once or does not answer within ``START_LIMIT_S``.
+    """
+    port = _free_port()
+    libraries = FOLDER / "lib"
+    java = ["java", f"-Djava.library.path={libraries}", "-cp", f"{libraries}/*"]
+    process = subprocess.Popen(
+        [*java, _SERVER, "-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_listening(process, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def used(url: str) -> Iterator[list[str]]:
+    """Send this process's DynamoDB calls to a server; yields the errors nobody should provoke."""
+    errors: list[str] = []
+    create_client = botocore.session.Session.create_client
+
+    def create_watched(self: botocore.session.Session, service_name: str, *a: Any, **k: Any) -> Any:
+        client = create_client(self, service_name, *a, **k)
+        if service_name == "dynamodb" and client.meta.endpoint_url == url:
+            client.meta.events.register("after-call.dynamodb", _noting(errors))
+        return client
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ENDPOINTS:
+            patch.setenv(name, url)
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        patch.setattr(botocore.session.Session, "create_client", create_watched)
+        yield errors
+
+
+def drop_tables(client: Any) -> None:
+    """Delete all tables, so that the next test begins with none."""
+    for name in client.list_tables()["TableNames"]:
+        table = client.describe_table(TableName=name)["Table"]
+        if table.get("DeletionProtectionEnabled"):
+            client.update_table(TableName=name, DeletionProtectionEnabled=False)
+        client.delete_table(TableName=name)
+
+
+def _noting(errors: list[str]) -> Any:
+    def note(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        error = parsed.get("Error", {})
+        reasons = [reason.get("Code") for reason in parsed.get("CancellationReasons", [])]
+        if (error and error.get("Code") not in _EXPECTED) or not _CANCELLED_BY.issuperset(reasons):
+            errors.append(f"{model.name}: {error.get('Code')}: {error.get('Message')}")
+
+    return note
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    give_up_at = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < give_up_at:
+        if process.poll() is not None:
+            raise RuntimeError(f"DynamoDB Local ended at once, with code {process.returncode}")
+        with suppress(OSError, BotoCoreError):
+            socket.create_connection(("127.0.0.1", port), timeout=2).close()
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"DynamoDB Local did not answer within {START_LIMIT_S:.0f} s")
