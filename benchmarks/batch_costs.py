@@ -114,7 +114,7 @@ WAYS: Final[dict[str, Callable[[Backend], None]]] = {
 
 def main() -> None:
     """Measure and print."""
-    from benchmarks.costs import Laboratory  # noqa: PLC0415 - sets up an embedded AWS
+    from benchmarks.laboratory import Laboratory  # noqa: PLC0415 - sets up an embedded AWS
     from ojs_aws.local.queues import fast_queues  # noqa: PLC0415
 
     os.environ.setdefault("AWS_DEFAULT_REGION", REGION)

@@ -22,7 +22,7 @@ from rich.console import Console
 from benchmarks.hot_keys import Writes, observe
 from benchmarks.results import tell
 from ojs_aws.local.aws import REGION
-from ojs_aws.pricing import PRICED_ON, Workload, estimate
+from ojs_aws.pricing import MONTH_S, PRICED_ON, Workload, estimate
 
 QUOTAS_ON: Final = "2026-11"
 PARTITION_WRITES: Final = 1_000
@@ -41,8 +41,6 @@ API_REQUESTS: Final = 10_000
 """Requests a second to HTTP APIs of an account and region."""
 BUS_EVENTS: Final = 10_000
 """Events a second to EventBridge in us-east-1."""
-BUS_PRICE: Final = 1.00e-6
-"""Dollars for an event of the account's own."""
 
 HEADROOM: Final = 0.7
 """The part of a limit that is planned with: load is not even."""
@@ -62,7 +60,7 @@ QUERY_S: Final = 0.01
 TICK_THREADS: Final = 8
 SERVERS: Final = (50.0, 200.0, 1_000.0)
 """Dollars a month: one small machine with its cache; two of them in two zones; a small cluster."""
-MONTH_S: Final = 30 * 24 * 3600
+BISECTIONS: Final = 60
 KILOBYTE: Final = 1024
 GB: Final = 1e9
 
@@ -227,16 +225,15 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
 
 
 def dollars(load: Load, *, http: bool) -> float:
-    """A month, the event bus among it."""
-    jobs = load.rate * MONTH_S
+    """Return the dollars of a month at this rate, all day."""
     workload = Workload(
-        jobs=jobs,
+        jobs=load.rate * MONTH_S,
         size_bytes=load.size_bytes,
         uses_http_workers=http,
         job_ms=0 if http else load.job_s * 1000 / WORKER_BATCH,
         retention_days=load.retention_days,
     )
-    return sum(line.dollars for line in estimate(workload)) + jobs * 3 * BUS_PRICE
+    return sum(line.dollars for line in estimate(workload))
 
 
 def break_even(server: float, load: Load, *, http: bool) -> float:
@@ -244,8 +241,14 @@ def break_even(server: float, load: Load, *, http: bool) -> float:
 
     :param server: dollars a month of what is always on: machines, database, load balancer.
     """
-    fixed, million = (dollars(replace(load, rate=jobs / MONTH_S), http=http) for jobs in (0.0, 1e6))
-    return max(0.0, (server - fixed) / (million - fixed) * 1e6)
+    low, high = 0.0, 1.0
+    while dollars(replace(load, rate=high), http=http) < server:
+        high *= 2
+    for _ in range(BISECTIONS):  # the price of a job falls with the rate, so there is no formula
+        middle = (low + high) / 2
+        is_cheaper = dollars(replace(load, rate=middle), http=http) < server
+        low, high = (middle, high) if is_cheaper else (low, middle)
+    return low * MONTH_S
 
 
 def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:

@@ -3,35 +3,57 @@
     python -m benchmarks.paths
 
 From the units that ``benchmarks.costs`` and ``benchmarks.flow_costs`` count, by way of the estimate
-of ``ojs-aws cost``, which names what it assumes: gateway, Lambda, SQS, the table, the event log.
+of ``ojs-aws cost``, which names what it assumes: everything that the default stack is billed for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
 
 from benchmarks.results import tell
-from ojs_aws.pricing import ASSUMPTIONS, PRICED_ON, REGION, Workload, estimate
+from ojs_aws.pricing import (
+    ASSUMPTIONS,
+    BUSY_RATE,
+    ORDINARY_JSON,
+    PRICED_ON,
+    REGION,
+    Workload,
+    estimate,
+    million,
+    standing,
+)
 
 MILLION: Final = 1_000_000
-API_GB: Final = 0.5
+
+KILOBYTE: Final = 1024
 
 PATHS: Final[Mapping[str, Workload]] = {
-    "Lambda worker, 1 KB": Workload(jobs=MILLION),
-    "HTTP worker, 1 KB": Workload(jobs=MILLION, uses_http_workers=True),
+    "HTTP worker, 0.5 KB": Workload(jobs=MILLION, uses_http_workers=True),
+    "Lambda worker, 0.5 KB": Workload(jobs=MILLION),
+    "Lambda worker, 1 KB": Workload(jobs=MILLION, size_bytes=KILOBYTE),
+    "Lambda worker, 8 KB": Workload(jobs=MILLION, size_bytes=8 * KILOBYTE),
+    "Lambda worker, 100 KB": Workload(jobs=MILLION, size_bytes=100 * KILOBYTE),
+    "the same, ordinary JSON": Workload(
+        jobs=MILLION, size_bytes=100 * KILOBYTE, compression=ORDINARY_JSON
+    ),
+    "in batches of 100": Workload(jobs=MILLION, batched=1, batch_jobs=100),
     "in batches of 1,000": Workload(jobs=MILLION, batched=1),
     "scheduled": Workload(jobs=MILLION, scheduled=1),
     "retried once": Workload(jobs=MILLION, failure_rate=1),
     "unique": Workload(jobs=MILLION, unique=1),
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
-    "Lambda worker, 10 KB": Workload(jobs=MILLION, size_bytes=10_000),
-    "Lambda worker, 100 KB": Workload(jobs=MILLION, size_bytes=100_000),
+    "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
+    "without the event bus": Workload(jobs=MILLION, has_bus=False),
 }
-"""Lambda workers but where it says otherwise; their own time is left out."""
+"""Random tokens of 0.5 KB and Lambda workers where it does not say otherwise; their own time is
+left out."""
+
+RATES: Final = {"busy": BUSY_RATE, "at one job a second": 1.0}
 
 COLUMNS: Final = {
     "write units": "write unit",
@@ -39,29 +61,33 @@ COLUMNS: Final = {
     "SQS requests": "SQS request",
     "API requests": "HTTP API request",
     "Lambda requests": "Lambda request",
+    "bus events": "bus event",
 }
 
 
 def row(name: str, workload: Workload) -> tuple[str, ...]:
-    """One path: units and milliseconds of one job, dollars of a million."""
-    lines = estimate(workload)
+    """Return one path: units of one job when busy, dollars of a million at each rate."""
+    busy = replace(workload, rate=BUSY_RATE)
+    idle = {line.what: line.amount for line in estimate(replace(busy, jobs=0))}
+    lines = [(line.unit, line.amount - idle.get(line.what, 0)) for line in estimate(busy)]
     amounts = {
-        title: sum(line.amount for line in lines if line.unit == unit) / workload.jobs
+        title: sum(amount for each, amount in lines if each == unit) / busy.jobs
         for title, unit in COLUMNS.items()
     }
-    ran = sum(line.amount for line in lines if line.unit == "Lambda GB-second")
-    milliseconds = ran / API_GB / workload.jobs * 1000
-    dollars = sum(line.dollars for line in lines) / workload.jobs * MILLION
-    counted = [f"{amount:.2f}" for amount in amounts.values()]
-    return name, *counted, f"{milliseconds:.0f}", f"{dollars:.2f}"
+    dollars = [million(replace(workload, rate=rate)) for rate in RATES.values()]
+    return name, *(f"{each:.2f}" for each in (*amounts.values(), *dollars))
 
 
 def main() -> None:
-    """Print the table and keep it."""
+    """Print both tables and keep them."""
     console = Console()
-    title = f"One job, and a million ({REGION}, {PRICED_ON})"
-    columns = ("path", *COLUMNS, f"Lambda ms at {API_GB:g} GB", "$ per million")
+    title = f"One job when busy, and dollars of a million ({REGION}, {PRICED_ON})"
+    columns = ("path", *COLUMNS, *(f"$, {name}" for name in RATES))
     tell("paths", title, columns, [row(*path) for path in PATHS.items()], console)
+    idle = Workload(jobs=0, uses_http_workers=True)
+    rows = [(line.what, f"{line.dollars:.2f}") for line in estimate(idle)]
+    rows.append(("together", f"{standing(idle):.2f}"))
+    tell("paths-idle", "A month without a job, one queue", ("", "$"), rows, console)
     console.print("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
 
 

@@ -20,7 +20,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.costs import READ_BLOCK, Laboratory
+from benchmarks.laboratory import Laboratory
+from benchmarks.units import BLOCK
 from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import Instant
@@ -90,7 +91,7 @@ class SweepLaboratory:
 
     def _weigh(self, parsed: Any, **_: Any) -> None:
         size = sum(item_bytes(item) for item in parsed.get("Items", []))
-        self.reads += max(1, -(-size // READ_BLOCK)) / 2  # eventually consistent
+        self.reads += max(1, -(-size // BLOCK)) / 2  # eventually consistent
 
     def push(self, count: int, when: str) -> None:
         """Push jobs that are scheduled."""

@@ -8,22 +8,39 @@ import typer
 
 from ojs_aws.cli.output import Output
 
+RANDOM_TOKENS = 1.75
+"""As in ``ojs_aws.pricing``, which is imported when the command runs."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the root."""
     app.command(
         "cost",
-        epilog="Example: ojs-aws cost 5000000 --size 2000 --failures 0.02 --job-ms 150",
+        epilog="Example: ojs-aws cost 5000000 --rate 20 --size 2000 --failures 0.02 --job-ms 150",
     )(cost)
 
 
 def cost(
     jobs: Annotated[float, typer.Argument(min=0, help="Jobs a month.")] = 1_000_000,
-    size: Annotated[int, typer.Option(min=0, help="Bytes of an envelope's JSON.")] = 600,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, help="Jobs a second while they come; else spread over the month."),
+    ] = None,
+    size: Annotated[int, typer.Option(min=0, help="Bytes of an envelope's JSON.")] = 512,
+    compression: Annotated[
+        float,
+        typer.Option(min=1, help="How far it deflates: random tokens 1.75, ordinary JSON 5.5."),
+    ] = RANDOM_TOKENS,
     failures: Annotated[float, typer.Option(min=0, help="Failed attempts for each job.")] = 0.0,
     http_workers: Annotated[
         bool, typer.Option("--http-workers", help="Workers poll the API; else Lambda runs them.")
     ] = False,
+    empty_polls: Annotated[
+        float, typer.Option(min=0, help="Polls of HTTP workers that find nothing, a month.")
+    ] = 0.0,
+    heartbeats: Annotated[
+        float, typer.Option(min=0, help="Heartbeats over HTTP for each job.")
+    ] = 0.0,
     queues: Annotated[int, typer.Option(min=1, help="How many queues.")] = 1,
     job_ms: Annotated[
         float, typer.Option(min=0, help="What a handler takes, in milliseconds of Lambda.")
@@ -32,6 +49,9 @@ def cost(
     retention_days: Annotated[
         float, typer.Option(min=0, help="How long ended jobs are kept, in days.")
     ] = 7.0,
+    bus: Annotated[bool, typer.Option(help="Lifecycle events go to the event bus.")] = True,
+    dashboard: Annotated[bool, typer.Option(help="The stack has its dashboard.")] = True,
+    alarms: Annotated[bool, typer.Option(help="The stack has its alarms.")] = True,
     unique: Annotated[
         float, typer.Option(min=0, max=1, help="Share of unique jobs, 0 to 1.")
     ] = 0.0,
@@ -42,8 +62,9 @@ def cost(
         float, typer.Option(min=0, max=1, help="Share of jobs with a limit on how they begin.")
     ] = 0.0,
     batched: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches of 1,000.")
+        float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches.")
     ] = 0.0,
+    batch_jobs: Annotated[int, typer.Option(min=1, help="Jobs of such a batch.")] = 1000,
     scheduled: Annotated[
         float, typer.Option(min=0, max=1, help="Share of jobs that begin later.")
     ] = 0.0,
@@ -51,30 +72,40 @@ def cost(
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with what is assumed.
 
-    The units of each operation are counted by the benchmarks; no AWS account is asked.
+    Standing costs are those of a month without a job. The units of each operation are measured by
+    the benchmarks; no AWS account is asked.
     """
-    from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate  # noqa: PLC0415
+    from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing  # noqa: PLC0415
 
     workload = Workload(
         jobs=jobs,
+        rate=rate,
         size_bytes=size,
+        compression=compression,
         failure_rate=failures,
         uses_http_workers=http_workers,
+        empty_polls=empty_polls,
+        heartbeats=heartbeats,
         queues=queues,
         job_ms=job_ms,
         worker_mb=worker_mb,
         retention_days=retention_days,
+        has_bus=bus,
+        has_dashboard=dashboard,
+        has_alarms=alarms,
         unique=unique,
         steps=steps,
         limited=limited,
         batched=batched,
+        batch_jobs=batch_jobs,
         scheduled=scheduled,
     )
     lines = estimate(workload)
     total = sum(line.dollars for line in lines)
     data = {
         "dollars_per_month": round(total, 4),
-        "dollars_per_million_jobs": round(total / jobs * 1e6, 4) if jobs else None,
+        "standing_dollars_per_month": round(standing(workload), 4),
+        "dollars_per_million_jobs": round(million(workload), 4) if jobs else None,
         "lines": [
             {"what": line.what, "amount": line.amount, "unit": line.unit, "dollars": line.dollars}
             for line in lines
@@ -93,6 +124,11 @@ def cost(
             ("together", "", "", f"{total:,.2f}"),
         ],
     )
+    if jobs:
+        out.hint(
+            f"A million of these jobs cost ${million(workload):,.2f}; a month without any, "
+            f"${standing(workload):,.2f}."
+        )
     out.hint("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
 
 

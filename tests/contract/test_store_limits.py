@@ -16,7 +16,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor
 from ojs_aws.adapters.dynamodb.history import MAX_HISTORY_BYTES
 from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, job_pk
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.adapters.dynamodb.values import item_bytes, packed, stored_bytes, write_units
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
@@ -26,6 +26,7 @@ from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, StaleJobError
+from ojs_aws.pricing.units import move_units, push_units
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 
@@ -266,18 +267,32 @@ def counted_units(aws: EmbeddedAws) -> list[float]:
 @pytest.mark.emulator
 def test_the_emulator_counts_the_write_units_that_we_do(emulated_aws: EmbeddedAws) -> None:
     """8 from PUSH to ACK of a kilobyte, with a receipt handle as long as those of AWS."""
-    store = job_store(emulated_aws.settings, emulated_aws.clients)
-    units = counted_units(emulated_aws)
+    check_write_units(emulated_aws)
+
+
+@pytest.mark.dynamodb_local
+def test_dynamodb_local_counts_the_write_units_that_we_do() -> None:
+    """Amazon's own count of single writes is that of the cost model."""
+    with embedded() as aws:
+        check_write_units(aws)
+
+
+def check_write_units(aws: EmbeddedAws) -> None:
+    """Compare the units that DynamoDB reports with those that the cost model computes."""
+    store = job_store(aws.settings, aws.clients)
+    units = counted_units(aws)
     text = '{"args":[{"to":"someone@example.com","note":"' + "Lorem ipsum dolor sit amet. " * 33
     job = a_job(document=RawJson(text + '"}]}'))
     assert 950 < job.document_bytes <= 1024
     handle = "AQEB" + "Wm9v" * 102  # 412 characters of base64
     sizes = []
     store.insert(job)
-    sizes.append(item_bytes(hot_item(emulated_aws, job.id)))
+    sizes.append(item_bytes(hot_item(aws, job.id)))
     store.claim("default", job.id, a_reservation(handle=handle), NOW)
-    sizes.append(item_bytes(hot_item(emulated_aws, job.id)))
+    sizes.append(item_bytes(hot_item(aws, job.id)))
     store.acknowledge(job.id, "w1", None, NOW)
-    sizes.append(item_bytes(hot_item(emulated_aws, job.id)))
+    sizes.append(item_bytes(hot_item(aws, job.id)))
     assert write_units(*sizes) == 3
-    assert units == [2.0, 3.0, 3.0]
+    ratio = job.document_bytes / stored_bytes(packed(text + '"}]}'))
+    model = push_units(job.document_bytes, ratio), move_units(job.document_bytes, ratio)
+    assert units == [2.0, 3.0, 3.0] == [model[0], model[1], model[1]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.flow_costs import OPERATIONS, benches
+from benchmarks.flow_costs import OPERATIONS
+from benchmarks.laboratory import benches
 from ojs_aws.domain.job import JobRecord
 
 READ, WRITE, SENT = {"GetItem": 1}, {"TransactWriteItems": 1}, {"SendMessage": 1}

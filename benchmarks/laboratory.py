@@ -1,0 +1,220 @@
+"""A backend on an embedded AWS whose calls and units are counted, for all cost benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from unittest.mock import patch
+
+from benchmarks.units import Meter
+from ojs_aws.bootstrap import AwsClients, SystemClock, build_backend
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
+from ojs_aws.local.queues import fast_queues
+from ojs_aws.ports import Clock
+from ojs_aws.pricing import PRICES
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.workflow_news import News
+from ojs_aws.transport.http.dialects.envelopes import read_job
+
+ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
+RESULT: Final = RawJson('{"done":true}')
+ARGS: Final[list[Any]] = [{"user": 12_345, "email": "someone@example.com", "locale": "en-US"}]
+
+
+@dataclass
+class CallMeter:
+    """Counts calls, and those to SQS among them."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    units: Counter[str] = field(default_factory=Counter)
+
+    def watch(self, client: Any) -> None:
+        """Count the calls of a client from now on."""
+
+        def note(model: Any, **_: Any) -> None:
+            self.calls[model.name] += 1
+            if model.service_model.service_name == "sqs":
+                self.units["SQS request"] += 1
+
+        client.meta.events.register("before-call", note)
+
+    def take(self) -> tuple[Counter[str], Counter[str]]:
+        """What was counted since the last time."""
+        taken = self.calls, self.units
+        self.calls, self.units = Counter(), Counter()
+        return taken
+
+
+class Laboratory:
+    """A backend on the embedded AWS, and what counts its calls."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Set up an embedded AWS; it must be running.
+
+        :param clock: None for the time as it is.
+        """
+        import boto3  # noqa: PLC0415 - inside the embedded AWS
+
+        self.dynamodb, sqs, s3 = (
+            boto3.client("dynamodb"),
+            boto3.client("sqs"),
+            boto3.client("s3"),
+        )
+        base = Settings()
+        create_table(self.dynamodb, base.table)
+        create_bucket(s3, "documents")
+        settings = replace(base, queue_url_prefix=create_queues(sqs, base), bucket="documents")
+        self.settings = settings
+        events: Any = boto3.client("events")
+        clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
+        self.backend: Backend = build_backend(settings, clients, clock=clock, both=in_turn)
+        self.clients = (self.dynamodb, sqs)
+        self.meter = CallMeter()
+        for client in (self.dynamodb, sqs):
+            self.meter.watch(client)
+        self.meter.take()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one operation took.
+
+    :ivar jobs: how many jobs it was for; the rest is of all of them together.
+    """
+
+    calls: Counter[str]
+    writes: float
+    reads: float
+    requests: int
+    jobs: int = 1
+
+    def __add__(self, other: Cost) -> Cost:
+        """Add what another operation on the same jobs took."""
+        return Cost(
+            self.calls + other.calls,
+            self.writes + other.writes,
+            self.reads + other.reads,
+            self.requests + other.requests,
+            self.jobs,
+        )
+
+    @property
+    def dollars(self) -> float:
+        """Dollars per million jobs."""
+        all_units = (
+            self.writes * PRICES["write unit"]
+            + self.reads * PRICES["read unit"]
+            + self.requests * PRICES["SQS request"]
+        )
+        return all_units / self.jobs * 1e6
+
+
+class SlowClock(SystemClock):
+    """Time hardly passes: nothing becomes due, and no request is late while units are counted."""
+
+    def __init__(self) -> None:
+        """Begin at the moment."""
+        super().__init__()
+        self._now = super().now()
+
+    def now(self) -> Instant:
+        """A millisecond later than it was asked for before."""
+        self._now = Instant(self._now + 1)
+        return self._now
+
+    def pass_by(self, milliseconds: int) -> None:
+        """Let time pass at once."""
+        self._now = Instant(self._now + milliseconds)
+
+    def order(self) -> int:
+        """Strictly increasing microseconds of this clock."""
+        self._last = max(self._last + 1, self._now * 1000)
+        return self._last
+
+
+class Bench:
+    """A backend on an embedded AWS, and the meter of its calls."""
+
+    def __init__(self) -> None:
+        """Set it up; the embedded AWS must be running."""
+        import boto3  # noqa: PLC0415 - inside the embedded AWS
+
+        self.clock = SlowClock()
+        lab = Laboratory(self.clock)
+        self.backend: Backend = lab.backend
+        self.settings = lab.settings
+        self.held: list[str] = []
+        self.dynamodb, sqs = lab.clients
+        self.meter = Meter(boto3.client("dynamodb"), lab.settings.table)
+        self.meter.watch(self.dynamodb, sqs)
+        self.push("warm.up")  # the settings of the queue are remembered from here
+        self.end(self.fetch(1))
+
+    def cost(self, call: Callable[[], object], jobs: int = 1) -> Cost:
+        """What a call takes."""
+        self.meter.reset()
+        call()
+        meter = self.meter
+        return Cost(Counter(meter.calls), meter.writes, meter.reads, meter.requests, jobs)
+
+    def push(self, job_type: str, **more: Any) -> JobRecord:
+        """Enqueue a small job."""
+        record = self.backend.push(Job(job_type, ARGS, **more)).record
+        assert record is not None  # noqa: S101 - no middleware drops it
+        return record
+
+    def fetch(self, count: int, worker_id: str = "worker-1") -> list[JobRecord]:
+        """Claim jobs, and remember which in ``held``."""
+        found = list(self.backend.fetch(FetchRequest(("default",), count, worker_id)))
+        self.held = [job.id for job in found]
+        return found
+
+    def end(self, jobs: Sequence[JobRecord]) -> list[News]:
+        """Complete jobs; what that means for their workflows."""
+        for job in jobs:
+            self.backend.ack(job.id, "worker-1", RESULT)
+        stored = [self.backend.ports.store.load(job.id) for job in jobs]
+        news = [self.backend.advancing.news_of(job) for job in stored if job is not None]
+        return [each for each in news if each is not None]
+
+    def workflow(self, **body: Any) -> str:
+        """Start a workflow whose plan is known and which has begun."""
+        workflow_id = self.create(**body)
+        self.backend.workflows.get(workflow_id)
+        self.backend.advancing.started(workflow_id, self.backend.clock.now())
+        return workflow_id
+
+    def create(self, **body: Any) -> str:
+        """Start a workflow."""
+        members = parse_object(json.dumps(body))
+        definition = read_definition(members, lambda each: read_job(each, 100))
+        return self.backend.workflows.create(definition).view.workflow.id
+
+    def ending(self, workflow_id: str, count: int) -> Callable[[], object]:
+        """What moves a workflow on when its next jobs have ended together."""
+        jobs: list[JobRecord] = []
+        while len(jobs) < count:
+            jobs += self.fetch(min(count - len(jobs), 10))
+        news = self.end(jobs)
+        return lambda: self.backend.advancing.advance(workflow_id, news)
+
+
+@contextmanager
+def benches() -> Iterator[Bench]:
+    """A fresh one."""
+    with patch.dict(os.environ, {"AWS_DEFAULT_REGION": REGION}):
+        os.environ.pop("AWS_ENDPOINT_URL", None)
+        with embedded_aws(), fast_queues():
+            yield Bench()

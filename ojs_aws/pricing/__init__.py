@@ -1,0 +1,21 @@
+"""Estimates what a workload costs on AWS; benchmarks, command line and docs all use this."""
+
+from ojs_aws.pricing.estimate import ASSUMPTIONS, Line, estimate, million, standing
+from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
+from ojs_aws.pricing.workload import BUSY_RATE, MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
+
+__all__ = [
+    "ASSUMPTIONS",
+    "BUSY_RATE",
+    "MONTH_S",
+    "ORDINARY_JSON",
+    "PRICED_ON",
+    "PRICES",
+    "RANDOM_TOKENS",
+    "REGION",
+    "Line",
+    "Workload",
+    "estimate",
+    "million",
+    "standing",
+]

@@ -1,0 +1,262 @@
+"""Turns a workload into lines of a bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.pricing import units
+from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
+from ojs_aws.pricing.workload import BUSY_RATE, MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
+
+GB: Final = 1_000_000_000
+API_GB: Final = 0.5
+API_MS: Final = 30
+STREAM_MS: Final = 50
+STREAM_RECORD_MS: Final = 1
+TICK_MS: Final = 100
+TICKS: Final = MONTH_S / 60
+TICK_READS: Final = 1.3
+TICK_WRITES: Final = 1
+"""Read units of a tick and queue, idle or not, and write units of a tick
+(``python -m benchmarks.sweep_costs``)."""
+
+IDLE_POLLS: Final = 5 * MONTH_S / 20
+"""Receives of an idle Lambda trigger in a month: five pollers that wait twenty seconds each."""
+
+ALARMS: Final = 18
+"""Alarms of the stack with one queue; a test compares them with the template."""
+
+FEW: Final = 1e-9
+"""Jobs of a month in which a queue is in use, and next to nothing is paid for jobs."""
+
+TICK_METRICS: Final = 3
+QUEUE_METRICS: Final = 7
+"""Custom metrics that are published all the time, and those of a queue whose jobs succeed."""
+
+UNIQUE_WRITES: Final = 2
+"""Write units of a lock in a transaction, which the job's item joins at twice its price; these and
+the next are what ``python -m benchmarks.flow_costs`` counts."""
+
+STEP_WRITES: Final = 4
+STEP_READS: Final = 2
+"""Of a workflow's step: the workflow and a result in the transaction that begins it; two reads."""
+
+PLACE_WRITES: Final = 2
+PLACE_READS: Final = 2
+"""Of a place in a limit's bucket, taken and given back: in a transaction each."""
+
+DUE_READS: Final = 2
+"""Read units of the FETCH that makes a scheduled or retried job available; it writes once more."""
+
+BATCH_WRITES: Final = 30
+"""Write units of a large batch beside its jobs: its log, the decision, its marks."""
+
+BATCH_READS: Final = 1.0
+"""Read units of each job of a large batch: the look whether its id is free."""
+
+TRANSACTION_JOBS: Final = 100
+"""Batches up to this size are one transaction, which doubles the price of their items."""
+
+BEAT_WRITES: Final = 4.0
+BEAT_READS: Final = 1
+"""Units of a heartbeat for one job: its reservation, its row of the index, the worker's entry."""
+
+PLATFORM_LOG: Final = 660
+REQUEST_LOG: Final = 490
+ENQUEUED_LOG: Final = 340
+ACCESS_LOG: Final = 380
+STREAM_LOG: Final = 290
+TICK_LOG: Final = 720
+"""Bytes of log: Lambda's own two lines for each invocation, and ours for each request, push,
+gateway request, stream batch and tick; CloudWatch adds 26 to a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an estimate.
+
+    :ivar what: what is paid for.
+    :ivar amount: how many units in a month.
+    :ivar unit: name of the price.
+    """
+
+    what: str
+    amount: float
+    unit: str
+
+    @property
+    def dollars(self) -> float:
+        """Return the dollars a month."""
+        return self.amount * PRICES[self.unit]
+
+
+ASSUMPTIONS: Final[Sequence[str]] = (
+    f"list prices of {REGION}, {PRICED_ON}, without free tiers, taxes and data transfer",
+    "a push is one request to the API; clients inside AWS that go directly save it",
+    "steps of workflows begin one after the other; members of large groups cost less",
+    f"an API request runs for {API_MS} ms at {API_GB} GB",
+    f"below a job a second changes are published singly; from {BUSY_RATE:.0f} on, in full batches",
+    f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
+    "HTTP workers fetch one job a request; their own machines come on top",
+)
+
+
+def estimate(workload: Workload) -> list[Line]:
+    """Return what a month costs, line by line, standing costs included."""
+    lines = [
+        *_jobs(workload),
+        *_documents(workload),
+        *_orchestration(workload),
+        *_stream(workload),
+        *_requests(workload),
+        *_workers(workload),
+        *_standing(workload),
+        *_logs(workload),
+    ]
+    return [line for line in lines if line.amount]
+
+
+def standing(workload: Workload) -> float:
+    """Return the dollars of a month without a job."""
+    idle = replace(workload, jobs=0, empty_polls=0)
+    return sum(line.dollars for line in estimate(idle))
+
+
+def million(workload: Workload) -> float:
+    """Return the dollars of a million jobs, without what does not grow with them.
+
+    :raises ZeroDivisionError: the workload has no jobs.
+    """
+    few = replace(workload, jobs=FEW, empty_polls=0, rate=workload.jobs_per_second)
+    whole, fixed = (sum(line.dollars for line in estimate(each)) for each in (workload, few))
+    return (whole - fixed) / workload.jobs * 1e6
+
+
+def _jobs(w: Workload) -> Iterator[Line]:
+    """Yield the units of PUSH, FETCH, ACK and FAIL."""
+    push = units.push_units(w.size_bytes, w.compression)
+    move = units.move_units(w.size_bytes, w.compression)
+    fetch = units.fetch_reads(w.size_bytes, w.compression)
+    messages = w.jobs * (1 - w.batched + w.batched / min(w.batch_jobs, 10))
+    is_in_table = not units.is_in_s3(w.size_bytes, w.compression)
+    document = units.stored_bytes(w.size_bytes, w.compression) if is_in_table else 0
+    stored = document + units.CLAIMED_FRAME
+    kept = stored * w.jobs / 30 * w.retention_days / GB
+    yield Line("PUSH, written", w.jobs * push, "write unit")
+    yield Line("FETCH, ACK and FAIL, written", 2 * w.attempts * move, "write unit")
+    yield Line("FETCH and FAIL, read", w.attempts * fetch + w.failures, "read unit")
+    yield Line("messages", messages + 2 * w.attempts + w.failures, "SQS request")
+    yield Line("jobs, stored", kept, "table GB-month")
+    yield Line("jobs, in backups", kept, "backup GB-month")
+
+
+def _documents(w: Workload) -> Iterator[Line]:
+    """Yield what documents in S3 cost."""
+    if units.is_in_s3(w.size_bytes, w.compression):
+        yield Line("documents, put", w.jobs, "S3 PUT")
+        yield Line("documents, got", w.attempts, "S3 GET")
+
+
+def _orchestration(w: Workload) -> Iterator[Line]:
+    """Yield what time, uniqueness, workflows, limits and batches add."""
+    hot = units.hot_units(w.size_bytes, w.compression, is_claimed=False)
+    claimed = units.hot_units(w.size_bytes, w.compression, is_claimed=True)
+    doubled = (
+        hot if units.is_inline(w.size_bytes, w.compression) else 0
+    )  # larger ones are transactions anyway
+    unique, steps, limited = w.jobs * w.unique, w.jobs * w.steps, w.attempts * w.limited
+    due = w.jobs * w.scheduled + w.failures
+    # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
+    places = limited * (3 * claimed + 2 * PLACE_WRITES)
+    move = units.move_units(w.size_bytes, w.compression)
+    yield Line("made available, written", due * move, "write unit")
+    yield Line("made available, read", due * DUE_READS, "read unit")
+    yield Line("uniqueness, written", unique * (UNIQUE_WRITES + doubled), "write unit")
+    yield Line("workflows, written", steps * (STEP_WRITES + doubled), "write unit")
+    yield Line("workflows, read", steps * STEP_READS, "read unit")
+    yield Line("limits, written", places, "write unit")
+    yield Line("limits, read", limited * PLACE_READS, "read unit")
+    batched = w.jobs * w.batched
+    if w.batch_jobs <= TRANSACTION_JOBS:
+        yield Line("batches, written", batched * doubled * (w.batch_jobs > 1), "write unit")
+    else:
+        yield Line("batches, written", batched / w.batch_jobs * BATCH_WRITES, "write unit")
+        yield Line("batches, read", batched * BATCH_READS, "read unit")
+
+
+def _invocations(w: Workload) -> tuple[float, float]:
+    """Return the invocations of the stream's consumer, and the changes of each."""
+    records = w.jobs * units.STREAM_RECORDS + 2 * w.failures + w.jobs * w.scheduled
+    each = units.stream_batch(w.jobs_per_second)
+    return records / each, each
+
+
+def _stream(w: Workload) -> Iterator[Line]:
+    """Yield what follows each change: the event log, counters, the bus."""
+    invocations, each = _invocations(w)
+    run_s = invocations * (STREAM_MS + each * STREAM_RECORD_MS) / 1000
+    yield Line("events, written", invocations * units.stream_units(each), "write unit")
+    yield Line("events, invocations", invocations, "Lambda request")
+    yield Line("events, run", run_s * API_GB, "Lambda GB-second")
+    if w.has_bus:
+        yield Line("event bus", invocations * each, "bus event")
+
+
+def _calls(w: Workload) -> tuple[float, float]:
+    """Return the pushes and the workers' requests to the API."""
+    pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs)
+    worked = 2 * w.attempts if w.uses_http_workers else 0.0
+    return pushes, worked + w.empty_polls + w.jobs * w.heartbeats
+
+
+def _requests(w: Workload) -> Iterator[Line]:
+    """Yield the API's requests, and what heartbeats and empty polls take behind it."""
+    calls, beats = sum(_calls(w)), w.jobs * w.heartbeats
+    yield Line("API, requests", calls, "HTTP API request")
+    yield Line("API, invocations", calls, "Lambda request")
+    yield Line("API, run", calls * API_MS / 1000 * API_GB, "Lambda GB-second")
+    yield Line("empty polls, read", w.empty_polls, "read unit")
+    yield Line("empty polls, received", w.empty_polls, "SQS request")
+    yield Line("heartbeats, written", beats * BEAT_WRITES, "write unit")
+    yield Line("heartbeats, read", beats * BEAT_READS, "read unit")
+    yield Line("heartbeats, messages", beats, "SQS request")
+
+
+def _workers(w: Workload) -> Iterator[Line]:
+    """Yield what Lambda workers take."""
+    if w.uses_http_workers:
+        return
+    worked = w.attempts * w.job_ms / 1000 * w.worker_mb / units.KILOBYTE
+    yield Line("triggers, waiting", IDLE_POLLS * w.queues, "SQS request")
+    yield Line("workers, invocations", w.attempts, "Lambda request")
+    yield Line("workers, run", worked, "Lambda GB-second")
+
+
+def _standing(w: Workload) -> Iterator[Line]:
+    """Yield what a month costs without a job."""
+    yield Line("sweep, read", TICKS * TICK_READS * w.queues, "read unit")
+    yield Line("sweep, written", TICKS * TICK_WRITES, "write unit")
+    yield Line("sweep, invocations", TICKS, "Lambda request")
+    yield Line("sweep, run", TICKS * TICK_MS / 1000 * API_GB, "Lambda GB-second")
+    yield Line("cron's trigger, waiting", IDLE_POLLS, "SQS request")
+    yield Line("metrics", TICK_METRICS + w.queues * QUEUE_METRICS * bool(w.jobs), "metric")
+    if w.has_alarms:
+        yield Line("alarms", ALARMS, "alarm")
+    if w.has_dashboard:
+        yield Line("dashboard", 1, "dashboard")
+
+
+def _logs(w: Workload) -> Iterator[Line]:
+    """Yield what the functions and the gateway write into their logs."""
+    pushes, worked = _calls(w)
+    batches, _ = _invocations(w)
+    each_push = PLATFORM_LOG + REQUEST_LOG + ENQUEUED_LOG + ACCESS_LOG
+    written = (
+        pushes * each_push
+        + worked * (PLATFORM_LOG + REQUEST_LOG + ACCESS_LOG)
+        + batches * (PLATFORM_LOG + STREAM_LOG)
+        + TICKS * (PLATFORM_LOG + TICK_LOG)
+    )
+    yield Line("logs", written / GB, "log GB")

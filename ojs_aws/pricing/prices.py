@@ -1,0 +1,28 @@
+"""The list prices of AWS, with their date: no free tier, no discount, no tax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PRICED_ON: Final = "2026-11"
+REGION: Final = "us-east-1"
+PRICES: Final[Mapping[str, float]] = {
+    "write unit": 0.625e-6,
+    "read unit": 0.125e-6,
+    "SQS request": 0.40e-6,
+    "Lambda request": 0.20e-6,
+    "Lambda GB-second": 13.3334e-6,
+    "HTTP API request": 1.00e-6,
+    "bus event": 1.00e-6,
+    "S3 PUT": 5.00e-6,
+    "S3 GET": 0.40e-6,
+    "table GB-month": 0.25,
+    "backup GB-month": 0.20,
+    "log GB": 0.50,
+    "metric": 0.30,
+    "alarm": 0.10,
+    "dashboard": 3.00,
+}
+"""Dollars: DynamoDB on demand, SQS standard queues, Lambda on arm64, API Gateway HTTP APIs,
+EventBridge custom events, CloudWatch logs, metrics, alarms and dashboards."""

@@ -1,0 +1,98 @@
+"""How many units one operation takes: what ``python -m benchmarks.costs`` measures, as formulas.
+
+DynamoDB bills a write by the begun kilobytes of the item, before or after it, whichever is more;
+twice that in a transaction; and one for each row of the index that comes or goes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+KILOBYTE: Final = 1024
+READ_BLOCK: Final = 4096
+INLINE_BYTES: Final = 4096
+"""Documents that deflate to more leave the hot item (OJS_INLINE_LIMIT_BYTES)."""
+
+S3_BYTES: Final = 300_000
+"""Documents that deflate to more are in S3 (OJS_S3_THRESHOLD_BYTES)."""
+
+PUSHED_FRAME: Final = 170
+"""Bytes of an item beside its document, when it has been pushed."""
+
+CLAIMED_FRAME: Final = 570
+"""The same under a reservation: the worker's id, and a receipt handle of 412 characters."""
+
+BLOB_FRAME: Final = 75
+PLACE_BYTES: Final = 275
+"""Bytes by which a hot item names the place of a document that has left it."""
+
+EVENT_BYTES: Final = 55
+"""Bytes of an event in a full chunk of the log: events are deflated together."""
+
+STREAM_BATCH: Final = 100
+STREAM_POLL_S: Final = 0.25
+STREAM_RECORDS: Final = 3
+"""Changes of a job that succeeds at once; each makes one event."""
+
+
+def stored_bytes(size_bytes: int, compression: float) -> int:
+    """Return the bytes that a document takes in the table."""
+    return math.ceil(size_bytes / compression)
+
+
+def is_inline(size_bytes: int, compression: float) -> bool:
+    """Tell whether a document is part of its hot item."""
+    return stored_bytes(size_bytes, compression) <= INLINE_BYTES
+
+
+def is_in_s3(size_bytes: int, compression: float) -> bool:
+    """Tell whether a document is in S3."""
+    return stored_bytes(size_bytes, compression) > S3_BYTES
+
+
+def hot_units(size_bytes: int, compression: float, *, is_claimed: bool) -> int:
+    """Return the begun kilobytes of a job's hot item."""
+    stored = stored_bytes(size_bytes, compression)
+    kept = stored if is_inline(size_bytes, compression) else PLACE_BYTES
+    return math.ceil((kept + (CLAIMED_FRAME if is_claimed else PUSHED_FRAME)) / KILOBYTE)
+
+
+def blob_units(size_bytes: int, compression: float) -> int:
+    """Return the begun kilobytes of a document that has an item of its own; 0 where it has none."""
+    if is_inline(size_bytes, compression) or is_in_s3(size_bytes, compression):
+        return 0
+    stored = stored_bytes(size_bytes, compression)
+    return math.ceil((stored + BLOB_FRAME) / KILOBYTE)
+
+
+def push_units(size_bytes: int, compression: float) -> float:
+    """Return the write units of a PUSH, its row of the index included."""
+    hot = hot_units(size_bytes, compression, is_claimed=False)
+    blob = blob_units(size_bytes, compression)
+    return 2 * (hot + blob) + 1 if blob else hot + 1
+
+
+def move_units(size_bytes: int, compression: float) -> float:
+    """Return the write units of FETCH, ACK and FAIL: the hot item, and its rows in two lists."""
+    return hot_units(size_bytes, compression, is_claimed=True) + 2
+
+
+def fetch_reads(size_bytes: int, compression: float) -> float:
+    """Return the read units of a FETCH: two queries of the index, and a document of its own."""
+    blob = blob_units(size_bytes, compression)
+    return 1.0 + (math.ceil(blob * KILOBYTE / READ_BLOCK) if blob else 0)
+
+
+def stream_batch(jobs_per_second: float) -> float:
+    """Return how many changes an invocation of the stream's consumer gets.
+
+    Lambda asks a shard four times a second: below a job a second, changes come one by one.
+    """
+    waiting = jobs_per_second * STREAM_RECORDS * STREAM_POLL_S
+    return min(max(waiting, 1.0), float(STREAM_BATCH))
+
+
+def stream_units(records: float) -> float:
+    """Return the write units of an invocation with so many changes: the log, and one counter."""
+    return math.ceil(records * EVENT_BYTES / KILOBYTE) + 1

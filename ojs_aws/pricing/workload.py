@@ -1,0 +1,96 @@
+"""What a backend has to do in a month: the input of an estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+MONTH_S: Final = 30 * 24 * 3600
+BUSY_RATE: Final = 200.0
+"""Jobs a second at which the tables of the docs call a backend busy: full batches of the stream."""
+
+RANDOM_TOKENS: Final = 1.75
+ORDINARY_JSON: Final = 5.5
+"""How far deflating shortens JSON of random hexadecimal tokens, and JSON that repeats itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a backend has to do in a month.
+
+    :ivar jobs: jobs enqueued.
+    :ivar rate: jobs a second while they come; None spreads them evenly over the month.
+    :ivar size_bytes: of an envelope's JSON.
+    :ivar compression: how far deflating shortens that JSON: 1.75 for random tokens, 5.5 for
+        ordinary JSON, 1 for none.
+    :ivar failure_rate: failed attempts for each job, 0.02 for two in a hundred.
+    :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
+    :ivar empty_polls: polls of HTTP workers that find nothing; an idle worker makes some 1.7
+        million a month.
+    :ivar heartbeats: heartbeats over HTTP for each job.
+    :ivar queues: how many queues there are.
+    :ivar job_ms: what a handler takes, for Lambda workers; 0 leaves their time out.
+    :ivar worker_mb: memory of the worker function.
+    :ivar retention_days: how long ended jobs are kept.
+    :ivar has_bus: lifecycle events go to the event bus, as they do by default.
+    :ivar has_dashboard: the stack has its CloudWatch dashboard, as it does by default.
+    :ivar has_alarms: the stack has its alarms, as it does by default.
+    :ivar unique: the share of jobs with a unique policy, 0.5 for half of them; likewise the others.
+    :ivar steps: the share that are steps of workflows, begun one after the other.
+    :ivar limited: the share that need a place in a limit's bucket.
+    :ivar batched: the share that is enqueued in batches.
+    :ivar batch_jobs: jobs of such a batch.
+    :ivar scheduled: the share that begins later than it is enqueued.
+    """
+
+    jobs: float
+    rate: float | None = None
+    size_bytes: int = 512
+    compression: float = RANDOM_TOKENS
+    failure_rate: float = 0.0
+    uses_http_workers: bool = False
+    empty_polls: float = 0.0
+    heartbeats: float = 0.0
+    queues: int = 1
+    job_ms: float = 0.0
+    worker_mb: int = 512
+    retention_days: float = 7.0
+    has_bus: bool = True
+    has_dashboard: bool = True
+    has_alarms: bool = True
+    unique: float = 0.0
+    steps: float = 0.0
+    limited: float = 0.0
+    batched: float = 0.0
+    batch_jobs: int = 1000
+    scheduled: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no workload has.
+
+        :raises ValueError: a number is negative, a share is above 1, or compression is below 1.
+        """
+        shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
+        numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
+        more = (self.job_ms, self.retention_days, self.heartbeats, self.empty_polls)
+        if min(*numbers, *more, *shares) < 0:
+            raise ValueError("A workload has no negative numbers.")
+        if max(shares) > 1:
+            raise ValueError("A share is 1 at most.")
+        if self.compression < 1 or self.batch_jobs < 1:
+            raise ValueError("The compression and the jobs of a batch are at least 1.")
+
+    @property
+    def attempts(self) -> float:
+        """Executions, failed ones included."""
+        return self.jobs * (1 + self.failure_rate)
+
+    @property
+    def failures(self) -> float:
+        """Executions that fail."""
+        return self.jobs * self.failure_rate
+
+    @property
+    def jobs_per_second(self) -> float:
+        """Jobs a second while they come."""
+        return self.jobs / MONTH_S if self.rate is None else self.rate

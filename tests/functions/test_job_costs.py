@@ -1,0 +1,60 @@
+"""The formulas of the estimate are what a meter measures on real operations."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.costs import FULL, KINDS, LIFE, SIZES, following, life, measured
+from benchmarks.documents import envelope
+from ojs_aws.pricing import BUSY_RATE, ORDINARY_JSON, PRICES, RANDOM_TOKENS
+from ojs_aws.pricing.estimate import BEAT_READS, BEAT_WRITES
+from ojs_aws.pricing.units import (
+    fetch_reads,
+    move_units,
+    push_units,
+    stream_batch,
+    stream_units,
+)
+
+COMPRESSION = {"random tokens": RANDOM_TOKENS, "ordinary JSON": ORDINARY_JSON}
+MESSAGES = 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES.values())
+def test_envelopes_have_exactly_their_size(kind: str, size: int) -> None:
+    assert len(envelope(KINDS[kind](size))) == size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES.values())
+def test_the_estimate_of_a_job_agrees_with_the_meter(kind: str, size: int) -> None:
+    """From PUSH to ACK, within five percent of the dollars."""
+    with measured(size, KINDS[kind]) as costs:
+        whole = life(costs)
+    given = size, COMPRESSION[kind]
+    estimated = (
+        (push_units(*given) + 2 * move_units(*given)) * PRICES["write unit"]
+        + fetch_reads(*given) * PRICES["read unit"]
+        + MESSAGES * PRICES["SQS request"]
+    )
+    assert estimated * 1e6 == pytest.approx(whole.dollars, rel=0.05)
+
+
+def test_a_small_job_costs_eight_units_and_eight_calls() -> None:
+    """0.5 KB of random tokens, with a receipt handle as long as AWS makes them."""
+    with measured(SIZES["0.5 KB"], KINDS["random tokens"]) as costs:
+        whole = life(costs)
+    assert [costs[name].writes for name in LIFE] == [2, 3, 3]
+    assert (whole.writes, whole.reads, sum(whole.calls.values())) == (8, 1, 8)
+    beat = costs["BEAT"]
+    assert (beat.writes, beat.reads) == (BEAT_WRITES, BEAT_READS)
+
+
+@pytest.mark.parametrize(("together", "rate"), [(1, 1.0), (FULL, BUSY_RATE)])
+def test_the_estimate_of_the_stream_agrees_with_the_meter(together: int, rate: float) -> None:
+    """Single changes at a job a second, full batches when busy; within a tenth of a unit."""
+    assert stream_batch(rate) == together
+    found = following(together)
+    assert found.changes == 3
+    assert found.writes == pytest.approx(3 / together * stream_units(together), abs=0.15)

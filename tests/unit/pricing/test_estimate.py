@@ -1,0 +1,104 @@
+"""An estimate is complete, grows with what is done, and says what stands without a job."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
+
+README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
+
+
+def units(workload: Workload, unit: str) -> float:
+    """Return how much of one unit a workload takes."""
+    return sum(line.amount for line in estimate(workload) if line.unit == unit)
+
+
+def dollars(workload: Workload) -> float:
+    """Return the whole bill."""
+    return sum(line.dollars for line in estimate(workload))
+
+
+def test_a_failure_costs_another_attempt() -> None:
+    """And nothing is ever cheaper for doing more."""
+    total = [dollars(Workload(jobs=1e6, failure_rate=rate)) for rate in (0, 0.1, 1)]
+    assert total == sorted(total)
+    assert {line.unit for line in estimate(Workload(jobs=1))} <= set(PRICES)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"jobs": -1}, {"jobs": 1, "steps": 1.1}, {"jobs": 1, "compression": 0.5}],
+)
+def test_numbers_that_no_workload_has_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"negative|share|compression"):
+        Workload(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("more", "writes", "reads"),
+    # What the operation costs in benchmarks/flow_costs.py beyond a plain job's 2, 3 and 3 units,
+    # of which FETCH reads one at most.
+    [
+        (Workload(jobs=1000, unique=1), 5 - 2, 0),
+        (Workload(jobs=1000, steps=1), 7 - 2, 2),
+        (Workload(jobs=1000, limited=1), 6 - 3 + 7 - 3, 2),
+        (Workload(jobs=1000, batched=1), 0.03, 1),
+        (Workload(jobs=1000, batched=1, batch_jobs=100), 1, 0),
+        (Workload(jobs=1000, scheduled=1), 6 - 3, 2),
+        (Workload(jobs=1000, heartbeats=1), 4, 1),
+    ],
+)
+def test_an_estimate_adds_what_orchestration_costs(
+    more: Workload, writes: float, reads: float
+) -> None:
+    """Asserted of the operations themselves in tests/functions/test_flow_costs.py."""
+    written = units(more, "write unit") - units(Workload(jobs=1000), "write unit")
+    stream = 2 * 1000 * more.scheduled  # its change is one more for the event log and the counter
+    assert written == pytest.approx(1000 * writes + stream)
+    read = units(more, "read unit") - units(Workload(jobs=1000), "read unit")
+    assert read == pytest.approx(1000 * reads)
+
+
+def test_a_batch_saves_requests() -> None:
+    """Nine of ten messages, and the requests to the API."""
+    by_unit = [
+        {line.what: line.amount for line in estimate(Workload(jobs=1000, batched=batched))}
+        for batched in (0, 1)
+    ]
+    assert by_unit[0]["messages"] - by_unit[1]["messages"] == 900
+    assert (by_unit[0]["API, requests"], by_unit[1]["API, requests"]) == (1000, 1)
+
+
+def test_jobs_that_come_one_by_one_cost_more_than_many_at_once() -> None:
+    """The stream's consumer is invoked for each change."""
+    slow, busy = (Workload(jobs=1e6, rate=rate) for rate in (1, BUSY_RATE))
+    assert units(slow, "Lambda request") - units(busy, "Lambda request") > 2e6
+    assert million(slow) > million(busy)
+
+
+def test_what_stands_does_not_grow_with_the_jobs() -> None:
+    few, many = Workload(jobs=10, rate=1), Workload(jobs=1e9, rate=1)
+    assert standing(few) == standing(many) == dollars(Workload(jobs=0))
+    assert million(few) == pytest.approx(million(many))
+
+
+def test_the_bus_the_dashboard_and_the_alarms_can_be_left_out() -> None:
+    whole = Workload(jobs=1e6)
+    assert million(whole) - million(replace(whole, has_bus=False)) == pytest.approx(3)
+    bare = replace(whole, has_dashboard=False, has_alarms=False)
+    assert dollars(whole) - dollars(bare) > 3
+
+
+def test_the_readme_says_both_ends_of_the_range() -> None:
+    """A million jobs of 0.5 KB, and a month without any, by this model."""
+    cheapest = million(Workload(jobs=1e6, rate=BUSY_RATE))
+    dearest = million(Workload(jobs=1e6, rate=1, uses_http_workers=True))
+    idle = standing(Workload(jobs=0))
+    said = [float(each) for each in re.findall(r"\$(\d+(?:\.\d+)?)\b", README)]
+    for number in (cheapest, dearest, idle):
+        assert round(number) in said, (number, said)
