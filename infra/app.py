@@ -1,16 +1,16 @@
 """The CDK app: ``cdk deploy`` runs it. It needs no credentials and no Docker.
 
-Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queues`` (separated by
-commas), ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such
-as 3.13) and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none),
-with ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
-(separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
-with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
-``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
-(true or false). Who is told of alarms:
-``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have ended:
-``export_days`` (how long it is kept) and ``export_documents``. A KMS key of your own for the table
-and the buckets: ``encryption_key`` (its ARN). After a restore: ``restored_table`` and
+Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_separator``, ``queues``
+and ``queue_alarms`` (each separated by commas), ``allow_undeclared_queues``, ``demo``,
+``architecture`` (arm64 or x86_64), ``python`` (such as 3.13) and ``removal`` (retain or destroy).
+Who may call: ``auth`` (api-key, jwt, iam or none), with ``auth_cache_s`` for API keys,
+``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins`` (separated by commas). Middleware
+and hooks of your own: ``extensions`` (the folder of their code) with ``enqueue_middleware`` and
+``hooks`` (each as module:attribute). Functions that start warm: ``start`` (cold, snapstart, or how
+many executions to provision). Traces in AWS X-Ray: ``tracing`` (true or false). Who is told of
+alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have
+ended: ``export_days`` (how long it is kept) and ``export_documents``. A KMS key of your own for the
+table and the buckets: ``encryption_key`` (its ARN). After a restore: ``restored_table`` and
 ``restored_stream``, as ``ojs-aws restore table`` tells them.
 """
 
@@ -29,6 +29,7 @@ from infra.constructs.job_export import ExportOptions
 from infra.constructs.job_table import RestoredTable
 from infra.constructs.warm_start import Provisioned, SnapStart, WarmStart
 from infra.stack import OjsStack, OjsStackProps
+from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600
 _TRUE: Final = {"true", "1", "yes", "on"}
@@ -69,7 +70,9 @@ def make_app(app: App | None = None) -> App:
     props = OjsStackProps(
         extensions=extensions,
         prefix=said("prefix", "ojs"),
+        queue_separator=_separator(said),
         queues=_listed(said("queues", "default")),
+        queue_alarms=_listed(said("queue_alarms", "")),
         allow_undeclared_queues=said("allow_undeclared_queues", "true").lower() in _TRUE,
         has_demo=said("demo", "true").lower() in _TRUE,
         target=Target(cast("Machine", architecture), said("python", Target().python)),
@@ -86,6 +89,16 @@ def make_app(app: App | None = None) -> App:
     )
     OjsStack(app, said("stack", "OjsBackend"), props)
     return app
+
+
+def _separator(said: Callable[[str, str], str]) -> str:
+    """What stands between prefix and queue in the names of SQS queues."""
+    separator = said("queue_separator", QUEUE_SEPARATOR)
+    if separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
+        raise ContextError(
+            f"queue_separator is {separator!r}: use {QUEUE_SEPARATOR} or {OLD_QUEUE_SEPARATOR}."
+        )
+    return separator
 
 
 def _access(said: Callable[[str, str], str]) -> Access:

@@ -25,7 +25,7 @@ from infra.constructs.lambda_worker_function import (
     LambdaWorkerFunctionProps,
 )
 from infra.constructs.warm_start import WarmStart
-from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 DEMO_QUEUE: Final = "demo"
 
@@ -35,7 +35,9 @@ class OjsStackProps:
     """What ``cdk.json`` or ``cdk deploy -c name=value`` can say.
 
     :ivar prefix: begins the names of the SQS queues; unique in an account and region.
+    :ivar queue_separator: stands between prefix and queue in those names.
     :ivar queues: the OJS queues that exist from the beginning.
+    :ivar queue_alarms: queues that have alarms of their own, beside those for the jobs of all.
     :ivar allow_undeclared_queues: make others at their first use.
     :ivar has_demo: add the queue ``demo`` and its worker, for the README's first job.
     :ivar extensions: enqueue middleware and hooks of your own.
@@ -53,7 +55,9 @@ class OjsStackProps:
     """
 
     prefix: str = "ojs"
+    queue_separator: str = QUEUE_SEPARATOR
     queues: Sequence[str] = (DEFAULT_QUEUE,)
+    queue_alarms: Sequence[str] = ()
     allow_undeclared_queues: bool = True
     has_demo: bool = True
     extensions: BackendExtensions | None = None
@@ -89,7 +93,9 @@ class OjsStack(Stack):
             "Backend",
             JobBackendProps(
                 queue_prefix=props.prefix,
+                queue_separator=props.queue_separator,
                 queues=list(dict.fromkeys([*props.queues, *demo_queues])),
+                queue_alarms=props.queue_alarms,
                 allow_undeclared_queues=props.allow_undeclared_queues,
                 extensions=props.extensions,
                 target=props.target,
@@ -111,7 +117,7 @@ class OjsStack(Stack):
             "ApiUrl": backend.api.url,
             "TableName": backend.table.table.table_name,
             "QueueUrlPrefix": backend.queues.url_prefix,
-            "QueuePrefix": props.prefix,
+            "QueuePrefix": backend.queues.prefix,
             "BucketName": backend.bucket.bucket_name,
             "EventBusName": backend.event_bus.event_bus_name,
             "DeadLetterQueueUrl": backend.queues.dead_letters.queue_url,

@@ -81,7 +81,13 @@ class Settings:
     """Everything that can be configured. Durations carry their unit in the name."""
 
     table: str = _setting("OJS_TABLE", "ojs", str, "Name of the DynamoDB table.")
-    queue_prefix: str = _setting("OJS_QUEUE_PREFIX", "ojs", str, "Prefix of the SQS queue names.")
+    queue_prefix: str = _setting(
+        "OJS_QUEUE_PREFIX",
+        "ojs",
+        str,
+        "Prefix of the SQS queue names, as the stack's output `QueuePrefix` has it; unless it ends "
+        "in `__`, a `-` follows it.",
+    )
     queue_url_prefix: str = _setting(
         "OJS_QUEUE_URL_PREFIX",
         "",

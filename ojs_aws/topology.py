@@ -107,10 +107,10 @@ QUEUE_DIMENSION: Final = "queue"
 
 AGE_METRIC: Final = "OldestAvailable"
 """For how long the longest waiting of a queue's next hundred jobs has been available, in
-milliseconds; nothing for a queue that is empty or paused."""
+milliseconds; nothing for a queue that is empty or paused. Without a queue: the longest of all."""
 
 DEAD_LETTERED_METRIC: Final = "ojs.job.dead_lettered"
-"""Jobs of a queue that became dead letters."""
+"""Jobs of a queue that became dead letters. Without a queue: those of all queues."""
 
 LAG_METRIC: Final = "SweepLag"
 """How long the most overdue job without a message had been due, in milliseconds."""
@@ -134,16 +134,40 @@ _SQS_NAME_LIMIT: Final = 80
 _HASH_LENGTH: Final = 16
 
 
+QUEUE_SEPARATOR: Final = "__"
+"""Stands between prefix and queue in the names of SQS queues. No prefix holds an underscore, so
+the first one ends it: no two deployments can give one name to their queues, and no pattern of one
+deployment covers queues of another."""
+
+OLD_QUEUE_SEPARATOR: Final = "-"
+"""What stood there before, and still does in deployments that were made with it."""
+
+
+def queue_name_prefix(prefix: str, separator: str) -> str:
+    """Return what the functions of this module take as the prefix of a deployment.
+
+    :param prefix: the deployment's own prefix.
+    :param separator: one of the two separators.
+    """
+    return prefix + separator if separator == QUEUE_SEPARATOR else prefix
+
+
+def _prefixed(prefix: str, name: str) -> str:
+    """Put a prefix before a name; the old separator between them unless it has the new one."""
+    separator = "" if prefix.endswith(QUEUE_SEPARATOR) else OLD_QUEUE_SEPARATOR
+    return f"{prefix}{separator}{name}"
+
+
 def sqs_queue_name(prefix: str, queue: str) -> str:
-    """Name of the SQS queue behind an OJS queue.
+    """Return the name of the SQS queue behind an OJS queue.
 
     OJS names may hold dots and 128 characters; SQS names neither. Dots become underscores (which
     OJS names cannot hold), and a name that is too long ends in a hash instead.
 
-    :param prefix: the deployment's own prefix, at most 30 characters of ``[A-Za-z0-9-]``.
+    :param prefix: of the deployment: see :func:`queue_name_prefix`.
     :param queue: a valid OJS queue name.
     """
-    name = f"{prefix}-{queue.replace('.', '_')}"
+    name = _prefixed(prefix, queue.replace(".", "_"))
     if len(name) <= _SQS_NAME_LIMIT:
         return name
     digest = hashlib.sha256(queue.encode()).hexdigest()[:_HASH_LENGTH]
@@ -165,7 +189,12 @@ def dead_letter_queue_name(prefix: str) -> str:
 
     The capital letters keep it apart from every OJS queue's.
     """
-    return f"{prefix}-UNREADABLE"
+    return _prefixed(prefix, "UNREADABLE")
+
+
+def any_queue_name(prefix: str) -> str:
+    """Return the pattern of the names of all SQS queues of a deployment, for IAM."""
+    return _prefixed(prefix, "*")
 
 
 def cron_queue_name(prefix: str) -> str:
@@ -173,7 +202,7 @@ def cron_queue_name(prefix: str) -> str:
 
     The capital letters keep it apart from every OJS queue's.
     """
-    return f"{prefix}-CRON"
+    return _prefixed(prefix, "CRON")
 
 
 CORS_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

@@ -31,7 +31,7 @@ def described(text: str, section: str) -> str:
 class BackendAlarmsProps:
     """What is watched, and what counts as wrong.
 
-    :ivar queues: OJS names of the declared queues.
+    :ivar queues: OJS names of the queues that have alarms of their own, beside those for all.
     :ivar tick: publishes for how long jobs have been waiting.
     :ivar stream: publishes how jobs end.
     :ivar table: the table.
@@ -42,12 +42,12 @@ class BackendAlarmsProps:
         of a new account's limit.
     """
 
-    queues: Sequence[str]
     tick: lambda_.IFunction
     stream: lambda_.IFunction
     table: dynamodb.ITableV2
     unreadable: sqs.IQueue
     api: gateway.IHttpApi
+    queues: Sequence[str] = ()
     old_minutes: int = 15
     concurrency: int = 800
 
@@ -55,14 +55,15 @@ class BackendAlarmsProps:
 class BackendAlarms(Construct):
     """Each alarm watches one metric, names its runbook, and rings for what somebody must do.
 
-    Queues that are made at their first use publish the same metrics, and have no alarms.
+    Two alarms watch the jobs of all queues, those that are made at their first use included: a
+    stack has room for many queues, not for two alarms of each.
     """
 
     def __init__(self, scope: Construct, id_: str, props: BackendAlarmsProps) -> None:
         """Define the alarms."""
         super().__init__(scope, id_)
-        for name in props.queues:
-            self._queue(name, props)
+        for name in (None, *dict.fromkeys(props.queues)):
+            self._jobs(name, props)
         self._alarm(
             "Unreadable",
             described("SQS messages that no worker could read.", "unreadable-messages"),
@@ -86,18 +87,20 @@ class BackendAlarms(Construct):
         self._table(props.table)
         self._lambda(props.concurrency)
 
-    def _queue(self, name: str, props: BackendAlarmsProps) -> None:
+    def _jobs(self, queue: str | None, props: BackendAlarmsProps) -> None:
+        """Watch the jobs of one queue, or those of all."""
+        of_which, suffix = (f" of queue {queue}", f"-{queue}") if queue else ("", "")
         self._alarm(
-            f"Old-{name}",
-            described(f"Jobs of queue {name} wait for long.", "old-jobs"),
-            _of_queue(AGE_METRIC, name, props.tick, "Maximum", Duration.minutes(1)),
+            f"Old{suffix}",
+            described(f"Jobs{of_which} wait for long.", "old-jobs"),
+            _of_jobs(AGE_METRIC, queue, props.tick, "Maximum", Duration.minutes(1)),
             threshold=props.old_minutes * 60_000,
             periods=5,
         )
         self._alarm(
-            f"DeadLetters-{name}",
-            described(f"Jobs of queue {name} became dead letters.", "dead-letters"),
-            _of_queue(DEAD_LETTERED_METRIC, name, props.stream, "Sum", _FIVE),
+            f"DeadLetters{suffix}",
+            described(f"Jobs{of_which} became dead letters.", "dead-letters"),
+            _of_jobs(DEAD_LETTERED_METRIC, queue, props.stream, "Sum", _FIVE),
         )
 
     def _table(self, table: dynamodb.ITableV2) -> None:
@@ -168,13 +171,14 @@ def notify(scope: IConstruct, topic: sns.ITopic) -> None:
         alarm.add_ok_action(action)
 
 
-def _of_queue(
-    metric: str, queue: str, function: lambda_.IFunction, statistic: str, period: Duration
+def _of_jobs(
+    metric: str, queue: str | None, function: lambda_.IFunction, statistic: str, period: Duration
 ) -> cloudwatch.Metric:
+    of_queue = {QUEUE_DIMENSION: queue} if queue else {}
     return cloudwatch.Metric(
         namespace=METRICS,
         metric_name=metric,
-        dimensions_map={"service": function.function_name, QUEUE_DIMENSION: queue},
+        dimensions_map={"service": function.function_name, **of_queue},
         statistic=statistic,
         period=period,
     )

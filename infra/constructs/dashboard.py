@@ -16,6 +16,8 @@ from ojs_aws.topology import AGE_METRIC, LAG_METRIC, METRICS, QUEUE_DIMENSION
 
 _PERIOD = Duration.minutes(1)
 _WIDTH = 8
+_ALARMS = 100
+"""Alarms of one widget; CloudWatch takes no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,12 @@ class BackendDashboard(Construct):
             self,
             "Dashboard",
             widgets=[
-                [cloudwatch.AlarmStatusWidget(alarms=list(props.alarms), width=24)],
+                [
+                    cloudwatch.AlarmStatusWidget(
+                        alarms=list(props.alarms[first : first + _ALARMS]), width=24
+                    )
+                    for first in range(0, len(props.alarms), _ALARMS)
+                ],
                 [
                     _searched("Jobs enqueued", "ojs.job.enqueued", stream, "Sum"),
                     _searched("Jobs completed", "ojs.job.completed", stream, "Sum"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -13,8 +15,18 @@ from aws_cdk import aws_sqs as sqs
 
 from infra.constructs.job_queues import JobQueues
 from infra.constructs.job_table import JobTable
-from infra.constructs.permissions import CREATE_QUEUE, KEYS_DENIED, OWN_KEY, Permissions
+from infra.constructs.permissions import (
+    CREATE_QUEUE,
+    KEYS_DENIED,
+    OWN_KEY,
+    TRIGGER_TAG,
+    Permissions,
+)
 from ojs_aws.topology import KEY_PARTITION
+
+_PORTION: Final = 25
+"""ARNs of one statement. The CDK moves whole statements to managed policies, each of 6,144
+characters, where a role's own policy would grow beyond IAM's 10,240."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +51,12 @@ class Grants:
         :param queues: the queues that are meant; None means all of the backend's.
         """
         principal = grantee.grant_principal
-        if queues is not None:
-            queue_arns = [queue.queue_arn for queue in queues]
-        elif self.allow_undeclared_queues:
-            queue_arns = [self.queues.any_queue_arn]
-        else:
-            queue_arns = [queue.queue_arn for queue in self.queues.queues.values()]
         creates = permissions.creates_queues and self.allow_undeclared_queues
+        queue_actions = (*permissions.queues, *((CREATE_QUEUE,) if creates else ()))
         wanted: list[tuple[Sequence[str], list[str]]] = [
             (permissions.table, [self.table.table.table_arn]),
             (("dynamodb:Query",) if permissions.has_index else (), [self.table.index_arn]),
-            ((*permissions.queues, *((CREATE_QUEUE,) if creates else ())), queue_arns),
+            *((queue_actions, some) for some in _portions(self._queue_arns(queues))),
             (permissions.documents, [self.bucket.arn_for_objects("*")]),
             (self._own_key_actions(permissions), self._own_key_arns()),
             (
@@ -57,13 +64,13 @@ class Grants:
                 [self.event_bus.event_bus_arn],
             ),
         ]
-        if permissions.sees_triggers:  # Lambda knows no resources for this action
-            wanted.append((("lambda:ListEventSourceMappings",), ["*"]))
         for actions, resources in wanted:
             if actions:
                 principal.add_to_principal_policy(
                     iam.PolicyStatement(actions=sorted(actions), resources=resources)
                 )
+        if permissions.switches_triggers:
+            self._triggers(principal)
         if permissions.deletes:
             leading = {"dynamodb:LeadingKeys": [*permissions.deletes]}
             principal.add_to_principal_policy(
@@ -75,6 +82,30 @@ class Grants:
             )
 
         self._keys(principal, permissions)
+
+    def _queue_arns(self, queues: Sequence[sqs.IQueue] | None) -> list[str]:
+        """The queues that are meant: one pattern for all, or each by its name."""
+        if queues is None and self.allow_undeclared_queues:
+            return [self.queues.any_queue_arn]
+        meant = self.queues.queues.values() if queues is None else queues
+        return [queue.queue_arn for queue in meant]
+
+    def _triggers(self, principal: iam.IPrincipal) -> None:
+        """Let a pause switch off the triggers that have the backend's tag, and no others."""
+        mappings = Stack.of(self.queues).format_arn(
+            service="lambda",
+            resource="event-source-mapping",
+            resource_name="*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        tagged = {"StringEquals": {f"aws:ResourceTag/{TRIGGER_TAG}": self.queues.prefix}}
+        for action, resource, conditions in (
+            ("lambda:ListEventSourceMappings", "*", None),  # Lambda knows no resource for it
+            ("lambda:UpdateEventSourceMapping", mappings, tagged),
+        ):
+            principal.add_to_principal_policy(
+                iam.PolicyStatement(actions=[action], resources=[resource], conditions=conditions)
+            )
 
     def _keys(self, principal: iam.IPrincipal, permissions: Permissions) -> None:
         """The records of API keys to who needs them, and to nobody else who uses the table."""
@@ -104,3 +135,7 @@ class Grants:
     def _own_key_arns(self) -> list[str]:
         key = self.encryption_key
         return [] if key is None else [key.key_arn]
+
+
+def _portions(arns: Sequence[str]) -> list[list[str]]:
+    return [list(arns[first : first + _PORTION]) for first in range(0, len(arns), _PORTION)]

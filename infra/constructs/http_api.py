@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import Annotations, Duration, Names, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -19,11 +18,9 @@ from constructs import Construct
 
 from infra.constructs.accepted import accept
 from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
+from infra.constructs.api_routes import gateway_routes, public_routes
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
-from ojs_aws.transport.http.routes import BASE, ROUTES, Group, is_public
-
-SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
-"""The base path, and what some clients make of it."""
+from ojs_aws.transport.http.routes import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +49,10 @@ class OjsHttpApiProps:
 
 
 class OjsHttpApi(Construct):
-    """An HTTP API with a route for each operation of the project's route table.
+    """An HTTP API whose routes lead each operation of the project's route table to its function.
 
-    A route that no function knows, or a method that a path does not have, goes to the system
-    function, which knows the table and answers with an OJS error.
+    What no operation has, a path or a method, is answered with an OJS error by the function that
+    it reaches: each of them knows the table.
 
     :ivar api: the HTTP API.
     :ivar url: its URL, ending in a slash; clients add ``ojs/v1/...``.
@@ -108,14 +105,9 @@ class OjsHttpApi(Construct):
                     "AwsSolutions-APIG4",
                     "Health and manifest tell nothing of jobs; public_status=False closes them.",
                 )
+        _leave_out_identity_source(self, props.access)
         retention = props.access_log_retention
-        self.access_log = (
-            None
-            if retention is None
-            else logs.LogGroup(
-                self, "AccessLog", retention=retention, removal_policy=RemovalPolicy.DESTROY
-            )
-        )
+        self.access_log = None if retention is None else _access_log(self, retention)
         self.stage = gateway.HttpStage(
             self,
             "Stage",
@@ -140,6 +132,9 @@ class OjsHttpApi(Construct):
             resource_arns=[self.api.arn_for_execute_api("*", "/*", "$default")],
         )
 
+
+VENDED_LOGS: Final = "/aws/vendedlogs/ojs"
+"""Begins the name of the log group."""
 
 ACCESS_LINE: Final = {
     "requestId": "$context.requestId",
@@ -179,6 +174,36 @@ def _authorizer(props: OjsHttpApiProps) -> gateway.IHttpRouteAuthorizer | None:
     return access.authorizer if isinstance(access, OwnAuthorizer) else None
 
 
+def _leave_out_identity_source(scope: Construct, access: Access) -> None:
+    """Remove the authorizer's empty list of identity sources, which API Gateway refuses.
+
+    It takes an authorizer without the list where nothing is remembered. The CDK, given no list,
+    names the header ``Authorization``, and the gateway would answer 401 itself where it is missing.
+    """
+    if not isinstance(access, ApiKeys) or access.cache_s:
+        return
+    for each in scope.node.find_all():
+        if isinstance(each, gateway.CfnAuthorizer):
+            each.add_property_deletion_override("IdentitySource")
+
+
+def _access_log(scope: Construct, retention: logs.RetentionDays) -> logs.LogGroup:
+    """Make the log group of the gateway's own lines.
+
+    CloudWatch Logs lets log-delivering services write to ``/aws/vendedlogs/`` by one rule for all.
+    Any other name adds to a resource policy of the account, whose size is limited: some ten
+    deployments fill it.
+    """
+    name = f"{Stack.of(scope).stack_name}-{Names.unique_resource_name(scope, max_length=64)}"
+    return logs.LogGroup(
+        scope,
+        "AccessLog",
+        log_group_name=f"{VENDED_LOGS}/{name}",
+        retention=retention,
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+
+
 def _cors(origins: Sequence[str]) -> gateway.CorsPreflightOptions | None:
     if not origins:
         return None
@@ -197,34 +222,3 @@ def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
         return None
     burst = props.burst_limit if props.burst_limit is not None else 2 * (rate or 0)
     return gateway.ThrottleSettings(rate_limit=rate, burst_limit=burst)
-
-
-def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, str]]:
-    """Method and path of each route that asks for no credentials."""
-    if has_status:
-        for route in ROUTES:
-            if is_public(route.operation):
-                yield from ((route.method, path) for path in route.paths)
-    if has_cors:  # a preflight has no credentials, and would meet the default route's authorizer
-        yield "OPTIONS", "/{proxy+}"
-        yield from (("OPTIONS", f"{base}/admin/{{proxy+}}") for base in SPELLINGS)
-
-
-def gateway_routes() -> Iterator[tuple[Group, str, str]]:
-    """Group, method and path, in API Gateway's notation, of each route but the system's.
-
-    Those are left to the default route, which is the system function's. The operators' paths are
-    one route for all: API Gateway has 300 at most. Paths below it that another function serves are
-    routes of their own, which come first.
-    """
-    for base in SPELLINGS:
-        yield Group.OPERATOR, "ANY", f"{base}/admin/{{proxy+}}"
-    for route in ROUTES:
-        if route.group is Group.SYSTEM:
-            continue
-        for path in route.paths:
-            if route.group is Group.OPERATOR and path.startswith(f"{BASE}/admin/"):
-                continue
-            template = re.sub(r"<(\w+)>", r"{\1}", path)
-            for base in SPELLINGS:
-                yield route.group, route.method, base + template.removeprefix(BASE)

@@ -77,7 +77,11 @@ class JobBackend(Construct):
         check_settings(props.settings)
         self.table = self._table()
         self.queues = JobQueues(
-            self, "Queues", JobQueuesProps(prefix=props.queue_prefix, names=props.queues)
+            self,
+            "Queues",
+            JobQueuesProps(
+                prefix=props.queue_prefix, separator=props.queue_separator, names=props.queues
+            ),
         )
         self.bucket = self._bucket()
         self.event_bus = props.event_bus or events.EventBus(self, "Events")
@@ -106,7 +110,7 @@ class JobBackend(Construct):
             self,
             "CronAlarms",
             CronAlarmsProps(
-                prefix=props.queue_prefix, function=self.tick, timeout_s=TICK_TIMEOUT_S
+                prefix=self.queues.prefix, function=self.tick, timeout_s=TICK_TIMEOUT_S
             ),
         )
         for function in (self.tick, self.stream, self.functions[Group.OPERATOR]):
@@ -143,7 +147,7 @@ class JobBackend(Construct):
             self,
             "Alarms",
             BackendAlarmsProps(
-                queues=list(self.queues.queues),
+                queues=props.queue_alarms,
                 tick=self.tick,
                 stream=self.stream,
                 table=table,
@@ -298,7 +302,7 @@ class JobBackend(Construct):
         return {
             **self.props.settings,
             "OJS_TABLE": self.table.table.table_name,
-            "OJS_QUEUE_PREFIX": self.props.queue_prefix,
+            "OJS_QUEUE_PREFIX": self.queues.prefix,
             "OJS_QUEUE_URL_PREFIX": self.queues.url_prefix,
             "OJS_BUCKET": self.bucket.bucket_name,
             "OJS_EVENT_BUS": self.event_bus.event_bus_name,

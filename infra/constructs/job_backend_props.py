@@ -18,7 +18,7 @@ from infra.constructs.job_export import ExportOptions
 from infra.constructs.job_table import RestoredTable
 from infra.constructs.warm_start import WarmStart
 from ojs_aws.config import Settings, describe_settings
-from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class JobBackendProps:
     """What the backend is like. Every default makes a backend that is ready for production.
 
     :ivar queue_prefix: begins the name of each SQS queue; unique in an account and region.
+    :ivar queue_separator: stands between prefix and queue in those names. ``-`` for deployments
+        that were made with it (docs/upgrades.md).
     :ivar queues: the OJS queues that exist from the beginning. Lambda workers serve only these.
     :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
         may touch the declared queues only.
@@ -53,12 +55,14 @@ class JobBackendProps:
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
     :ivar alarm_topic: is told when an alarm rings, and when it is over; None tells nobody.
-    :ivar old_job_minutes: how long a job may be available before its queue's alarm rings.
+    :ivar queue_alarms: queues that have alarms of their own, beside those for the jobs of all.
+    :ivar old_job_minutes: how long a job may be available before an alarm rings.
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
     :ivar has_dashboard: make a CloudWatch dashboard.
     """
 
     queue_prefix: str = "ojs"
+    queue_separator: str = QUEUE_SEPARATOR
     queues: Sequence[str] = (DEFAULT_QUEUE,)
     allow_undeclared_queues: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -83,6 +87,7 @@ class JobBackendProps:
     log_level: str = "INFO"
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
     alarm_topic: sns.ITopic | None = None
+    queue_alarms: Sequence[str] = ()
     old_job_minutes: int = 15
     concurrency_alarm: int = 800
     has_dashboard: bool = True

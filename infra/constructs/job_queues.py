@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from aws_cdk import Duration, Fn, RemovalPolicy, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.constructs.storage import require_tls
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
+    OLD_QUEUE_SEPARATOR,
+    QUEUE_SEPARATOR,
+    any_queue_name,
     dead_letter_queue_name,
+    queue_name_prefix,
     sqs_queue_name,
 )
+
+_PREFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}", re.ASCII)
+"""What a deployment's prefix must be. It holds no underscore, by which its separator begins."""
 
 VISIBILITY_PER_TIMEOUT = 6
 """A queue hides a message for six times the timeout of the function it triggers, so that
@@ -27,6 +37,8 @@ class JobQueuesProps:
     """Which queues there are.
 
     :ivar prefix: begins the name of each SQS queue; unique in an account and region.
+    :ivar separator: stands between prefix and queue. ``-`` for deployments that were made with it:
+        a queue that gets another name is replaced, and its messages are lost.
     :ivar names: the OJS queues.
     :ivar visibility_timeout_s: how long a received message stays hidden when nobody says
         otherwise. FETCH always does; a queue that triggers a function gets at least six times
@@ -34,6 +46,7 @@ class JobQueuesProps:
     """
 
     prefix: str = "ojs"
+    separator: str = QUEUE_SEPARATOR
     names: Sequence[str] = (DEFAULT_QUEUE,)
     visibility_timeout_s: int = 60
 
@@ -44,40 +57,55 @@ class JobQueues(Construct):
     The retry policy lives in the job: only messages that were received a thousand times end in
     the dead-letter queue.
 
+    One policy denies plain HTTP on all of them. Deployments with the old separator keep the policy
+    that each of their queues has: CloudFormation removes those after it made the new one, and what
+    a queue has of the new one with them.
+
     :ivar queues: SQS queues by the names of their OJS queues.
     :ivar dead_letters: the queue of unreadable messages.
+    :ivar prefix: begins the name of each queue, as ``ojs_aws.topology`` and the settings take it.
     :ivar url_prefix: URL of each queue up to its name.
     :ivar any_queue_arn: pattern of the ARNs of all queues of this deployment, also of those that
         are created on first use.
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobQueuesProps | None = None) -> None:
-        """Define the queues."""
+        """Define the queues.
+
+        :raises ValueError: a prefix or separator by which queues of two deployments could collide.
+        """
         super().__init__(scope, id_)
         self.props = props = props or JobQueuesProps()
+        _check_names(props)
+        self.prefix = queue_name_prefix(props.prefix, props.separator)
+        self._has_own_policies = props.separator == OLD_QUEUE_SEPARATOR
         self._visibility_s: dict[str, int] = {}
-        name = dead_letter_queue_name(props.prefix)
+        name = dead_letter_queue_name(self.prefix)
         self.dead_letters = sqs.Queue(
             self,
             "DeadLetters",
             queue_name=name,
             retention_period=Duration.seconds(MESSAGE_RETENTION_S),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
+            enforce_ssl=self._has_own_policies,
             removal_policy=RemovalPolicy.DESTROY,
         )
         self.queues: Mapping[str, sqs.Queue] = {name: self._queue(name) for name in props.names}
+        if not self._has_own_policies:
+            require_tls(self, [self.dead_letters, *self.queues.values()])
         self.url_prefix = Fn.select(0, Fn.split(name, self.dead_letters.queue_url))
-        self.any_queue_arn = Stack.of(self).format_arn(service="sqs", resource=f"{props.prefix}-*")
+        self.any_queue_arn = Stack.of(self).format_arn(
+            service="sqs", resource=any_queue_name(self.prefix)
+        )
 
     def _queue(self, name: str) -> sqs.Queue:
         queue = sqs.Queue(
             self,
             f"Queue-{name}",
-            queue_name=sqs_queue_name(self.props.prefix, name),
+            queue_name=sqs_queue_name(self.prefix, name),
             retention_period=Duration.seconds(MESSAGE_RETENTION_S),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
+            enforce_ssl=self._has_own_policies,
             dead_letter_queue=sqs.DeadLetterQueue(
                 max_receive_count=MAX_RECEIVE_COUNT, queue=self.dead_letters
             ),
@@ -103,3 +131,19 @@ class JobQueues(Construct):
         assert isinstance(resource, sqs.CfnQueue)  # noqa: S101 - what the L2 is made of
         resource.add_property_override("VisibilityTimeout", longest)
         return self.queues[name]
+
+
+def _check_names(props: JobQueuesProps) -> None:
+    """Refuse names that could be those of another deployment's queues.
+
+    :raises ValueError: the prefix or the separator.
+    """
+    if props.separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
+        raise ValueError(
+            f"queue_separator is {props.separator!r}: use {QUEUE_SEPARATOR!r}, or "
+            f"{OLD_QUEUE_SEPARATOR!r} where the deployment was made with it."
+        )
+    if not _PREFIX.fullmatch(props.prefix):
+        raise ValueError(
+            f"The queue prefix is {props.prefix!r}: use 1 to 30 letters, digits and hyphens."
+        )

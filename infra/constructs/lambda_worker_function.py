@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aws_cdk import aws_iam as iam
+from aws_cdk import Tags
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -14,9 +16,8 @@ from constructs import Construct
 from infra.bundling import BACKEND_SERVICES, Bundle, lock_of
 from infra.constructs.job_backend import JobBackend
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
-from infra.constructs.permissions import LAMBDA_WORKER
+from infra.constructs.permissions import LAMBDA_WORKER, TRIGGER_TAG
 from infra.constructs.warm_start import WarmStart
-from ojs_aws.transport.http.routes import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ class LambdaWorkerFunction(Construct):
             OjsFunctionProps(
                 handler=props.handler,
                 bundle=_bundle(props, tracing=tracing),
-                description=f"Open Job Spec: worker of {', '.join(props.queues)}",
+                description=_description(props.queues),
                 service="ojs-worker",
                 environment={**props.environment, **backend.environment},
                 memory_mb=props.memory_mb,
@@ -107,20 +108,24 @@ class LambdaWorkerFunction(Construct):
         ]
         for trigger in triggers:
             self.function.live.add_event_source(trigger)
-        self._let_pause(backend, [trigger.event_source_mapping_arn for trigger in triggers])
+        self._let_pause(backend)
 
-    def _let_pause(self, backend: JobBackend, arns: Sequence[str]) -> None:
+    def _let_pause(self, backend: JobBackend) -> None:
         """Let a pause switch these very triggers off, and a resume or the sweep on again.
 
-        A policy of its own, made where the triggers are: the backend may be another stack's.
+        The backend may switch whatever has its tag: a policy that names each trigger would be full
+        after some forty workers.
         """
-        switching = iam.PolicyStatement(
-            actions=["lambda:UpdateEventSourceMapping"], resources=list(arns)
-        )
-        policy = iam.Policy(self, "Pausing", statements=[switching])
-        for function in (backend.functions[Group.OPERATOR], backend.tick):
-            if function.role is not None:
-                policy.attach_to_role(function.role)
+        for each in self.node.find_all():
+            if isinstance(each, lambda_.CfnEventSourceMapping):
+                Tags.of(each).add(TRIGGER_TAG, backend.queues.prefix)
+
+
+def _description(queues: Sequence[str]) -> str:
+    """Describe the function within the 256 characters that Lambda takes."""
+    return textwrap.shorten(
+        f"Open Job Spec: worker of {', '.join(queues)}", 256, placeholder=" ..."
+    )
 
 
 def _bundle(props: LambdaWorkerFunctionProps, *, tracing: bool) -> Bundle:

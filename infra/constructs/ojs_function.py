@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -20,12 +20,16 @@ from ojs_aws.topology import EXPORT_PREFIX
 _PATTERNS: Final = (
     (
         "Queues are made when they are first used: those of the deployment's prefix are meant.",
-        r"^Resource::arn:.+:sqs:.+-\*$",
+        r"^Resource::arn:.+:sqs:.+(-|__)\*$",
     ),
     ("The objects of the deployment's own bucket.", r"^Resource::<\w+\.Arn>\/\*$"),
     (
         "Files of the export, in its own bucket.",
         rf"^Resource::<\w+\.Arn>\/{EXPORT_PREFIX}\/\*$",
+    ),
+    (
+        "The triggers of the backend's own workers, by their tag.",
+        r"^Resource::arn:.+:lambda:.+:event-source-mapping:\*$",
     ),
     (
         "lambda:ListEventSourceMappings and X-Ray know no resources; tests allow no other.",
@@ -46,6 +50,12 @@ _LEVELS: Final = {
     "FATAL": "CRITICAL",
 }
 """The names of log levels at Lambda and in Python, as Python has them."""
+
+MAX_ENVIRONMENT: Final = 4096
+"""Bytes of a function's variables, names and values."""
+
+_REFERENCE: Final = 80
+"""Length of the name of a table or bucket, or of an URL, by and large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +105,7 @@ class OjsFunction(lambda_.Function):
         """
         check_start(props.start, props.bundle.target)
         level_of(props.log_level)
+        environment = _environment(props)
         self.props = props
         snap_start = isinstance(props.start, SnapStart)
         log_group = _log_group(scope, id_, props)
@@ -115,13 +126,7 @@ class OjsFunction(lambda_.Function):
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=_level_at_lambda(props.log_level),
             tracing=lambda_.Tracing.ACTIVE if props.tracing else None,
-            environment={
-                "POWERTOOLS_SERVICE_NAME": props.service,
-                "POWERTOOLS_METRICS_NAMESPACE": "OJS",
-                "POWERTOOLS_LOG_LEVEL": level_of(props.log_level),
-                **({"OJS_TRACING": "1"} if props.tracing else {}),
-                **props.environment,
-            },
+            environment=environment,
         )
         self.live = live_of(self, props.start)
         accept(
@@ -149,6 +154,33 @@ def _level_at_lambda(name: str) -> lambda_.ApplicationLogLevel:
     """
     is_debug = level_of(name) == "DEBUG"
     return lambda_.ApplicationLogLevel.DEBUG if is_debug else lambda_.ApplicationLogLevel.INFO
+
+
+def _environment(props: OjsFunctionProps) -> dict[str, str]:
+    """Return the variables of a function.
+
+    :raises ValueError: Lambda would refuse so many, in the middle of a deployment.
+    """
+    environment = {
+        "POWERTOOLS_SERVICE_NAME": props.service,
+        "POWERTOOLS_METRICS_NAMESPACE": "OJS",
+        "POWERTOOLS_LOG_LEVEL": level_of(props.log_level),
+        **({"OJS_TRACING": "1"} if props.tracing else {}),
+        **props.environment,
+    }
+    size = sum(len(name) + _length(value) for name, value in environment.items())
+    if size > MAX_ENVIRONMENT:
+        longest = max(environment, key=lambda name: _length(environment[name]))
+        raise ValueError(
+            f"The variables of {props.handler} have about {size} characters, and Lambda takes "
+            f"4 KB: {longest} is the longest. Declare fewer queues, or with shorter names."
+        )
+    return environment
+
+
+def _length(value: str) -> int:
+    """How long a value is; that of a reference is known after the deployment only."""
+    return _REFERENCE if Token.is_unresolved(value) else len(value.encode())
 
 
 def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:

@@ -16,6 +16,10 @@ WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
 CREATE_QUEUE: Final = "sqs:CreateQueue"
 
+TRIGGER_TAG: Final = "ojs-queue-prefix"
+"""Tag of the triggers of a backend's workers. Its value is the prefix of the backend's queues,
+which is unique in an account and region."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
@@ -28,7 +32,8 @@ class Permissions:
     :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
     :ivar documents: actions on the objects of the bucket.
     :ivar publishes: whether it puts events on the bus.
-    :ivar sees_triggers: whether it lists event source mappings; each worker lets it switch its own.
+    :ivar switches_triggers: whether it lists event source mappings, and switches those of the
+        backend's own workers, which have its tag.
     :ivar keys: actions on the records of API keys, which nothing else here allows.
     """
 
@@ -39,7 +44,7 @@ class Permissions:
     creates_queues: bool = False
     documents: tuple[str, ...] = ()
     publishes: bool = False
-    sees_triggers: bool = False
+    switches_triggers: bool = False
     keys: tuple[str, ...] = ()
 
 
@@ -77,7 +82,7 @@ OPERATOR: Final = Permissions(
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
-    sees_triggers=True,
+    switches_triggers=True,
 )
 """Queues, cron jobs, dead letters, schemas, events: cannot claim."""
 
@@ -90,7 +95,7 @@ TICK: Final = Permissions(
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
-    sees_triggers=True,
+    switches_triggers=True,
 )
 """The sweep, and what cron jobs enqueue: cannot receive a job's message. Its trigger receives the
 alarms of cron jobs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
@@ -62,3 +63,20 @@ def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
     )
     accept(queue, "AwsSolutions-SQS3", reason)
     return queue
+
+
+def require_tls(scope: Construct, queues: Sequence[sqs.IQueue]) -> None:
+    """Deny plain HTTP on queues: one policy for all of them, as a stack has 500 resources.
+
+    A queue's policy is about that queue alone, so that ``*`` means no other.
+    """
+    policy = sqs.QueuePolicy(scope, "OverTls", queues=list(queues))
+    policy.document.add_statements(
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            principals=[iam.AnyPrincipal()],
+            actions=["sqs:*"],
+            resources=["*"],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+    )

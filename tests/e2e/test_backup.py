@@ -179,7 +179,7 @@ def test_restored_jobs_get_their_messages(emulator: Emulator, rehearsal: Rehears
     sqs = boto3.client("sqs", **emulator.client_settings())
 
     def messages(kind: str) -> tuple[int, int]:
-        url = f"{rehearsal.deployment.outputs['QueueUrlPrefix']}rehearsal-{name(kind)}"
+        url = f"{rehearsal.deployment.outputs['QueueUrlPrefix']}rehearsal__{name(kind)}"
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         visible = int(found["ApproximateNumberOfMessages"])
         return visible, int(found["ApproximateNumberOfMessagesDelayed"])
@@ -290,7 +290,7 @@ def test_an_alarm_reaches_who_is_told(emulator: Emulator, rehearsal: Rehearsal) 
     cloudwatch = boto3.client("cloudwatch", **settings)
     cloudwatch.put_metric_data(Namespace=METRICS, MetricData=[metric])
 
-    told = "Jobs of queue default became dead letters. Runbook: docs/operations.md#dead-letters"
+    told = "Jobs became dead letters. Runbook: docs/operations.md#dead-letters"
 
     def has_rung() -> bool:
         found = sqs.receive_message(QueueUrl=heard, MaxNumberOfMessages=10).get("Messages", [])
@@ -303,14 +303,14 @@ def test_an_alarm_reaches_who_is_told(emulator: Emulator, rehearsal: Rehearsal) 
 
 
 def metric_in(lines: list[str]) -> Any:
-    """A dead letter of the queue ``default`` as a metric, which CloudWatch makes of such a line."""
+    """A dead letter, of whatever queue, as a metric, which CloudWatch makes of such a line."""
     for line in lines:
         if DEAD_LETTERED_METRIC not in line or STACK not in line:
             continue
         told = json.loads(line)
         (described,) = told["_aws"]["CloudWatchMetrics"]
         (names,) = described["Dimensions"]
-        if DEAD_LETTERED_METRIC in told and told.get(QUEUE_DIMENSION) == "default":
+        if DEAD_LETTERED_METRIC in told and QUEUE_DIMENSION not in told:
             return {
                 "MetricName": DEAD_LETTERED_METRIC,
                 "Dimensions": [{"Name": each, "Value": told[each]} for each in names],
@@ -332,7 +332,7 @@ def test_each_function_of_the_api_is_called_by_its_warm_alias(
         for alias in functions.list_aliases(FunctionName=each)["Aliases"]
     ]
     assert warm == ["live"] * 5
-    assert rehearsal.deployment.outputs["QueuePrefix"] == "rehearsal"
+    assert rehearsal.deployment.outputs["QueuePrefix"] == "rehearsal__"
 
 
 def test_no_function_was_refused_anything_with_these_options(

@@ -49,15 +49,18 @@ def test_every_alarm_has_a_runbook() -> None:
 
 
 def test_what_the_issue_names_is_watched() -> None:
-    """Old jobs and dead letters of each queue, sweep, stream, throttles, errors, concurrency."""
-    alarms = synthesised(queues=["default", "email"]).of("AWS::CloudWatch::Alarm")
+    """Old jobs and dead letters of all queues, sweep, stream, throttles, errors, concurrency."""
+    alarms = synthesised(queues=["default", "email"], queue_alarms=["email"]).of(
+        "AWS::CloudWatch::Alarm"
+    )
     for metric in (AGE_METRIC, DEAD_LETTERED_METRIC):
         watched = [each for each in alarms if each["MetricName"] == metric]
-        queues = {
-            d["Value"] for each in watched for d in each["Dimensions"] if d["Name"] == "queue"
-        }
-        assert queues == {"default", "email"}
         assert {each["Namespace"] for each in watched} == {METRICS}
+        of_all, of_one = [
+            {each["Name"]: each["Value"] for each in alarm["Dimensions"]} for alarm in watched
+        ]
+        assert set(of_all) == {"service"}
+        assert of_one == {**of_all, "queue": "email"}
     names = {each["MetricName"] for each in alarms}
     assert names >= {
         "SweepLag",

@@ -81,9 +81,11 @@ def _read(event: Event, metrics: JobMetrics) -> None:
 
 
 def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None:
-    """Publish them as lines of the log, one for each queue."""
+    """Publish them as lines of the log: one for each queue, and one for the dead letters of all."""
     for queue, found in queues.items():
         _publish(found, function_name, {QUEUE_DIMENSION: queue})
+    dead = sum(found.counts[DEAD_LETTERED_METRIC] for found in queues.values())
+    _publish(JobMetrics(counts=Counter({DEAD_LETTERED_METRIC: dead})), function_name, {})
 
 
 class MeasuredByType:

@@ -83,7 +83,7 @@ def build_tick(
                 logger.info("Looked after dead letters", extra=upkeep)
         _recount(backend, logger)
         if name := getattr(context, "function_name", ""):
-            measure(report, name)
+            measure(report, oldest_ms, name)
             measure_ages(oldest_ms, name)
         return report
 
@@ -98,8 +98,10 @@ def _ends_at(backend: Backend, context: object) -> Instant | None:
     return Instant(backend.clock.now() + max(0, remaining() - MARGIN_MS))
 
 
-def measure(report: Mapping[str, int], function_name: str) -> None:
-    """Publish how far behind the sweep is, as CloudWatch metrics of the function.
+def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_name: str) -> None:
+    """Publish how far behind the sweep is, and the longest wait of all queues.
+
+    They are CloudWatch metrics of the function.
 
     Embedded in a line of the log: no call is made. The alarm of the infrastructure watches them.
     """
@@ -110,6 +112,8 @@ def measure(report: Mapping[str, int], function_name: str) -> None:
     left = report["failed"] + report["skipped"] + report["batches_failed"]
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
     metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
+    if oldest_ms:
+        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, max(oldest_ms.values()))
     metrics.flush_metrics()
 
 

@@ -166,6 +166,19 @@ def test_the_metrics_are_a_line_of_the_log_for_each_queue(
     assert lines[0]["ojs.job.queue_time"] == [0.5]
 
 
+def test_dead_letters_of_all_queues_are_counted_without_a_queue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One alarm watches them, however many queues there are."""
+    events = [told("job.discarded", queue=name, dead_letter=True) for name in ("a", "a", "b")]
+    measure_in_log(measured([*events, told("job.discarded", queue="c")]), "stream")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (whole,) = [line for line in lines if "queue" not in line]
+    assert whole["ojs.job.dead_lettered"] == [3.0]
+    assert whole["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["service"]]
+    assert whole["service"] == "stream"
+
+
 def test_many_times_stay_within_what_a_line_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """Spread over all of them."""
     measure_in_log(measured([told("job.completed", duration_ms=n) for n in range(1000)]), "stream")

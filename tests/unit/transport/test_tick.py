@@ -58,6 +58,9 @@ def test_the_lag_is_a_metric_with_the_function_as_its_one_dimension(
     assert metric["SweepLag"] == [30_000]
     assert metric["SweepLeft"] == [0]
     assert metric["BatchesLost"] == [0]
+    assert metric[AGE_METRIC] == [
+        30_000.0
+    ]  # of all queues: the alarm that watches all has no queue
 
 
 def test_a_tick_without_time_begins_nothing_and_says_so() -> None:

@@ -1,0 +1,80 @@
+"""The gateway's routes: few enough for the limits of a stack, each to the function that serves it.
+
+API Gateway takes 300 routes for an API, and CloudFormation 500 resources for a stack. So a feature
+is one greedy route to the function that serves most of it. What another function serves is a route
+of its own: a full match comes before a greedy one, and a method before ``ANY``. Whatever no
+operation has is answered by the function that it reaches, from the table of all operations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ojs_aws.transport.http.routes import BASE, ROUTES, Group, is_public
+
+SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
+"""The base path, and what some clients make of it."""
+
+ANY: Final = "ANY"
+GREEDY: Final = "{proxy+}"
+
+_Served = tuple[str, str, Group]
+"""Method, path in API Gateway's notation, and the function of an operation."""
+
+
+def gateway_routes() -> Iterator[tuple[Group, str, str]]:
+    """Return group, method and path of each route but the default one.
+
+    The default route is the system function's: a feature that is all its own needs no route.
+    """
+    for operations in _features().values():
+        main = Counter(group for _, _, group in operations).most_common(1)[0][0]
+        for group, method, path in _folded(operations, main):
+            for base in SPELLINGS:
+                yield group, method, base + path.removeprefix(BASE)
+
+
+def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, str]]:
+    """Return method and path of each route that asks for no credentials."""
+    if has_status:
+        for route in ROUTES:
+            if is_public(route.operation):
+                yield from ((route.method, path) for path in route.paths)
+    if has_cors:  # a preflight has no credentials, and would meet the authorizer of other routes
+        yield "OPTIONS", f"/{GREEDY}"
+        for _, method, path in gateway_routes():
+            if method == ANY:
+                yield "OPTIONS", path
+
+
+def _features() -> dict[str, list[_Served]]:
+    """The operations below the base path, by the segment that follows it."""
+    found: dict[str, list[_Served]] = defaultdict(list)
+    for route in ROUTES:
+        for path in route.paths:
+            if path.startswith(f"{BASE}/"):
+                template = re.sub(r"<(\w+)>", r"{\1}", path)
+                feature = path.removeprefix(f"{BASE}/").partition("/")[0]
+                found[feature].append((route.method, template, route.group))
+    return found
+
+
+def _folded(operations: Iterable[_Served], main: Group) -> Iterator[tuple[Group, str, str]]:
+    """The routes of one feature: those of its main function, then what others serve of it."""
+    by_path: dict[str, dict[str, Group]] = defaultdict(dict)
+    for method, path, group in operations:
+        by_path[path][method] = group
+    root = "/".join(next(iter(by_path)).split("/")[: BASE.count("/") + 2])
+    if main is not Group.SYSTEM:
+        if root in by_path:
+            yield main, ANY, root
+        if by_path.keys() - {root}:
+            yield main, ANY, f"{root}/{GREEDY}"
+    for path, groups in by_path.items():
+        if main not in groups.values() and len({*groups.values()}) == 1 and len(groups) > 1:
+            yield next(iter(groups.values())), ANY, path
+            continue
+        yield from ((group, method, path) for method, group in groups.items() if group is not main)

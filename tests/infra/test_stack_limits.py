@@ -1,0 +1,101 @@
+"""AWS's limits of a stack and its parts, which neither the CDK nor an emulator knows of."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from infra.constructs import (
+    JobBackend,
+    JobBackendProps,
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+)
+from infra.stack import OjsStack, OjsStackProps
+from tests.infra.conftest import NO_BUNDLING, Synthesised
+
+MANY: tuple[str, ...] = tuple(f"customer-{number:04}" for number in range(200))
+MAX_RESOURCES = 500
+MAX_INLINE_POLICIES = 10_240
+MAX_MANAGED_POLICY = 6_144
+REFERENCE = re.compile(r'\{"(Ref":"[^"]+"|Fn::GetAtt":\[[^]]+\])\}')
+ARN = "a" * 125
+"""What a reference becomes: as long as the ARN of a queue can be."""
+
+
+def written(value: Any) -> int:
+    """How long a policy is when its references are ARNs; IAM does not count white space."""
+    return len(REFERENCE.sub(ARN, json.dumps(value, separators=(",", ":"))))
+
+
+def inline_policies(template: Synthesised) -> dict[str, int]:
+    """How long the inline policies of each role are."""
+    found: dict[str, int] = {}
+    for policy in template.of("AWS::IAM::Policy"):
+        for role in policy["Roles"]:
+            found[str(role)] = found.get(str(role), 0) + written(policy["PolicyDocument"])
+    return found
+
+
+def test_two_hundred_declared_queues_fit_into_a_stack() -> None:
+    """With all the defaults; CloudFormation takes 500 resources and a megabyte."""
+    stack = OjsStack(App(context=NO_BUNDLING), "Ojs", OjsStackProps(queues=MANY))
+    document = Template.from_stack(stack).to_json()
+    assert len(document["Resources"]) < MAX_RESOURCES
+    assert len(json.dumps(document)) < 1_000_000
+    template = Synthesised(document)
+    assert max(inline_policies(template).values()) < MAX_INLINE_POLICIES
+    names = {queue.get("QueueName") for queue in template.of("AWS::SQS::Queue")}
+    assert {f"ojs__{name}" for name in MANY} <= names
+
+
+def test_two_hundred_queues_by_name_fit_into_the_policies_of_a_role() -> None:
+    """Where undeclared queues are not allowed, and a worker serves many queues."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(scope, "Jobs", JobBackendProps(queues=MANY, allow_undeclared_queues=False))
+    props = LambdaWorkerFunctionProps(backend=backend, handler="jobs.handler", queues=MANY[:60])
+    LambdaWorkerFunction(scope, "Worker", props)
+    template = Synthesised(Template.from_stack(scope).to_json())
+    assert len(template.document["Resources"]) < MAX_RESOURCES
+    assert max(inline_policies(template).values()) < MAX_INLINE_POLICIES
+    managed = template.of("AWS::IAM::ManagedPolicy")
+    assert managed
+    assert max(written(each["PolicyDocument"]) for each in managed) < MAX_MANAGED_POLICY
+
+
+def test_the_rights_of_a_pause_do_not_grow_with_the_workers() -> None:
+    """A policy for each worker was too much for a role after some forty of them."""
+    sizes = []
+    for count in (1, 4):
+        scope = Stack(App(context=NO_BUNDLING), "S")
+        backend = JobBackend(scope, "Jobs", JobBackendProps(queues=["a"]))
+        for number in range(count):
+            props = LambdaWorkerFunctionProps(backend=backend, handler=f"w{number}.h", queues=["a"])
+            LambdaWorkerFunction(scope, f"Worker{number}", props)
+        template = Synthesised(Template.from_stack(scope).to_json())
+        roles = {
+            str(
+                {
+                    "Ref": template.function(f"functions.{name}.handler.handler")["Role"][
+                        "Fn::GetAtt"
+                    ][0]
+                }
+            )
+            for name in ("operator", "tick")
+        }
+        found = inline_policies(template)
+        sizes.append({role: found[role] for role in roles})
+    assert sizes[0] == sizes[1]
+
+
+def test_an_environment_that_is_too_large_is_refused() -> None:
+    """Lambda takes 4 KB of variables; the deployment would fail half-way."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    names = [f"a-name-as-long-as-some-companies-make-them-{number:04}" for number in range(100)]
+    with pytest.raises(ValueError, match="4 KB"):
+        JobBackend(scope, "Jobs", JobBackendProps(queues=names))
