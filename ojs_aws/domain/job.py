@@ -206,6 +206,7 @@ class JobRecord:
     :ivar progress: what the attempt that reported last said.
     :ivar checkpoint: the latest one, until the job is over.
     :ivar checkpoints: how many were saved so far.
+    :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
     """
 
     id: str
@@ -250,6 +251,7 @@ class JobRecord:
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
     checkpoints: int = 0
+    uncounted_attempts: int = 0
     kept: Retention = NO_RETENTION
     is_counted: bool = False
 
@@ -278,6 +280,11 @@ class JobRecord:
     def allowed_attempts(self) -> int:
         """Executions in all that the policy allows; a policy of 0 still runs the job once."""
         return max(self.retry.max_attempts, 1)
+
+    @property
+    def counted_attempts(self) -> int:
+        """Attempts that count against the policy's maximum; the running one among them."""
+        return self.attempt - self.uncounted_attempts
 
     @property
     def current_progress(self) -> Progress | None:

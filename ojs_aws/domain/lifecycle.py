@@ -129,9 +129,9 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
         case "DEAD_LETTER":
             return _discarded_after(job, failure, now, is_dead_letter=True)
     forbidden = job.retry.forbids(*filter(None, (failure.type, failure.code, failure.error_class)))
-    if failure.retryable is False or forbidden or job.attempt >= job.allowed_attempts:
+    if failure.retryable is False or forbidden or job.counted_attempts >= job.allowed_attempts:
         return _exhausted(job, failure, now)
-    delay_ms = job.retry.delay_ms(job.attempt, f"{job.id}:{job.attempt}")
+    delay_ms = job.retry.delay_ms(job.counted_attempts, f"{job.id}:{job.attempt}")
     return _moved(
         job,
         S.RETRYABLE,
@@ -140,6 +140,32 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
         retry_delay_ms=delay_ms,
         reservation=None,
     )
+
+
+def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
+    """NACK with ``requeue``: active -> available at once, and the attempt does not count.
+
+    The number of the attempt stays, since it never goes down (section 5); the job is as after the
+    end of its reservation, only earlier (decision 55).
+
+    :param failure: why, for the history; None for no reason.
+    """
+    require(job, "requeue", S.ACTIVE)
+    return _moved(
+        job,
+        S.AVAILABLE,
+        failures=job.failures if failure is None else _recorded(job, failure),
+        enqueued_at=now,
+        order=now * _UNDELAYED,
+        started_at=None,
+        reservation=None,
+        uncounted_attempts=job.uncounted_attempts + 1,
+    )
+
+
+def is_requeue(before: JobRecord | None, after: JobRecord) -> bool:
+    """Return True if a change gave an attempt back: it did not fail."""
+    return before is not None and after.uncounted_attempts > before.uncounted_attempts
 
 
 def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = None) -> JobRecord:
@@ -244,6 +270,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
         job,
         S.AVAILABLE,
         attempt=0,
+        uncounted_attempts=0,
         order=order,
         enqueued_at=now,
         started_at=None,
@@ -339,7 +366,7 @@ def _overdue(job: JobRecord, due: Instant) -> JobRecord:
     else:
         message = "The worker missed its heartbeats and counts as dead."
         failure = _out_of_time(job, WORKER_DEATH, STALLED, message, STALLED, due)
-    if job.attempt >= job.allowed_attempts:
+    if job.counted_attempts >= job.allowed_attempts:
         return _exhausted(job, failure, due)
     return _moved(
         job,

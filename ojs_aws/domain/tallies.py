@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.lifecycle import is_requeue
 from ojs_aws.domain.timestamps import Instant
 
 MINUTE_MS: Final = 60_000
@@ -116,7 +117,7 @@ class Tally:
             return
         kind = _KINDS.get(state)
         if before is not None and before.state is JobState.ACTIVE and state in _AGAIN:
-            kind = Kind.RETRIED
+            kind = None if is_requeue(before, after) else Kind.RETRIED
         if kind is None:
             return
         self.counts[kind] += 1

@@ -1,4 +1,7 @@
-"""FAIL: an active job becomes retryable or discarded (core, section 7.4; ojs-retry)."""
+"""FAIL: an active job becomes retryable or discarded (core, section 7.4; ojs-retry).
+
+With ``requeue`` it becomes available, and nothing has failed (NackRequest of the HTTP binding).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.failures import read_failure
-from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits import Refusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
@@ -79,6 +82,42 @@ class Fail:
             self._block(change.before, until)
         return change.after
 
+    def requeue(
+        self,
+        job_id: str,
+        worker_id: str | None,
+        error: Mapping[str, Member] | None,
+        *,
+        which: AttemptRef = ANY_ATTEMPT,
+        start: JobRecord | None = None,
+        has_message: bool = True,
+    ) -> JobRecord:
+        """Give a job back: it is available at once, and the attempt does not count.
+
+        :param worker_id: the worker that says so; None when it gave no name.
+        :param error: why, whatever its ``retryable`` says; None for no reason.
+        :param which: the attempt that is given back.
+        :param start: the job as claimed, to save the read.
+        :param has_message: False when whoever invoked the worker deletes the message itself.
+        :raises InvalidRequestError: the error object is malformed.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: the job is not active, not this worker's, or another attempt of it
+            is running.
+        """
+        check_job_id(job_id)
+        holder = Holder(worker_id, which)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            check_holder(job, "requeue", holder)
+            failure = None if error is None else read_failure(error, job.attempt, now)
+            return lifecycle.requeue(job, failure and self._redacted(failure), now)
+
+        if error is not None:
+            read_failure(error, 0, self.changing.clock.now())
+        change = self.changing.apply(job_id, decide, start=start)
+        self._pass_on(change, has_message=has_message)
+        return change.after
+
     def _block(self, job: JobRecord, until: Instant) -> None:
         """Let no job of the same limit begin for a while (ojs-rate-limiting, section 9.1)."""
         key = blocked_key(job)
@@ -100,8 +139,8 @@ class Fail:
         """Cover the next attempt by a message; the item is already written."""
         job, held, now = change.after, change.before.reservation, self.changing.clock.now()
         handle = held.message_handle if held and has_message else ""
-        if job.state is JobState.RETRYABLE and job.next_attempt_at is not None:
-            delay = seconds_until(job.next_attempt_at, now)
+        if not job.state.is_terminal:
+            delay = seconds_until(job.next_attempt_at or now, now)
             if handle and delay <= HIDE_LIMIT_S and self.waking.hide(job.queue, [(handle, delay)]):
                 return
             self.waking.cover([job], now)

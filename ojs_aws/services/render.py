@@ -146,6 +146,8 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
         system["error"] = render_failure(job.error)
     if job.failures:
         system["errors"] = assemble_array(render_failure(failure) for failure in job.failures)
+    if job.uncounted_attempts:
+        system["x_aws_uncounted_attempts"] = encode(job.uncounted_attempts)
     if job.past_failures:
         system["x_aws_past_errors"] = assemble_array(map(render_failure, job.past_failures))
     if job.result is not None:

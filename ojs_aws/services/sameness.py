@@ -6,8 +6,8 @@ from typing import Final
 
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, stored_texts
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.json_text import RawJson, decode, stored_texts
+from ojs_aws.domain.timestamps import Instant, parse_timestamp
 
 _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
 
@@ -37,8 +37,8 @@ def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
     if stored.document == wanted.document:
         return True
     later = wanted.created_at - stored.created_at
-    is_shifted = _is_shifted(stored.scheduled_at, wanted.scheduled_at, later) and _is_shifted(
-        stored.expires_at, wanted.expires_at, later
+    is_shifted = all(
+        _is_shifted(_written(stored, name), _written(wanted, name), later) for name in _INSTANTS
     )
     return is_shifted and _timeless(stored) == _timeless(wanted)
 
@@ -52,6 +52,13 @@ def _is_same_retry(stored: JobRecord, wanted: JobRecord) -> bool:
 
 def _own_retry(job: JobRecord) -> RawJson | None:
     return None if job.is_retry_queues else job.retry_document
+
+
+def _written(job: JobRecord, name: str) -> Instant | None:
+    """The instant that the client sent; a limit or an operator may have changed the job's own."""
+    assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
+    raw = stored_texts(job.document).get(name)
+    return None if raw is None else parse_timestamp(decode(raw), name)
 
 
 def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> bool:

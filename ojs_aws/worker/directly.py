@@ -68,6 +68,20 @@ class DirectReservations:
             has_message=False,
         )
 
+    async def requeue(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
+        """Give a job back."""
+        await asyncio.to_thread(
+            self._backend.fail.requeue,
+            job_id,
+            self._worker_id,
+            _members(error),
+            which=self._which(job_id, reservation_id),
+            start=self._start(job_id),
+            has_message=False,
+        )
+
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:

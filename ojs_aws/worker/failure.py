@@ -15,6 +15,7 @@ from ojs_aws.worker.registry import NoHandlerError
 HANDLER_ERROR: Final = "handler_error"
 TIMEOUT: Final = "timeout"
 SHUTDOWN: Final = "shutdown"
+SHUTDOWN_ERROR: Final = "ShutdownError"
 
 
 class JobError(Exception):
@@ -103,9 +104,12 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
 
 
 def shutdown_failure() -> dict[str, JsonValue]:
-    """The error object of a job that its worker gave up at the end of the grace period."""
+    """The error object of a job that its worker gives back at the end of the grace period.
+
+    Its type is that of ojs-graceful-shutdown (GS-005).
+    """
     return {
-        "type": SHUTDOWN,
+        "type": SHUTDOWN_ERROR,
         "code": SHUTDOWN,
         "message": "The worker shut down before the job had ended.",
     }

@@ -68,6 +68,17 @@ class HttpJobSource:
         done = frozenset({"retryable", "discarded", "available"})
         await self._report("/workers/nack", body, done)
 
+    async def requeue(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
+        """POST /workers/nack with ``requeue``; a resend that finds the job available is a success.
+
+        A server that knows nothing of it takes it for a failure.
+        """
+        reporter = self._reporter(reservation_id)
+        body = encode({"job_id": job_id, **reporter, "requeue": True, "error": error})
+        await self._report("/workers/nack", body, frozenset({"available"}))
+
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:

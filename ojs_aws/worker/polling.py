@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -21,7 +21,7 @@ from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.active import ActiveJob, ActiveJobs
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
-from ojs_aws.worker.executor import Executor, Failed
+from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
 from ojs_aws.worker.lifecycle import Lifecycle
@@ -33,6 +33,7 @@ from ojs_aws.worker.reporting import Reporter
 from ojs_aws.worker.reservations import JobSource
 from ojs_aws.worker.signals import signals_to
 from ojs_aws.worker.turns import Turns
+from ojs_aws.worker.waits import first_of, within
 
 BEATS_PER_RESERVATION: Final = 4
 MAX_FETCH: Final = 100
@@ -173,7 +174,7 @@ class Worker(BaseWorker):
                 work.cancel()
             await asyncio.gather(beating, *self._work, return_exceptions=True)
             if not self.lifecycle.is_forced:
-                await self._within(LAST_WORDS_S, beats.beat(self.lifecycle.state))
+                await within(self._timer, LAST_WORDS_S, beats.beat(self.lifecycle.state))
             await self._source.close()
 
     # ------------------------------------------------------------------ fetching
@@ -186,14 +187,14 @@ class Worker(BaseWorker):
                 continue
             room = self.concurrency - len(self._active)
             if room <= 0:
-                await self._first_of(self._active.one_left(), self.lifecycle.changed())
+                await first_of(self._active.one_left(), self.lifecycle.changed())
                 continue
             jobs = await self._fetch(min(room, MAX_FETCH))
             for job in jobs or ():
                 self._start(job, executor)
             pause_s = polls.pause_s(found=bool(jobs), failed=jobs is None)
             if pause_s and not self.lifecycle.is_ending:
-                await self._first_of(self._timer.sleep(pause_s), self.lifecycle.changed())
+                await first_of(self._timer.sleep(pause_s), self.lifecycle.changed())
 
     async def _fetch(self, count: int) -> list[Job] | None:
         """Jobs, or None when the backend could not be asked.
@@ -201,7 +202,7 @@ class Worker(BaseWorker):
         The answer is waited for even when the worker is to end: it may bring jobs.
         """
         asked = asyncio.ensure_future(self._source.fetch(self._turns.next(), count))
-        await self._first_of(asyncio.shield(asked), self.lifecycle.forced())
+        await first_of(asyncio.shield(asked), self.lifecycle.forced())
         if not asked.done():
             asked.cancel()
             return None
@@ -260,7 +261,7 @@ class Worker(BaseWorker):
                 due = min(due, self._timer.monotonic() + beats.next_in_s())
                 self._woken.clear()
                 left_s = max(0.0, due - self._timer.monotonic())
-                await self._first_of(self._timer.sleep(left_s), changed, self._woken.wait())
+                await first_of(self._timer.sleep(left_s), changed, self._woken.wait())
                 if changed.done():
                     due = self._timer.monotonic()
             finally:
@@ -272,39 +273,24 @@ class Worker(BaseWorker):
         grace_s = max(0.0, self.grace_s - self.lifecycle.for_s)
         if self._active:
             _log.info("%d jobs have %g s to finish", len(self._active), grace_s)
-        await self._first_of(
-            self._active.empty(), self._timer.sleep(grace_s), self.lifecycle.forced()
-        )
+        await first_of(self._active.empty(), self._timer.sleep(grace_s), self.lifecycle.forced())
         left = [active for active in self._active if active.give_up("the worker shuts down")]
         if left:
             _log.warning("%d jobs were not finished and go back", len(left))
         if not self.lifecycle.is_forced:
-            await self._within(LAST_WORDS_S, self._give_back(left))
+            await within(self._timer, LAST_WORDS_S, self._give_back(left))
 
     async def _give_back(self, left: Sequence[ActiveJob]) -> None:
-        """Fail the jobs, so that they need not wait for the end of their reservations.
+        """Give the jobs back, so that they need not wait for the end of their reservations.
 
-        Outcomes that are being reported get the same time.
+        The attempt does not count: the job did not fail. Outcomes that are being reported get
+        the same time.
         """
 
         async def give_back(active: ActiveJob) -> None:
             with suppress(OjsError):
-                await self._source.fail(active.job.id, Failed(shutdown_failure()).error)
+                await self._source.requeue(
+                    active.job.id, shutdown_failure(), reservation_id=active.reservation_id
+                )
 
         await asyncio.gather(self._active.empty(), *(give_back(active) for active in left))
-
-    async def _within(self, seconds: float, work: Awaitable[object]) -> None:
-        """Give something a little time, and do not mind if it does not get done."""
-        task = asyncio.ensure_future(work)
-        await self._first_of(task, self._timer.sleep(seconds))
-        with suppress(Exception, asyncio.CancelledError):
-            await task
-
-    async def _first_of(self, *waits: Awaitable[object]) -> None:
-        """Wait for whichever is over first; the others are cancelled."""
-        tasks = {asyncio.ensure_future(wait) for wait in waits}
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()

@@ -46,6 +46,14 @@ class Reservations(Protocol):
     ) -> None:
         """Report failure; the backend decides what follows."""
 
+    async def requeue(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
+        """Give a job back: it is available at once, and the attempt does not count.
+
+        :param error: why.
+        """
+
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:

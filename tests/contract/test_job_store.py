@@ -239,6 +239,18 @@ def test_an_acknowledgement_of_another_attempt_is_refused(
     assert done.reservation is None
 
 
+def test_attempts_that_were_given_back_are_kept_with_the_job(store: JobStore) -> None:
+    """Through the claims that follow, until an operator retries the job."""
+    held = claimed(store, a_job())
+    back = lifecycle.requeue(held, None, Instant(NOW + 1))
+    store.save(held, back)
+    assert store.load(held.id) == back
+    again = store.claim("default", held.id, a_reservation(), Instant(NOW + 1))
+    assert (again.attempt, again.uncounted_attempts, again.counted_attempts) == (2, 1, 1)
+    store.save(again, over := replace(again, version=again.version + 1, uncounted_attempts=0))
+    assert store.load(held.id) == over
+
+
 def test_an_id_is_not_that_of_a_reservation_without_one(store: JobStore) -> None:
     """Earlier versions claimed jobs without an id; who names one is somebody else."""
     held = claimed(store, a_job())

@@ -79,6 +79,16 @@ def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
     assert active(backend) == 0
 
 
+def test_a_job_that_is_given_back_gives_its_place_back(backend: Backend) -> None:
+    """And takes one again when it begins again."""
+    job = push(backend)
+    fetch(backend)
+    backend.fail.requeue(job, "w", None)
+    assert active(backend) == 0
+    assert fetch(backend) == [job]
+    assert active(backend) == 1
+
+
 def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     """Another worker's, or a second one."""
     job = push(backend)

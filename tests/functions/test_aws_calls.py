@@ -229,6 +229,17 @@ def test_fail_with_retry_costs_three_calls(aws: EmbeddedAws, backend: Backend) -
     assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
 
 
+def test_giving_a_job_back_costs_as_much_as_a_failure(aws: EmbeddedAws, backend: Backend) -> None:
+    """Read, conditional update, and the message comes back at once; no other is sent."""
+    job = push(backend)
+    backend.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.fail.requeue(job.id, "worker-1", ERROR)
+    assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
+    (again,) = backend.fetch(REQUEST)
+    assert (again.id, again.attempt, again.uncounted_attempts) == (job.id, 2, 1)
+
+
 def test_fail_from_a_worker_that_has_the_job_saves_the_read(
     aws: EmbeddedAws, backend: Backend
 ) -> None:

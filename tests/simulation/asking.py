@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
@@ -30,16 +31,32 @@ MAX_WORKERS: Final = 5
 MAX_JOBS: Final = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job that a worker believes to hold, and what its reports say of the attempt."""
+
+    job_id: str
+    which: AttemptRef = ANY_ATTEMPT
+
+
 @dataclass(eq=False)
 class Worker:
     """A worker: what it believes to hold.
 
     :ivar beats_every_ms: what it promises; None for nothing.
+    :ivar names_attempts: its reports name the attempts they are about, as those of our library do.
+    :ivar sent: the reports that it has sent, each by its kind.
     """
 
     name: str
     beats_every_ms: int | None = None
-    held: list[str] = field(default_factory=list)
+    names_attempts: bool = False
+    held: list[Held] = field(default_factory=list)
+    sent: list[tuple[str, Held]] = field(default_factory=list)
+
+    def take(self, job: JobRecord) -> None:
+        """Hold a job that was fetched."""
+        self.held.append(Held(job.id, attempt_of(job) if self.names_attempts else ANY_ATTEMPT))
 
 
 class Asking:
@@ -64,10 +81,18 @@ class Asking:
         self.sim.check()
 
     def _begin(
-        self, kind: str, work: Callable[[Process], None], *, worker: str = "", job_id: str = ""
+        self,
+        kind: str,
+        work: Callable[[Process], None],
+        *,
+        worker: str = "",
+        job_id: str = "",
+        held: Sequence[Held] = (),
     ) -> None:
         calls = self.sim.chance.choice((0, 1, 2, 3, 5, FAR, FAR))
-        self.sim.begin(Cause(kind=kind, worker=worker, job_id=job_id), work, calls)
+        named = {each.job_id: each.which.reservation_id or "" for each in held}
+        cause = Cause(kind=kind, worker=worker, job_id=job_id, reservations=named)
+        self.sim.begin(cause, work, calls)
 
     def _asked(self, kind: str, work: Callable[[Process], None]) -> None:
         """A client's request; one that gets no answer may be sent again."""

@@ -104,13 +104,31 @@ MUTATIONS: Final = (
         "never-exhausted",
         "a failure does not look at the number of attempts",
         "ojs_aws.domain.lifecycle:fail",
-        ((" or job.attempt >= job.allowed_attempts", ""),),
+        ((" or job.counted_attempts >= job.allowed_attempts", ""),),
     ),
     Mutation(
         "beat-for-others",
         "BEAT does not look who holds the job",
         "ojs_aws.services.heartbeat:_Extend.__call__",
         (('check_holder(job, "extend", self.holder)', "pass"),),
+    ),
+    Mutation(
+        "late-reports",
+        "a report counts for whichever attempt is running",
+        "ojs_aws.domain.attempts:AttemptRef.is_running",
+        (
+            (
+                "if self.reservation_id is not None and self.reservation_id != held.id:",
+                "if False:",
+            ),
+            ("return self.attempt is None or self.attempt == job.attempt", "return True"),
+        ),
+    ),
+    Mutation(
+        "given-back-counted",
+        "an attempt that was given back counts",
+        "ojs_aws.domain.lifecycle:requeue",
+        (("uncounted_attempts=job.uncounted_attempts + 1", "uncounted_attempts=0"),),
     ),
     Mutation(
         "beat-shortens",

@@ -115,7 +115,7 @@ class Healing:
             self._finish()
             if not worker.held:
                 return
-            for job_id in worker.held:
+            for job_id in [each.job_id for each in worker.held]:
                 self._now("ack", _ack, job_id, worker.name, worker=worker.name, job_id=job_id)
 
     def _drain_stream(self) -> None:

@@ -64,11 +64,20 @@ class Cause:
     """On whose behalf a write is made.
 
     :ivar kind: the operation; empty for none.
+    :ivar reservations: the reservations that it says it is about, by job id.
     """
 
     kind: str = ""
     worker: str = ""
     job_id: str = ""
+    reservations: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def is_of(self, job: JobRecord) -> bool:
+        """Return True if it comes from the job's holder, about the reservation that it holds."""
+        held = job.reservation
+        if held is None or self.worker != held.worker_id:
+            return False
+        return self.reservations.get(job.id, "") in {"", held.id}
 
 
 @dataclass
@@ -92,6 +101,7 @@ class Promises:
     completed_by: dict[str, str] = field(default_factory=dict)
     failed_by: set[tuple[str, str]] = field(default_factory=set)
     held_by: set[tuple[str, str]] = field(default_factory=set)
+    given_back_by: set[tuple[str, str]] = field(default_factory=set)
     kinds: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     occurrences: dict[tuple[str, str], str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
@@ -141,8 +151,9 @@ class Promises:
     def _wrong_state(self, job: JobRecord) -> Iterator[str]:
         if (job.reservation is not None) != (job.state is S.ACTIVE):
             yield f"{job.state} with reservation {job.reservation}"
-        if job.attempt > max(job.retry.max_attempts, 1):
-            yield f"attempt {job.attempt}, and the policy allows {job.retry.max_attempts}"
+        counted = job.attempt - job.uncounted_attempts
+        if counted > max(job.retry.max_attempts, 1):
+            yield f"{counted} attempts, and the policy allows {job.retry.max_attempts}"
         if entered(job) is None:
             yield f"{job.state} without the time of it"
 
@@ -164,14 +175,32 @@ class Promises:
         wanted = before.attempt + (after.state is S.ACTIVE)
         if before.state is not S.DISCARDED and after.attempt != wanted:
             yield f"attempt {after.attempt} after {before.attempt}"
+        yield from self._wrong_count(before, after)
         yield from self._wrong_cause(before, after)
+
+    def _wrong_count(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
+        """Attempts that do not count although nobody gave them back, or the other way round."""
+        wanted = before.uncounted_attempts + self._is_given_back(before, after)
+        if before.state is S.DISCARDED:
+            wanted = 0
+        if after.uncounted_attempts != wanted:
+            yield f"{after.uncounted_attempts} attempts are not counted, and not {wanted}"
+
+    def _is_given_back(self, before: JobRecord, after: JobRecord) -> bool:
+        """Whether a job's holder has given it back, before time has ended the attempt."""
+        cause, held = self.cause(), before.reservation
+        if cause.kind != "requeue" or before.state is not S.ACTIVE or held is None:
+            return False
+        is_written = after.state is S.AVAILABLE and after.enqueued_at != held.due_at
+        return is_written and cause.is_of(before)
 
     def _wrong_stay(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
         held, kept = before.reservation, after.reservation
         if before.state is S.ACTIVE and held is not None and kept is not None:
             cause = self.cause()
-            if cause.worker != held.worker_id:
-                yield f"{cause.worker or 'nobody'} extended the reservation of {held.worker_id}"
+            if not cause.is_of(before):
+                who = cause.worker or "nobody"
+                yield f"{who} extended {held.id}, the reservation of {held.worker_id}"
             if kept.expires_at < held.expires_at or kept.worker_id != held.worker_id:
                 yield "a heartbeat shortened the reservation, or gave it to another"
         elif before.priority != after.priority:
@@ -236,18 +265,19 @@ class Promises:
         cause, held = self.cause(), before.reservation
         holder = held.worker_id if held else ""
         is_due = self._is_due(held.due_at if held else None)
-        is_report = cause.kind == "fail" and cause.worker == holder
+        is_report = cause.kind == "fail" and cause.is_of(before)
+        is_given_back = self._is_given_back(before, after)
         if after.state is S.COMPLETED:
-            if cause.kind != "ack" or cause.worker != holder:
+            if cause.kind != "ack" or not cause.is_of(before):
                 yield f"completed, held by {holder}"
             elif held is not None and held.due_at <= (after.completed_at or 0):
                 yield "completed after its reservation was over"
         elif after.state is S.CANCELLED:
             if cause.kind not in CANCELLERS or cause.kind in SPARES:
                 yield "cancelled"
-        elif not is_due and not is_report:
+        elif not is_due and not is_report and not is_given_back:
             yield f"taken from {holder} before its time was over"
-        elif not is_due and after.state is S.AVAILABLE:
+        elif not is_due and after.state is S.AVAILABLE and not is_given_back:
             yield "available at once after a failure"
 
     def _is_due(self, due: Instant | None) -> bool:
@@ -265,10 +295,11 @@ class Promises:
             return
         self._note_change(before, after)
         kinds = self.kinds[after.id]
-        if before is not None and before.state is S.ACTIVE and after.failures != before.failures:
+        was_active = before is not None and before.state is S.ACTIVE
+        is_counted = before is None or after.uncounted_attempts <= before.uncounted_attempts
+        if before and was_active and is_counted and after.failures != before.failures:
             kinds.append("job.failed")
         if after.state is S.DISCARDED:
-            was_active = before is not None and before.state is S.ACTIVE
             is_dropped = before is not None and not was_active and self._is_dropped(before, after)
             kinds.append("job.discarded" if was_active or is_dropped else "job.expired")
         elif after.state is not S.PENDING:
@@ -290,6 +321,8 @@ class Promises:
             self.completed_by[after.id] = cause.worker
         elif was is S.ACTIVE and cause.kind == "fail":
             self.failed_by.add((after.id, cause.worker))
+        elif was is S.ACTIVE and cause.kind == "requeue":
+            self.given_back_by.add((after.id, cause.worker))
 
     def _is_dropped(self, before: JobRecord, after: JobRecord) -> bool:
         expired = before.expires_at is not None and before.expires_at <= (after.discarded_at or 0)
@@ -334,7 +367,7 @@ class Promises:
     def _may_end(self, job: JobRecord) -> bool:
         """Whether time has ended a job, and nobody has written that down yet."""
         if job.state is S.ACTIVE and job.reservation is not None:
-            is_last = job.attempt >= max(job.retry.max_attempts, 1)
+            is_last = job.attempt - job.uncounted_attempts >= max(job.retry.max_attempts, 1)
             return is_last and self._is_due(job.reservation.due_at)
         return self._is_due(job.expires_at)
 
@@ -376,6 +409,11 @@ class Promises:
         """FAIL was accepted."""
         if (job_id, worker) not in self.failed_by:
             self.breach(f"the FAIL of {worker} for job {job_id[-4:]} was accepted and did nothing")
+
+    def given_back(self, job_id: str, worker: str) -> None:
+        """NACK with requeue was accepted."""
+        if (job_id, worker) not in self.given_back_by:
+            self.breach(f"{worker} gave job {job_id[-4:]} back, and that did nothing")
 
     def extended(self, job_id: str, worker: str) -> None:
         """BEAT was accepted for a job."""

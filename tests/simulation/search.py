@@ -27,6 +27,7 @@ WEIGHTS: Final = {
     "fetch": 12,
     "lambda": 6,
     "finish": 14,
+    "resend": 3,
     "beat": 4,
     "worker_dies": 1,
     "cancel": 1.5,

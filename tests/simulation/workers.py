@@ -9,7 +9,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.fetch import FetchRequest
-from tests.simulation.asking import ERRORS, MAX_WORKERS, Asking, Worker
+from tests.simulation.asking import ERRORS, MAX_JOBS, MAX_WORKERS, Asking, Held, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import QUEUES
@@ -22,7 +22,8 @@ class Workers(Asking):
         chance = self.sim.chance
         if len(self.workers) < MAX_WORKERS:
             promise = chance.choice((None, None, 1000, 5000))
-            self.workers.append(Worker(f"w{self._next()}", promise))
+            names = chance.random() < 0.6
+            self.workers.append(Worker(f"w{self._next()}", promise, names))
             return self.workers[-1]
         return chance.choice(self.workers)
 
@@ -42,7 +43,7 @@ class Workers(Asking):
         def work(process: Process) -> None:
             for job in process.backend.fetch(request):
                 self.sim.promises.fetched(job, worker.name)
-                worker.held.append(job.id)
+                worker.take(job)
 
         self._begin("fetch", work, worker=worker.name)
 
@@ -55,75 +56,82 @@ class Workers(Asking):
         worker = self._holder()
         if worker is None:
             return
-        job_id = worker.held.pop(self.sim.chance.randrange(len(worker.held)))
+        held = worker.held.pop(self.sim.chance.randrange(len(worker.held)))
         if self.sim.chance.random() < 0.1:
-            worker.held.append(job_id)  # it will say so twice
+            worker.held.append(held)  # it will say so twice
         if self.sim.chance.random() < 0.1:
             others = [each for each in self.workers if each is not worker]
             worker = self.sim.chance.choice(others) if others else worker  # not its job at all
-        if self.sim.chance.random() < 0.6:
-            self._ack(worker, job_id)
-        else:
-            self._fail(worker, job_id)
+        kind = self.sim.chance.choices(("ack", "fail", "requeue"), (6, 3, 1))[0]
+        worker.sent.append((kind, held))
+        self._report(kind, worker, held)
 
-    def _ack(self, worker: Worker, job_id: str) -> None:
+    def do_resend(self) -> None:
+        """A worker sends a report again that it sent before: its answer did not come."""
+        senders = [worker for worker in self.workers if worker.sent]
+        if senders:
+            worker = self.sim.chance.choice(senders)
+            kind, held = self.sim.chance.choice(worker.sent[-MAX_JOBS:])
+            self._report(kind, worker, held)
+
+    def _report(self, kind: str, worker: Worker, held: Held) -> None:
+        """One ACK, FAIL, or NACK with requeue."""
+        job_id, which, promises = held.job_id, held.which, self.sim.promises
         result = RawJson("{}") if self.sim.chance.random() < 0.5 else None
-
-        def work(process: Process) -> None:
-            try:
-                process.backend.ack(job_id, worker.name, result)
-            except BackendError:
-                raise
-            except OjsError:
-                return
-            self.sim.promises.acknowledged(job_id, worker.name)
-
-        self._begin("ack", work, worker=worker.name, job_id=job_id)
-
-    def _fail(self, worker: Worker, job_id: str) -> None:
         error = self.sim.chance.choice(ERRORS)
 
         def work(process: Process) -> None:
+            backend = process.backend
             try:
-                process.backend.fail(job_id, worker.name, error)
+                if kind == "ack":
+                    backend.ack(job_id, worker.name, result, which=which)
+                elif kind == "fail":
+                    backend.fail(job_id, worker.name, error, which=which)
+                else:
+                    backend.fail.requeue(job_id, worker.name, error, which=which)
             except BackendError:
                 raise
             except OjsError:
                 return
-            self.sim.promises.failed(job_id, worker.name)
+            told = {"ack": promises.acknowledged, "fail": promises.failed}
+            told.get(kind, promises.given_back)(job_id, worker.name)
 
-        self._begin("fail", work, worker=worker.name, job_id=job_id)
+        self._begin(kind, work, worker=worker.name, job_id=job_id, held=[held])
 
     def do_beat(self) -> None:
         """A worker beats for what it holds."""
         worker = self._holder()
         if worker is None:
             return
-        held = [*worker.held]
+        held = [*{each.job_id: each for each in worker.held}.values()]
         length = self.sim.chance.choice((None, 5_000, 60_000))
         report = WorkerReport(active_jobs=len(held), interval_ms=worker.beats_every_ms)
 
         def work(process: Process) -> None:
             try:
-                beat = process.backend.heartbeat(worker.name, held, length, report)
+                ids = [each.job_id for each in held]
+                named = {each.job_id: each.which for each in held}
+                beat = process.backend.heartbeat(worker.name, ids, length, report, attempts=named)
             except BackendError:
                 raise
             except OjsError:
                 return
             for job_id in beat.extended:
                 self.sim.promises.extended(job_id, worker.name)
-            for job_id in (*beat.lost, *beat.cancelled):
-                if job_id in worker.held:
-                    worker.held.remove(job_id)
+            gone = {*beat.lost, *beat.cancelled}
+            worker.held = [
+                each for each in worker.held if each.job_id not in gone or each not in held
+            ]
 
-        self._begin("beat", work, worker=worker.name)
+        self._begin("beat", work, worker=worker.name, held=held)
 
     def do_save(self) -> None:
         """A worker saves a checkpoint, or says how far it has come, or both."""
         worker = self._holder()
         if worker is None:
             return
-        job_id = self.sim.chance.choice(worker.held)
+        held = self.sim.chance.choice(worker.held)
+        job_id, which = held.job_id, held.which
         state = RawJson(str(self._next()))
         how = self.sim.chance.choice(("checkpoint", "progress", "both"))
         report = ProgressReport(fraction=self.sim.chance.random())
@@ -132,11 +140,11 @@ class Workers(Asking):
             backend = process.backend
             try:
                 if how == "checkpoint":
-                    backend.checkpoints.save(job_id, worker.name, state)
+                    backend.checkpoints.save(job_id, worker.name, state, which=which)
                     is_noted = True
                 else:
                     saved = state if how == "both" else None
-                    _, is_noted = backend.progress(job_id, worker.name, report, saved)
+                    _, is_noted = backend.progress(job_id, worker.name, report, saved, which=which)
             except BackendError:
                 raise
             except OjsError:
@@ -144,7 +152,7 @@ class Workers(Asking):
             if is_noted and how != "progress":
                 self.sim.promises.saved(job_id, state)
 
-        self._begin("save", work, worker=worker.name, job_id=job_id)
+        self._begin("save", work, worker=worker.name, job_id=job_id, held=[held])
 
     def do_worker_dies(self) -> None:
         """A worker is never heard of again."""

@@ -46,6 +46,9 @@ _KEPT: Final = {
     n.KEPT_DEAD: "dead_letter_s",
 }
 
+_COUNTS: Final = {n.PRIORITY: "priority", n.UNCOUNTED: "uncounted_attempts"}
+"""Numbers that are stored where they are not 0."""
+
 _FLAGS: Final = {
     n.BY_STREAM: "is_by_stream",
     n.COUNTED: "is_counted",
@@ -116,9 +119,11 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
 
 
 def _optional(job: JobRecord) -> Item:
-    item: Item = {}
-    if job.priority:
-        item[n.PRIORITY] = number(job.priority)
+    item: Item = {
+        name: number(value)
+        for name, attribute in _COUNTS.items()
+        if (value := getattr(job, attribute))
+    }
     if job.visibility_timeout_ms is not None:
         item[n.VISIBILITY] = number(job.visibility_timeout_ms)
     if job.retry_document is not None:
@@ -178,6 +183,7 @@ def from_item(item: Item) -> JobRecord:
         state=JobState(read_string(item, n.STATE)),
         priority=read_number(item, n.PRIORITY) or 0,
         attempt=read_number(item, n.ATTEMPT) or 0,
+        uncounted_attempts=read_number(item, n.UNCOUNTED) or 0,
         version=read_number(item, n.VERSION) or 0,
         order=read_number(item, n.ORDER) or 0,
         document=read_document(item[n.DOCUMENT]),

@@ -18,6 +18,7 @@ TYPE: Final = "ty"
 QUEUE: Final = "qu"
 PRIORITY: Final = "pr"
 ATTEMPT: Final = "at"
+UNCOUNTED: Final = "un"
 VERSION: Final = "v"
 ORDER: Final = "o"
 TOKEN: Final = "tk"  # noqa: S105 - of a write, not of a person

@@ -8,6 +8,7 @@ from typing import Final
 from ojs_aws.domain.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.lifecycle import is_requeue
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.tracing import trace_of
 from ojs_aws.services.events.made import Commit, Made
@@ -19,8 +20,8 @@ Told = list[tuple[str, Instant, Data]]
 def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit) -> list[Made]:
     """One event for each transition of the table of states, each heartbeat, each second's progress.
 
-    A failed attempt tells ``job.failed`` first, then what became of the job. A job that is
-    removed tells nothing: that is no transition.
+    A failed attempt tells ``job.failed`` first, then what became of the job; one that was given
+    back did not fail. A job that is removed tells nothing: that is no transition.
     """
     if after is None:
         return []
@@ -104,7 +105,8 @@ def _progress(before: JobRecord, after: JobRecord) -> Told:
 
 
 def _enqueued(before: JobRecord | None, after: JobRecord) -> Told:
-    told = _failed(before, after) if _was_active(before) else []
+    has_failed = _was_active(before) and not is_requeue(before, after)
+    told = _failed(before, after) if has_failed else []
     data: Data = {"attempt": encode(after.attempt), "priority": encode(after.priority)}
     if after.scheduled_at is not None:
         data["scheduled_at"] = _instant(after.scheduled_at)

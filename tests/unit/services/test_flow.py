@@ -245,6 +245,19 @@ def test_the_same_push_again_finds_its_job_and_another_is_refused(world: World) 
     assert len(fetch(world, count=5)) == 1
 
 
+def test_the_same_push_again_finds_its_job_whose_expiry_an_operator_ended(world: World) -> None:
+    """A relative expiry means a later instant the second time; the retry took the first one off."""
+    policy = {"on_exhaustion": "dead_letter"}
+    job = push(world, expires_at="+PT5S", retry=policy)
+    world.clock.advance(s=5)
+    assert state(world, job) is JobState.DISCARDED
+    assert world.backend.dead_letters.retry(job.id).expires_at is None
+    again = world.backend.push(
+        Job("demo.echo", [1], id=job.id, expires_at="+PT5S", retry=policy)  # type: ignore[arg-type]
+    )
+    assert not again.is_new
+
+
 def test_a_batch_is_stored_whole_or_not_at_all(world: World) -> None:
     """OP-013: one bad or taken job, and none is stored."""
     taken = push(world)

@@ -252,6 +252,17 @@ def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
     assert world.store.jobs[active.id].state is JobState.CANCELLED
 
 
+def test_a_job_of_a_cancelled_workflow_that_is_given_back_does_not_begin_again(
+    world: World, stream: Stream
+) -> None:
+    made = create(world, {"type": "group", "jobs": [job()]})
+    [active] = fetch(world)
+    world.backend.workflows.cancel(made.view.workflow.id)
+    world.backend.fail.requeue(active.id, "w", None)
+    stream.flow()
+    assert world.store.jobs[active.id].state is JobState.CANCELLED
+
+
 def test_many_jobs_are_cancelled_in_portions(
     world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

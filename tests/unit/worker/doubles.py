@@ -77,6 +77,7 @@ class FakeSource:
     fetches: list[int] = field(default_factory=list)
     acked: dict[str, RawJson | None] = field(default_factory=dict)
     failed: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+    requeued: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
     beats: list[tuple[str, list[str]]] = field(default_factory=list)
     pulses: list[Pulse | Exception] = field(default_factory=list)
     problems: list[Exception] = field(default_factory=list)
@@ -107,6 +108,13 @@ class FakeSource:
         self._report(job_id)
         self.named[job_id] = reservation_id
         self.failed[job_id] = error
+
+    async def requeue(
+        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+    ) -> None:
+        self._report(job_id)
+        self.named[job_id] = reservation_id
+        self.requeued[job_id] = error
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""

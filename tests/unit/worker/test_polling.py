@@ -222,7 +222,7 @@ async def test_terminate_waits_for_jobs_and_ends_when_they_are_done() -> None:
 
 
 async def test_the_grace_period_bounds_the_way_out() -> None:
-    """WRK-011, WRK-012, GS-003: then the handler is stopped and the job goes back as a shutdown."""
+    """WRK-011, WRK-012, GS-003: then the handler is stopped and the job goes back, uncounted."""
     bench, first = Bench(grace_s=5), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:
@@ -232,8 +232,9 @@ async def test_the_grace_period_bounds_the_way_out() -> None:
         await bench.timer.advance(0.2)
         assert serving.done()
         assert bench.stopped == [first.id]
-        assert bench.source.failed[first.id]["type"] == "shutdown"
-        assert bench.source.acked == {}
+        assert bench.source.requeued[first.id]["type"] == "ShutdownError"
+        assert not bench.source.acked
+        assert not bench.source.failed
 
 
 async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> None:

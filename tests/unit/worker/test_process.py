@@ -130,7 +130,8 @@ def test_the_grace_period_ends_a_process_whose_handler_does_not(start: Any) -> N
     assert time.monotonic() - began < 5
     assert process.returncode == 0
     assert "ack" not in verbs(server)
-    assert dict(server.told)["nack"]["error"]["type"] == "shutdown"
+    said = dict(server.told)["nack"]
+    assert (said["requeue"], said["error"]["type"]) == (True, "ShutdownError")
 
 
 def test_a_second_signal_ends_at_once(start: Any) -> None:

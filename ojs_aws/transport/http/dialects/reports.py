@@ -104,6 +104,15 @@ def result_of(members: Mapping[str, Member]) -> RawJson | None:
     return None if member is None else member.raw
 
 
+def reason_of(members: Mapping[str, Member]) -> Mapping[str, Member] | None:
+    """The members of the error object of a job that is given back; None for one without a reason.
+
+    :raises InvalidRequestError: it is no object.
+    """
+    error = members.get("error")
+    return None if error is None or error.value is None else error_of(members)
+
+
 def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
     """The members of a FAIL's error object, in the form of the core or of the binding.
 

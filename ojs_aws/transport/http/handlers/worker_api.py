@@ -20,6 +20,7 @@ from ojs_aws.transport.http.dialects.reports import (
     error_of,
     fetch_values,
     heartbeat_values,
+    reason_of,
     report_values,
     result_of,
 )
@@ -104,15 +105,19 @@ def fail_job(call: Call) -> Answer:
 
 
 def _fail(call: Call, job_id: str) -> Answer:
-    from ojs_aws.transport.http.models.workers import ReportBody
+    from ojs_aws.transport.http.models.workers import FailValues
 
     members = call.members()
-    body = ReportBody.model_validate(report_values(members, job_id))
+    body = FailValues.model_validate(report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    record = call.backend.fail(
-        body.job_id, body.worker_id, error_of(members), which=attempt_of(body)
-    )
+    which = attempt_of(body)
+    if body.requeue:
+        error = reason_of(members)
+        record = call.backend.fail.requeue(body.job_id, body.worker_id, error, which=which)
+    else:
+        error = error_of(members)
+        record = call.backend.fail(body.job_id, body.worker_id, error, which=which)
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
 

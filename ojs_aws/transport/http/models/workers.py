@@ -72,16 +72,23 @@ class ErrorObject(Body):
     details: dict[str, Any] | None = None
 
 
-class FailBody(ReportBody):
-    """FAIL (section 10.3)."""
+class FailValues(ReportBody):
+    """FAIL without its error object, which is read apart."""
 
-    error: ErrorObject
+    requeue: bool = False
+
+
+class FailBody(FailValues):
+    """FAIL (section 10.3). The error may be missing where the job is given back (requeue)."""
+
+    error: ErrorObject | None = None
 
 
 class FailJobBody(AttemptBody):
     """FAIL of the job that the path names."""
 
-    error: ErrorObject
+    error: ErrorObject | None = None
+    requeue: bool = False
 
 
 class ProgressBody(AttemptBody):
