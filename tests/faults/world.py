@@ -264,6 +264,16 @@ class World:
             self.judge.failed(job_id, worker)
         return reply
 
+    def give_back(self, job_id: str, worker: str = "w1") -> Reply:
+        """NACK with requeue, likewise."""
+        body = {"job_id": job_id, "worker_id": worker, "requeue": True}
+        reply = self.ask(
+            "POST", "/workers/nack", body, kind="requeue", worker=worker, job_id=job_id, then=(409,)
+        )
+        if reply.status == 200:
+            self.judge.given_back(job_id, worker)
+        return reply
+
     # ------------------------------------------------------------------ what happens by itself
     def tick(self) -> None:
         """The timer, and the alarms of cron jobs."""

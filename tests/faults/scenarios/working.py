@@ -168,6 +168,16 @@ WORKING: Final = (
             world.fail(FIRST, details={"rate_limit_until": "2025-10-09T08:54:20Z"})
         ),
     ),
+    Scenario(
+        name="give-back",
+        before=lambda world: void(held(world, retry=ONCE)),
+        play=lambda world: void(world.give_back(FIRST)),
+    ),
+    Scenario(
+        name="give-back-limited",
+        before=limited,
+        play=lambda world: void(world.give_back(FIRST)),
+    ),
     Scenario(name="beat", before=lambda world: void(held(world)), play=beat),
     Scenario(
         name="checkpoints",
