@@ -252,9 +252,7 @@ def test_the_same_push_again_finds_its_job_whose_expiry_an_operator_ended(world:
     world.clock.advance(s=5)
     assert state(world, job) is JobState.DISCARDED
     assert world.backend.dead_letters.retry(job.id).expires_at is None
-    again = world.backend.push(
-        Job("demo.echo", [1], id=job.id, expires_at="+PT5S", retry=policy)  # type: ignore[arg-type]
-    )
+    again = world.backend.push(Job("demo.echo", [1], id=job.id, expires_at="+PT5S", retry=policy))
     assert not again.is_new
 
 
