@@ -22,6 +22,7 @@ from infra.bundling import BundlingError
 from infra.deployment import (
     Deployment,
     DeploymentError,
+    SlowJobError,
     create_key,
     deploy,
     destroy,
@@ -88,8 +89,7 @@ def _work(emulator: Emulator, *, is_once: bool, context: Mapping[str, str]) -> N
     if "auth" in context:
         say("making an API key (ojs-aws keys create)")
         key = create_key(emulator, deployment, "demo", "producer", "read-only")
-    seconds = run_demo_job(deployment.api_url, say, key)
-    say(f"the Lambda worker completed the job {seconds:.1f} s after the push")
+    _try_job(deployment.api_url, key, is_once=is_once)
     if is_once:
         say("tearing down (cdk destroy)")
         say(f"destroy took {destroy(emulator):.1f} s")
@@ -99,6 +99,22 @@ def _work(emulator: Emulator, *, is_once: bool, context: Mapping[str, str]) -> N
         if emulator.process.poll() is not None:
             raise EmulatorError("The emulator ended by itself.")
         time.sleep(1)
+
+
+def _try_job(api_url: str, key: str, *, is_once: bool) -> None:
+    """Run the demo job. A slow one is no reason to tear down what somebody wants to use.
+
+    :raises DeploymentError: it failed; or it is slow, and nobody stays to see it end.
+    """
+    try:
+        seconds = run_demo_job(api_url, say, key)
+    except SlowJobError as problem:
+        if is_once:
+            raise
+        say(f"WARNING: {problem}")
+        say("the deployment stays; look at the job and the log below")
+        return
+    say(f"the Lambda worker completed the job {seconds:.1f} s after the push")
 
 
 def _how_to_go_on(emulator: Emulator, deployment: Deployment, key: str) -> str:

@@ -76,7 +76,8 @@ def local(
     worker: Annotated[
         list[str] | None,
         typer.Option(
-            help="A LambdaWorker to run in the server, as module:attribute. May be repeated. "
+            help="A LambdaWorker to run in the server, or its handler, as module:attribute. May "
+            "be repeated. "
             "Without one, the demo worker serves the queue 'demo'."
         ),
     ] = None,

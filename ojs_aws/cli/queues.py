@@ -10,6 +10,8 @@ import typer
 from ojs_aws.cli.session import ExitCode, Session, command, moment
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
@@ -28,7 +30,7 @@ async def list_queues(
     session: Session,
     counts: Annotated[bool, typer.Option("--counts", help="Count their jobs, too.")] = False,
 ) -> None:
-    """List the queues; with --counts, how many jobs each has (twelve queries a queue)."""
+    """List the queues; with --counts, how many jobs each has (eight queries a queue)."""
     entries = await session.client.queues.list()
     if not counts:
         session.out.table(
@@ -104,7 +106,7 @@ async def _names(session: Session, name: str, *, every: bool) -> list[str]:
 @command(
     app,
     "purge",
-    epilog="Example: ojs-aws queues purge email --state completed --older-than P7D",
+    epilog="Example: ojs-aws queues purge email --state completed --older-than P7D --dry-run",
 )
 async def purge_queue(
     session: Session,
@@ -113,23 +115,43 @@ async def purge_queue(
     older_than: Annotated[
         str, typer.Option(help="Only jobs that ended before: RFC 3339, or how long ago.")
     ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be changed.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Empty a queue: jobs that ended are deleted, others cancelled. Active ones stay."""
     before = moment(older_than)
-    question = f"Purge all {', '.join(state)} jobs of queue {name}?"
-    session.confirm(question, is_sure=yes)
+    data: dict[str, JsonValue] = {"queue": name}
+    if dry_run or not yes:
+        deleted, cancelled = await _purge(session, name, state, before, is_dry=True)
+        if dry_run:
+            data |= {"dry_run": True, "deleted": deleted, "cancelled": cancelled}
+            said = f"{deleted} jobs would be deleted, {cancelled} cancelled."
+            session.out.said(said, data)
+            return
+        question = f"Delete {deleted} and cancel {cancelled} jobs of queue {name}?"
+        session.confirm(question, is_sure=False)
+    deleted, cancelled = await _purge(session, name, state, before, is_dry=False)
+    data |= {"deleted": deleted, "cancelled": cancelled}
+    session.out.said(f"{deleted} jobs deleted, {cancelled} cancelled.", data)
+
+
+async def _purge(
+    session: Session, name: str, states: list[str], before: datetime | None, *, is_dry: bool
+) -> tuple[int, int]:
+    """Purge page by page, or count what that would change: how many are deleted and cancelled."""
     deleted, cancelled, cursor = 0, 0, ""
-    with session.out.progress(f"purging {name} ...", None) as step:
+    with session.out.progress(f"{'counting' if is_dry else 'purging'} {name} ...", None) as step:
         while True:
-            done = await session.client.queues.purge(name, state, older_than=before, cursor=cursor)
+            done = await session.client.queues.purge(
+                name, states, older_than=before, dry_run=is_dry, cursor=cursor
+            )
             deleted, cancelled = deleted + done.deleted, cancelled + done.cancelled
             step(done.deleted + done.cancelled)
             cursor = done.cursor
             if not cursor:
-                break
-    data: dict[str, JsonValue] = {"queue": name, "deleted": deleted, "cancelled": cancelled}
-    session.out.said(f"{deleted} jobs deleted, {cancelled} cancelled.", data)
+                return deleted, cancelled
 
 
 # ------------------------------------------------------------------------------------- settings

@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     FAILED = 1
-    """The server failed, or some of several jobs could not be changed."""
+    """The server failed, a job that was waited for, or some of several jobs."""
     USAGE = 2
     """The command or the request is wrong; nothing was changed."""
     NOT_FOUND = 3
@@ -177,10 +177,18 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
 
     :raises typer.Exit: with the code of what went wrong.
     """
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415 - so that --help is quick
+    from ojs_aws.client.errors import JobFailedError  # noqa: PLC0415 - so that --help is quick
+    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
     try:
         asyncio.run(call)
+    except JobFailedError as problem:
+        job = problem.job
+        details: dict[str, object] = {"code": "job_failed", "job_id": job.id, "state": job.state}
+        if problem.error:
+            details["job_error"] = problem.error
+        out.problem(str(problem), f"ojs-aws jobs show {job.id} shows each attempt.", **details)
+        raise typer.Exit(ExitCode.FAILED) from None
     except OjsError as problem:
         code = code_of(problem)
         if code is ExitCode.REFUSED:

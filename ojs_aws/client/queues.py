@@ -226,16 +226,20 @@ class Queues:
         states: Sequence[str],
         *,
         older_than: datetime | None = None,
+        dry_run: bool = False,
         cursor: str = "",
     ) -> Purged:
         """Purge the next jobs of a queue: those that ended are deleted, others cancelled.
 
         :param states: which jobs; active ones cannot be purged.
         :param older_than: only jobs that ended before; an aware datetime.
+        :param dry_run: change nothing, and count what would be changed.
         :param cursor: of the call before; go on until it is empty.
         :raises NotFoundError: there is no such queue.
         """
-        body: dict[str, JsonValue] = {"states": [*states], "confirm": True}
+        # Never both: a server that does not know dry_run must refuse the request, not purge.
+        body: dict[str, JsonValue] = {"states": [*states]}
+        body["dry_run" if dry_run else "confirm"] = True
         if older_than is not None:
             body["older_than"] = format_instant(instant_of(older_than))
         body |= {"cursor": cursor} if cursor else {}

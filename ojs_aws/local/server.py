@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ojs_aws.config import Settings
 from ojs_aws.local import aws
@@ -20,6 +20,9 @@ from ojs_aws.local.lambdas import Handler
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
+
+if TYPE_CHECKING:
+    from ojs_aws.worker.lambda_worker import LambdaWorker
 
 BUCKET: Final = "ojs-documents"
 DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
@@ -67,6 +70,24 @@ def load_attribute(path: str) -> Any:
         raise StartError(f"Cannot import {module_name!r}: {problem}.") from problem
     except AttributeError:
         raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
+
+
+def load_worker(path: str) -> LambdaWorker:
+    """Load the worker that ``module:attribute`` names, or whose ``lambda_handler`` it names.
+
+    :raises StartError: there is no such module or attribute, or it is no Lambda worker.
+    """
+    from ojs_aws.worker.lambda_worker import LambdaWorker  # noqa: PLC0415 - only with workers
+
+    found = load_attribute(path)
+    if not isinstance(found, LambdaWorker):  # what Lambda is given: worker.lambda_handler
+        found = getattr(found, "__self__", found)
+    if isinstance(found, LambdaWorker):
+        return found
+    raise StartError(
+        f"{path!r} is a {type(found).__name__} and no LambdaWorker: name the worker itself, such "
+        "as jobs:worker, or its lambda_handler."
+    )
 
 
 RESULT_WAIT_MS: Final = "20000"
@@ -142,7 +163,7 @@ class LocalServer:
         """Create what CDK would deploy, and tell the functions about it."""
         import boto3  # noqa: PLC0415 - only what runs locally needs it
 
-        workers = [load_attribute(path) for path in self.options.workers]
+        workers = [load_worker(path) for path in self.options.workers]
         queues = tuple(dict.fromkeys(queue for worker in workers for queue in worker.queues))
         self._workers = workers
         self.served_queues = queues

@@ -34,16 +34,18 @@ class Purge:
     """What to purge.
 
     :ivar until: only jobs that ended before; jobs that have not ended stay then.
+    :ivar is_dry: change nothing, and count what would be changed.
     """
 
     queue: str
     states: tuple[JobState, ...]
     until: Instant | None = None
+    is_dry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What one request did.
+    """What one request did, or would do.
 
     :ivar deleted: jobs in terminal states, which are gone.
     :ivar cancelled: the others, which are cancelled now.
@@ -105,9 +107,9 @@ class Purging:
             if job.state not in wanted.states or job.queue != wanted.queue:
                 continue
             if job.state.is_terminal:
-                deleted += self._delete(job)
+                deleted += wanted.is_dry or self._delete(job)
             else:
-                cancelled += self._cancel(job, wanted)
+                cancelled += wanted.is_dry or self._cancel(job, wanted)
         return deleted, cancelled
 
     def _delete(self, job: JobRecord) -> bool:

@@ -146,6 +146,25 @@ def test_all_jobs_are_never_meant_by_saying_nothing(cli: Cli) -> None:
     assert cli.run("queues", "pause").code == ExitCode.USAGE
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_waiting_for_a_job_that_fails_says_why_without_a_traceback(
+    cli: Cli, world: World, as_json: bool
+) -> None:
+    """Exit code 1; with --json, an error object with the job's own error. It has failed already."""
+    dead = die(cli, world, kind="SmtpError")
+    again = ("demo.echo", "[1]", "-q", "default", "--max-attempts", "1", "--id", dead)
+    ran = cli.run("enqueue", *again, "--wait", *(["--json"] if as_json else []))
+    assert ran.code == ExitCode.FAILED
+    assert "Traceback" not in ran.err + ran.out
+    if as_json:
+        error = json.loads(ran.err)["error"]
+        assert (error["code"], error["state"]) == ("job_failed", "discarded")
+        assert error["job_error"]["type"] == "SmtpError"
+        assert error["job_id"] in error["hint"]
+    else:
+        assert "was discarded: SmtpError: m" in ran.err
+
+
 # ------------------------------------------------------------------------------ the other groups
 def test_queues_are_listed_counted_paused_resumed_and_purged(cli: Cli, world: World) -> None:
     """One, or all of them."""
@@ -159,6 +178,11 @@ def test_queues_are_listed_counted_paused_resumed_and_purged(cli: Cli, world: Wo
     assert cli.ask("queues", "show", "email")["available"] == 1
     assert "available" in cli.run("queues", "show", "email").out
     assert cli.run("queues", "purge", "email", "-s", "available").code == ExitCode.USAGE
+    counted = cli.ask("queues", "purge", "email", "-s", "available", "--dry-run")
+    assert counted == {"queue": "email", "dry_run": True, "deleted": 0, "cancelled": 1}
+    said = cli.run("queues", "purge", "email", "-s", "available", "--dry-run").out
+    assert said == "0 jobs would be deleted, 1 cancelled.\n"
+    assert cli.ask("queues", "show", "email")["available"] == 1
     purged = cli.ask("queues", "purge", "email", "-s", "available", "--yes")
     assert purged == {"queue": "email", "deleted": 0, "cancelled": 1}
     assert cli.run("queues", "show", "never").code == ExitCode.NOT_FOUND

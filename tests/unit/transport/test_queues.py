@@ -139,10 +139,29 @@ def test_a_purge_spares_what_ended_later(api: Api, world: World) -> None:
     assert api.get("/queues/email/stats").json["stats"]["available"] == 1
 
 
+def test_a_dry_run_of_a_purge_counts_page_by_page_and_changes_nothing(api: Api) -> None:
+    """It needs no confirmation, and goes on by its cursor."""
+    for _ in range(103):
+        push(api, "email")
+    [job] = api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"]
+    api.post("/workers/ack", {"job_id": job["id"]})
+    body: dict[str, Any] = {"states": ["available", "completed"], "dry_run": True}
+    seen = [purge(api, body).json]
+    while seen[-1]["has_more"]:
+        seen.append(purge(api, {**body, "cursor": seen[-1]["next_cursor"]}).json)
+    assert all(each["dry_run"] for each in seen)
+    assert sum(each["deleted"] for each in seen) == 1
+    assert sum(each["cancelled"] for each in seen) == 102
+    counts = api.get("/queues/email/stats").json["stats"]
+    assert (counts["available"], counts["completed"], counts["cancelled"]) == (102, 1, 0)
+
+
 @pytest.mark.parametrize(
     "body",
     [
         {"states": ["completed"]},
+        {"states": ["completed"], "dry_run": False},
+        {"states": ["completed"], "dry_run": "yes"},
         {"states": ["completed"], "confirm": False},
         {"states": [], "confirm": True},
         {"states": ["active"], "confirm": True},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import assemble, encode
 from ojs_aws.domain.queue_config import DEFAULT_POLICY
@@ -114,9 +114,15 @@ def purge_queue(call: Call) -> Answer:
 
     members = call.members()
     body = PurgeBody.model_validate({name: member.value for name, member in members.items()})
+    if not (body.confirm or body.dry_run):
+        raise InvalidRequestError(
+            "A purge must be confirmed.",
+            details={"field": "confirm", "expected": "true"},
+            hint='Send "confirm": true, or "dry_run": true to see what it would change.',
+        )
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
-    wanted = Purge(queue=_name(call), states=states, until=until)
+    wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
     report = call.backend.purging(wanted, read_mark(_PURGED, body.cursor or ""))
     shown: list[JsonValue] = [str(state) for state in states]
     answer: dict[str, JsonValue] = {
@@ -126,6 +132,8 @@ def purge_queue(call: Call) -> Answer:
         "states": shown,
         "has_more": bool(report.cursor),
     }
+    if body.dry_run:
+        answer["dry_run"] = True
     if report.cursor:
         answer["next_cursor"] = write_mark(_PURGED, report.cursor)
     return Answer(encode(answer))

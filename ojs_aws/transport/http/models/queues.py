@@ -12,7 +12,10 @@ from ojs_aws.transport.http.models.limits import RateLimitBody
 
 
 class PurgeBody(Body):
-    """Which jobs of a queue to purge (ojs-admin-api, section 6.5)."""
+    """Which jobs of a queue to purge (ojs-admin-api, section 6.5).
+
+    ``confirm`` must be true, unless ``dry_run`` is: then the jobs are only counted.
+    """
 
     states: Annotated[
         list[
@@ -28,8 +31,9 @@ class PurgeBody(Body):
         ],
         Field(min_length=1, max_length=7),
     ]
-    confirm: Literal[True]
+    confirm: bool = False
     older_than: str | None = None
+    dry_run: bool = False
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 
 

@@ -50,6 +50,7 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         purged_count=INTEGER,
         deleted=INTEGER,
         cancelled=INTEGER,
+        dry_run=BOOLEAN,
         states=array(STRING),
         has_more=BOOLEAN,
         next_cursor=STRING,

@@ -1,0 +1,42 @@
+"""What ``make deploy-local`` does when its demo job is slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra import deploy_local, deployment
+from infra.deployment import DeploymentError, SlowJobError
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The job that the API answers with; no time passes, and none is left."""
+    job: dict[str, Any] = {"id": "1", "state": "available"}
+    monkeypatch.setattr(deployment, "request", lambda *_: (200, {"job": job}))
+    monkeypatch.setattr(deployment, "JOB_LIMIT_S", 0.0)
+    return job
+
+
+def test_a_slow_demo_job_is_a_warning_and_the_deployment_stays(
+    job: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody waits at the terminal, and can look at it."""
+    deploy_local._try_job("http://api", "", is_once=False)
+    said = capsys.readouterr().out
+    assert "WARNING: The job has not ended" in said
+    assert "the deployment stays" in said
+
+
+def test_with_once_a_slow_demo_job_is_a_failure(job: dict[str, Any]) -> None:
+    """It exits with 0 only if all worked."""
+    with pytest.raises(SlowJobError):
+        deploy_local._try_job("http://api", "", is_once=True)
+
+
+def test_a_demo_job_that_fails_is_a_failure(job: dict[str, Any]) -> None:
+    """It is not slow: something is wrong with what was deployed."""
+    job["state"] = "discarded"
+    with pytest.raises(DeploymentError, match="The job failed"):
+        deploy_local._try_job("http://api", "", is_once=False)
