@@ -34,8 +34,10 @@ class ChangeStreamProps:
     :ivar retry_attempts: tries of a batch that the function does not end well with. It sets aside
         by itself what it cannot tell; a failing batch is one that met an outage, so give it time.
     :ivar late_minutes: how old the newest untold change may be before an alarm rings.
-    :ivar parallelization_factor: invocations at a time for each shard; a job's own changes stay
-        in order.
+    :ivar parallelization_factor: invocations at a time for each shard, 1 to 10; a job's own
+        changes stay in order.
+    :ivar batching_window_s: how long changes are gathered for one invocation, 300 at most. Fewer
+        invocations and writes of the event log where changes are rare; events come later by that.
     """
 
     table: dynamodb.ITableV2
@@ -44,6 +46,7 @@ class ChangeStreamProps:
     retry_attempts: int = 1000
     late_minutes: int = 5
     parallelization_factor: int = 1
+    batching_window_s: int = 0
 
 
 class ChangeStream(Construct):
@@ -74,6 +77,9 @@ class ChangeStream(Construct):
                 report_batch_item_failures=True,
                 retry_attempts=props.retry_attempts,
                 parallelization_factor=props.parallelization_factor,
+                max_batching_window=Duration.seconds(props.batching_window_s)
+                if props.batching_window_s
+                else None,
                 on_failure=sources.SqsDlq(self.failures),
                 filters=[lambda_.FilterCriteria.filter(told) for told in told_changes()],
             )

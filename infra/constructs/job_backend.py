@@ -41,6 +41,7 @@ from infra.constructs.permissions import (
 from infra.constructs.storage import private_bucket
 from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
 from infra.constructs.warm_start import WarmStart
+from infra.constructs.worker_concurrency import WorkerConcurrency
 from ojs_aws.transport.http.routes import Group
 
 TICK_TIMEOUT_S: Final = 55
@@ -65,6 +66,7 @@ class JobBackend(Construct):
     :ivar api: the HTTP API.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
+    :ivar worker_concurrency: what Lambda workers may take of the account's concurrency.
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobBackendProps | None = None) -> None:
@@ -94,6 +96,7 @@ class JobBackend(Construct):
             allow_undeclared_queues=props.allow_undeclared_queues,
         )
         self.environment = self._environment()
+        self.worker_concurrency = WorkerConcurrency(props.concurrency_alarm)
         self.functions = self._api_functions()
         self.authorizer = (
             self._function(
@@ -117,7 +120,14 @@ class JobBackend(Construct):
             self.cron_alarms.grant_set(function)
         self.schedule = TickSchedule(self, "Schedule", TickScheduleProps(function=self.tick))
         self.changes = ChangeStream(
-            self, "Changes", ChangeStreamProps(table=self.table.table, function=self.stream)
+            self,
+            "Changes",
+            ChangeStreamProps(
+                table=self.table.table,
+                function=self.stream,
+                parallelization_factor=props.stream_parallelization_factor,
+                batching_window_s=props.stream_batching_window_s,
+            ),
         )
         self.export = None if props.export is None else self._export(props.export)
         self.api = self._http_api()

@@ -48,6 +48,10 @@ class JobBackendProps:
         keeping them; 0: not. None: as long as the table, unless all goes with the stack.
     :ivar export: write jobs that have ended to S3; None: not.
     :ivar event_bus: the bus for lifecycle events; None makes one.
+    :ivar stream_parallelization_factor: invocations of the stream function at a time for each
+        shard, 1 to 10: more where it cannot keep up with the changes.
+    :ivar stream_batching_window_s: how long changes are gathered for one invocation, 300 at most:
+        events cost less at low rates, and come later by that.
     :ivar memory_mb: memory of the API's functions.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
     :ivar tracing: trace the functions with AWS X-Ray, which bills traces and makes starts slower.
@@ -80,6 +84,8 @@ class JobBackendProps:
     document_backup_days: int | None = None
     export: ExportOptions | None = None
     event_bus: events.IEventBus | None = None
+    stream_parallelization_factor: int = 1
+    stream_batching_window_s: int = 0
     memory_mb: int = 512
     start: WarmStart | None = None
     tracing: bool = False

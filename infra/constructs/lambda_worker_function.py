@@ -18,6 +18,7 @@ from infra.constructs.job_backend import JobBackend
 from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
 from infra.constructs.permissions import LAMBDA_WORKER, TRIGGER_TAG
 from infra.constructs.warm_start import WarmStart
+from infra.constructs.worker_concurrency import DEFAULT_MAX_CONCURRENCY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,8 @@ class LambdaWorkerFunctionProps:
         the models of all others are left out, which makes the bundle half as big. None keeps all.
     :ivar environment: settings of the worker's own.
     :ivar batch_size: most jobs of one invocation (1 to 10); they run concurrently.
-    :ivar max_concurrency: most invocations at a time for each queue (2 to 1000); None: no limit.
+    :ivar max_concurrency: most invocations at a time for each queue (2 to 1000); None: no limit,
+        so that a backlog can take the executions that API, stream and tick need.
     :ivar timeout_s: longest invocation, 900 at most; a job that is not done by then comes back.
     :ivar memory_mb: memory of the function.
     :ivar start: how it is made ready before there are jobs; None: not.
@@ -50,7 +52,7 @@ class LambdaWorkerFunctionProps:
     aws_services: Sequence[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     batch_size: int = 10
-    max_concurrency: int | None = None
+    max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
     timeout_s: int = 60
     memory_mb: int = 512
     start: WarmStart | None = None
@@ -108,6 +110,7 @@ class LambdaWorkerFunction(Construct):
         ]
         for trigger in triggers:
             self.function.live.add_event_source(trigger)
+        backend.worker_concurrency.add(self, props.max_concurrency, len(triggers))
         self._let_pause(backend)
 
     def _let_pause(self, backend: JobBackend) -> None:

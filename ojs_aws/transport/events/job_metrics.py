@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import decode
 from ojs_aws.topology import DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION
+from ojs_aws.transport.events.metric_names import MetricNames
 
 COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "job.enqueued": ("ojs.job.enqueued",),
@@ -88,34 +89,46 @@ def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None
     _publish(JobMetrics(counts=Counter({DEAD_LETTERED_METRIC: dead})), function_name, {})
 
 
+class MeasuredByQueue:
+    """Publishes them in the log for as many queues as may have metrics of their own."""
+
+    def __init__(self, queues: MetricNames) -> None:
+        """Publish the queues under these names."""
+        self._queues = queues
+
+    def __call__(self, queues: Mapping[str, JobMetrics], function_name: str) -> None:
+        """Publish them as lines of the log, one for each name."""
+        named: dict[str, JobMetrics] = {}
+        for queue, found in queues.items():
+            together = named.setdefault(self._queues.name_of(queue), JobMetrics())
+            together.counts.update(found.counts)
+            for name, seconds in found.seconds.items():
+                together.seconds.setdefault(name, []).extend(seconds)
+        measure_in_log(named, function_name)
+
+
 class MeasuredByType:
-    """Publishes the same by queue and job type, where somebody pays for that.
+    """Publishes the same by queue and job type, where somebody pays for that."""
 
-    Types are what producers make up: the first MAX_TYPES of a process have their names, later ones
-    are counted as ``other``.
-    """
+    def __init__(self, queues: MetricNames) -> None:
+        """Know no type yet.
 
-    def __init__(self) -> None:
-        """Know no type yet."""
-        self._known: set[str] = set()
+        :param queues: the names of queues, which are those without the type.
+        """
+        self._queues = queues
+        self._types = MetricNames()
 
     def __call__(self, events: Iterable[Event], function_name: str) -> None:
         """Publish them as lines of the log, one for each queue and type."""
         by_type: dict[str, list[Event]] = {}
         for event in events:
             if event.job_type:
-                by_type.setdefault(self._name_of(event.job_type), []).append(event)
+                named = replace(event, queue=event.queue and self._queues.name_of(event.queue))
+                by_type.setdefault(self._types.name_of(event.job_type), []).append(named)
         for job_type, some in by_type.items():
             for queue, found in measured(some).items():
                 dimensions = {QUEUE_DIMENSION: queue, TYPE_DIMENSION: job_type}
                 _publish(found, function_name, dimensions)
-
-    def _name_of(self, job_type: str) -> str:
-        if job_type not in self._known:
-            if len(self._known) >= MAX_TYPES:
-                return OTHER
-            self._known.add(job_type)
-        return job_type
 
 
 def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str]) -> None:
@@ -135,9 +148,6 @@ def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str
 
 
 TYPE_DIMENSION: Final = "type"
-MAX_TYPES: Final = 200
-OTHER: Final = "other"
-
 
 MAX_VALUES: Final = 99
 """Values of one line; CloudWatch takes a hundred."""

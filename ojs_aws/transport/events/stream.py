@@ -21,11 +21,12 @@ from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.consequences import Consequences
 from ojs_aws.transport.events.job_metrics import (
     Measure,
+    MeasuredByQueue,
     MeasuredByType,
-    measure_in_log,
     measured,
 )
 from ojs_aws.transport.events.memory import Memory
+from ojs_aws.transport.events.metric_names import MetricNames
 from ojs_aws.transport.events.records import (
     UNKNOWN,
     Change,
@@ -71,7 +72,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     *,
     hooks: Hooks | None = None,
     count: Count | None = None,
-    measure: Measure = measure_in_log,
+    measure: Measure | None = None,
     tracing: Tracing | None = None,
 ) -> Handler:
     """The handler of stream records.
@@ -132,7 +133,7 @@ class StreamConsumer:
         *,
         hooks: Hooks | None,
         count: Count,
-        measure: Measure,
+        measure: Measure | None,
         tracing: Tracing,
     ) -> None:
         """See :func:`build_stream`."""
@@ -141,8 +142,9 @@ class StreamConsumer:
         self._logger = logger
         self._hooks = hooks
         self._count = count
-        self._measure = measure
-        self._by_type = MeasuredByType()
+        queues = MetricNames(backend.settings.queues)
+        self._measure = measure or MeasuredByQueue(queues)
+        self._by_type = MeasuredByType(queues)
         self._memory = Memory()
         self._then = Consequences(backend, self._memory, logger, tracing)
         self._announce = backend.ports.announce()

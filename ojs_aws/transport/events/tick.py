@@ -16,6 +16,7 @@ from ojs_aws.topology import (
     METRICS,
     QUEUE_DIMENSION,
 )
+from ojs_aws.transport.events.metric_names import MetricNames
 from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing, function_tracing
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def build_tick(
     unstarted = [] if start_cron is None else [start_cron]
     logger = logger or function_logger()
     traced = tracing or function_tracing(backend.settings)
+    queues = MetricNames(backend.settings.queues)
 
     def handle(event: Mapping[str, Any], context: object) -> dict[str, int]:
         """Do what is due, and tell what was done."""
@@ -84,7 +86,7 @@ def build_tick(
         _recount(backend, logger)
         if name := getattr(context, "function_name", ""):
             measure(report, oldest_ms, name)
-            measure_ages(oldest_ms, name)
+            measure_ages(oldest_ms, name, queues)
         return report
 
     return handle
@@ -131,14 +133,17 @@ def _recount(backend: Backend, logger: Logger) -> None:
         logger.warning("Corrected the depths of queues", extra={"corrected": corrected})
 
 
-def measure_ages(oldest_ms: Mapping[str, int], function_name: str) -> None:
+def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: MetricNames) -> None:
     """Publish for how long jobs have been waiting, those of the longest waiting queues."""
     from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
 
+    longest: dict[str, int] = {}
     for queue in sorted(oldest_ms, key=lambda each: -oldest_ms[each])[:MAX_AGES]:
+        longest.setdefault(names.name_of(queue), oldest_ms[queue])
+    for queue, age_ms in longest.items():
         metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
         metrics.add_dimension(QUEUE_DIMENSION, queue)
-        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, oldest_ms[queue])
+        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, age_ms)
         metrics.flush_metrics()
 
 

@@ -16,12 +16,13 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.transport.events.job_metrics import (
-    MAX_TYPES,
     JobMetrics,
+    MeasuredByQueue,
     MeasuredByType,
     measure_in_log,
     measured,
 )
+from ojs_aws.transport.events.metric_names import MAX_NAMES, MetricNames
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import measure_ages
 from tests.api import Api
@@ -140,12 +141,42 @@ def test_types_that_producers_make_up_make_no_metrics_without_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The first ones have names, the others one together."""
-    measure = MeasuredByType()
-    for n in range(MAX_TYPES + 5):
-        measure([replace(told("job.enqueued"), job_type=f"a.b{n}")], "stream")
+    measure = MeasuredByType(MetricNames(most=1))
+    for n in range(MAX_NAMES + 5):
+        measure([replace(told("job.enqueued", queue=f"q{n}"), job_type=f"a.b{n}")], "stream")
     lines = lines_of(capsys)
-    assert len({line["type"] for line in lines}) == MAX_TYPES + 1
+    assert len({line["type"] for line in lines}) == MAX_NAMES + 1
     assert [line["type"] for line in lines[-5:]] == ["other"] * 5
+    assert {line["queue"] for line in lines} == {"q0", "other"}
+
+
+def test_queues_that_producers_make_up_make_no_metrics_without_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Declared queues and the first others have names, later ones are counted together."""
+    measure = MeasuredByQueue(MetricNames(["declared"]))
+    names = [f"q{n}" for n in range(MAX_NAMES + 5)]
+    for name in names:
+        measure(measured([told("job.enqueued", queue=name)]), "stream")
+    assert {line["queue"] for line in lines_of(capsys)} == {*names[:MAX_NAMES], "other"}
+    batch = [told("job.enqueued", queue=name) for name in ("declared", *names[-3:])]
+    batch += [told("job.started", queue=names[-1], attempt=1, queue_time_ms=500)]
+    measure(measured(batch), "stream")
+    declared, other = (line for line in lines_of(capsys) if "ojs.job.enqueued" in line)
+    assert (declared["queue"], declared["ojs.job.enqueued"]) == ("declared", [1.0])
+    assert (other["queue"], other["ojs.job.enqueued"]) == ("other", [3.0])
+    assert other["ojs.job.queue_time"] == [0.5]
+
+
+def test_the_ages_of_queues_without_end_are_published_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The longest of them; the names of one tick stay those of the next."""
+    names = MetricNames(["declared"], most=1)
+    measure_ages({"a": 1}, "tick", names)
+    measure_ages({"a": 2, "b": 3, "c": 9, "declared": 4}, "tick", names)
+    ages = [(line["queue"], line["OldestAvailable"]) for line in lines_of(capsys)]
+    assert ages == [("a", [1.0]), ("other", [9.0]), ("declared", [4.0]), ("a", [2.0])]
 
 
 def test_the_metrics_are_a_line_of_the_log_for_each_queue(
@@ -190,7 +221,7 @@ def test_many_times_stay_within_what_a_line_takes(capsys: pytest.CaptureFixture[
 
 def test_the_longest_waiting_queues_are_published(capsys: pytest.CaptureFixture[str]) -> None:
     """So many of them; the longest first."""
-    measure_ages({f"q{n}": n for n in range(1, 80)}, "tick")
+    measure_ages({f"q{n}": n for n in range(1, 80)}, "tick", MetricNames())
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 50
     assert (lines[0]["queue"], lines[0]["OldestAvailable"]) == ("q79", [79.0])

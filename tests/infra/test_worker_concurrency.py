@@ -1,0 +1,79 @@
+"""Backlogs leave executions for API, stream and tick; how the stream is read can be chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Annotations, Match, Template
+
+from infra.constructs import (
+    JobBackend,
+    JobBackendProps,
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+)
+from tests.infra.conftest import NO_BUNDLING, Synthesised
+
+QUEUES = [f"q{number}" for number in range(9)]
+
+
+def with_worker(*queues: str, backend: dict[str, Any], **worker: Any) -> Stack:
+    """A backend and a worker of these queues."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    jobs = JobBackend(scope, "Jobs", JobBackendProps(queues=QUEUES, **backend))
+    props = LambdaWorkerFunctionProps(backend=jobs, handler="a.b", queues=queues, **worker)
+    LambdaWorkerFunction(scope, "Worker", props)
+    return scope
+
+
+def mappings(scope: Stack, function: str) -> list[dict[str, Any]]:
+    """The event source mappings of a function."""
+    found = Synthesised(Template.from_stack(scope).to_json()).of("AWS::Lambda::EventSourceMapping")
+    return [each for each in found if function in str(each["FunctionName"])]
+
+
+def test_a_worker_has_a_maximum_concurrency_by_default() -> None:
+    """100 invocations for each queue; another number, or none, is the user's choice."""
+    for given, most in (({}, 100), ({"max_concurrency": 7}, 7), ({"max_concurrency": None}, None)):
+        scope = with_worker("q0", "q1", backend={}, **given)
+        found = [each.get("ScalingConfig", {}) for each in mappings(scope, "Worker")]
+        assert [each.get("MaximumConcurrency") for each in found] == [most, most]
+
+
+@pytest.mark.parametrize(
+    ("count", "backend", "worker", "warning"),
+    [
+        (8, {}, {}, ""),
+        (9, {}, {}, "900 executions"),
+        (9, {"concurrency_alarm": 900}, {}, ""),
+        (1, {}, {"max_concurrency": None}, "any number"),
+    ],
+)
+def test_workers_that_may_take_too_much_are_warned_of(
+    count: int, backend: dict[str, Any], worker: dict[str, Any], warning: str
+) -> None:
+    """At synthesis: the account's functions share one limit."""
+    found = Annotations.from_stack(with_worker(*QUEUES[:count], backend=backend, **worker))
+    about = found.find_warning("*", Match.string_like_regexp("concurrency_alarm"))
+    assert len(about) == bool(warning)
+    assert all(warning in str(each.entry.data) for each in about)
+
+
+@pytest.mark.parametrize(
+    ("props", "factor", "window"),
+    [
+        ({}, 1, None),
+        ({"stream_parallelization_factor": 4, "stream_batching_window_s": 5}, 4, 5),
+    ],
+)
+def test_how_the_stream_is_read_is_a_property_of_the_backend(
+    props: dict[str, int], factor: int, window: int | None
+) -> None:
+    """Parallel invocations for many changes, a window that gathers few."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    JobBackend(scope, "Jobs", JobBackendProps(**props))  # type: ignore[arg-type]
+    (mapping,) = mappings(scope, "JobsStream")
+    assert mapping["ParallelizationFactor"] == factor
+    assert mapping.get("MaximumBatchingWindowInSeconds") == window
