@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ojs_aws.domain.timestamps import Instant
+
+RUNNING: Final = "running"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,7 @@ class WorkerReport:
         new.
     """
 
-    state: str = "running"
+    state: str = RUNNING
     active_jobs: int = 0
     job_ids: tuple[str, ...] = ()
     interval_ms: int | None = None
@@ -38,17 +40,24 @@ class WorkerInfo:
     :ivar seen_before: its heartbeat before the last one; None while there was only one.
     :ivar directive: what it is told to be: ``running``, ``quiet`` or ``terminate``.
     :ivar about: JSON object of what it told of itself, or empty.
+    :ivar principal: who registered its id; empty where access is open or it runs inside AWS.
     """
 
     id: str
     last_seen: Instant
     seen_before: Instant | None = None
-    directive: str = "running"
-    state: str = "running"
+    directive: str = RUNNING
+    state: str = RUNNING
     active_jobs: int = 0
     job_ids: tuple[str, ...] = ()
     interval_ms: int | None = None
     about: str = ""
+    principal: str = ""
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether it takes no new jobs, because it says so or because it is told so."""
+        return self.state != RUNNING or self.directive != RUNNING
 
 
 class WorkerRegistry(Protocol):

@@ -16,7 +16,6 @@ from ojs_aws.ports import WorkerInfo
 from ojs_aws.services.liveness import silence_ms
 
 MAX_REMEMBERED: Final = 1000
-RUNNING: Final = "running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Draining:
     def note(self, worker: WorkerInfo) -> None:
         """Remember, or forget, a worker that has just beaten."""
         self._until.pop(worker.id, None)
-        if worker.state == RUNNING and worker.directive == RUNNING:
+        if not worker.is_draining:
             return
         while len(self._until) >= MAX_REMEMBERED:  # the oldest first
             self._until.pop(next(iter(self._until)), None)

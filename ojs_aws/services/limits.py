@@ -136,11 +136,15 @@ class LimitBook:
     def limit_queue(self, queue: str, value: JsonValue) -> Counted:
         """Limit how the jobs of a queue begin; each claim sees it from its next look on.
 
+        The queue exists from then on, though no job was pushed to it.
+
         :raises NotFoundError: there is no such queue, and undeclared ones are not allowed.
         :raises InvalidRequestError: the policy is malformed.
         :raises InvalidPolicyError: it cannot be followed.
         """
-        return self.override(queue_key(queue), value)
+        counted = self.override(queue_key(queue), value)
+        self.queues.registry.note(queue, self.clock.now())
+        return counted
 
     def unlimit_queue(self, queue: str) -> None:
         """Limit the jobs of a queue no more; nothing happens to one without a limit."""

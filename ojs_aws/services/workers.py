@@ -126,7 +126,7 @@ class Workers:
         """
         worker = self.registry.load(worker_id, self.changing.clock.now())
         if worker is None:
-            raise _unknown(worker_id)
+            raise unknown_worker(worker_id)
         return worker
 
     def direct(self, worker_id: str, directive: Directive) -> WorkerInfo:
@@ -138,7 +138,7 @@ class Workers:
         """
         worker = self.registry.direct(worker_id, directive, self.changing.clock.now())
         if worker is None:
-            raise _unknown(worker_id)
+            raise unknown_worker(worker_id)
         if _is_final(worker, directive):
             raise ConflictError(
                 f"Worker '{worker_id}' terminates; it cannot be told to be {directive} any more.",
@@ -255,7 +255,8 @@ def _texts(value: JsonValue) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _unknown(worker_id: str) -> NotFoundError:
+def unknown_worker(worker_id: str) -> NotFoundError:
+    """Make the error that says there is no such worker."""
     return NotFoundError(
         f"Worker '{worker_id[:100]}' not found.",
         details={"resource_type": "worker", "resource_id": worker_id[:256]},

@@ -203,6 +203,7 @@ def read_worker(item: Item) -> WorkerInfo:
         job_ids=_unpacked_ids(bytes(item[JOB_IDS]["B"])) if JOB_IDS in item else (),
         interval_ms=read_number(item, INTERVAL),
         about=unpacked(item[ABOUT]) if ABOUT in item else "",
+        principal=read_string(item, PRINCIPAL),
     )
 
 

@@ -38,6 +38,7 @@ class MemoryWorkers:
             interval_ms=report.interval_ms or (known.interval_ms if known else None),
             about=report.about or (known.about if known else ""),
             directive=self.directives.get(worker_id, "running"),
+            principal=self.principals.get(worker_id, ""),
         )
         return self.workers[worker_id]
 

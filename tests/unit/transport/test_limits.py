@@ -16,6 +16,16 @@ def push(api: Api, limit: object) -> dict[str, str]:
     return {name.lower(): value for name, value in reply.headers.items()}
 
 
+def test_a_queue_exists_once_a_limit_was_put_for_it(api: Api) -> None:
+    """As with its other settings; one that is refused makes no queue."""
+    assert api.send("PUT", "/ojs/v1/queues/new/rate-limit", {"rate": 5}).status >= 400
+    assert api.get("/queues/new/config").status == 404
+    assert api.send("PUT", "/ojs/v1/queues/new/rate-limit", {"concurrency": 2}).status == 200
+    assert api.get("/queues/new/config").status == 200
+    assert api.get("/queues/new/stats").json["stats"]["queue"] == "new"
+    assert "new" in [each["name"] for each in api.get("/queues").json["queues"]]
+
+
 def test_a_limit_is_inspected_and_listed(api: Api) -> None:
     """RL-005, with what it counts."""
     limit = {

@@ -70,6 +70,17 @@ def test_bp_003_a_bound_is_set_over_the_admin_api(api: Api, base: str) -> None:
     assert (third.headers["X-OJS-Queue-Depth"], third.headers["X-OJS-Queue-Bound"]) == ("2", "2")
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("base", ["/ojs/v1", "/ojs/v1/admin"])
+def test_settings_may_be_put_before_the_queue_exists(api: Api, method: str, base: str) -> None:
+    """It exists then: it is listed, has settings and statistics."""
+    reply = api.send(method, f"{base}/queues/new/config", {"max_size": 2})
+    assert (reply.status, reply.json["config"]["max_size"]) == (200, 2)
+    assert api.get("/queues/new/config").json["config"]["max_size"] == 2
+    assert api.get("/queues/new/stats").json["stats"]["queue"] == "new"
+    assert "new" in [each["name"] for each in api.get("/queues").json["queues"]]
+
+
 def test_a_whole_batch_is_rejected(api: Api) -> None:
     """ojs-backpressure, section 9.3."""
     put(api, "/queues/small/config", {"max_size": 2})

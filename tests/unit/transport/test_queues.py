@@ -57,6 +57,8 @@ def test_statistics_stand_in_every_place_that_is_read(api: Api) -> None:
         assert (place["dead"], place["dead_letter"], place["estimated"]) == (0, 0, [])
     assert stats["queue"]["name"] == stats["name"] == "email"
     assert stats["queue"]["paused"] is False
+    assert stats["stats"]["queue"] == "email"
+    assert api.get("/admin/queues/email").json["stats"]["queue"] == "email"
     assert stats["computed_at"]
 
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
+from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.services.api_keys import Verdict
+from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -113,6 +117,82 @@ def test_a_quiet_worker_is_given_nothing(api: Api) -> None:
     api.post("/admin/workers/w1/resume")
     beat(api)
     assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
+
+
+@pytest.mark.parametrize("drains", [{"state": "drain"}, {"state": "draining"}, {"shutdown": True}])
+def test_a_worker_that_says_that_it_drains_is_given_nothing(
+    api: Api, drains: dict[str, Any]
+) -> None:
+    """EXT-GS-003: in whichever words; running again, it is given jobs."""
+    api.post("/jobs", {"type": "a", "args": []})
+    assert beat(api, **drains)["state"] == "running"  # the operator's directive, not its own state
+    assert api.get("/admin/workers/w1").json["state"] == "quiet"
+    fetch = {"queues": ["default"], "worker_id": "w1"}
+    assert api.post("/workers/fetch", fetch).json["jobs"] == []
+    beat(api, shutdown=False)
+    assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
+
+
+def test_a_shutdown_does_not_take_back_that_a_worker_terminates(api: Api) -> None:
+    """Worker protocol, section 2.3: that is final."""
+    beat(api, state="terminate", shutdown=True, active_jobs=1)
+    assert api.get("/admin/workers/w1").json["state"] == "terminate"
+    reply = api.post("/workers/heartbeat", {"worker_id": "w1", "shutdown": "yes"})
+    assert reply.status == 400
+
+
+def test_every_heartbeat_is_acknowledged(api: Api) -> None:
+    """Also one that names jobs which the worker does not hold, or gives no name."""
+    lost = "019539a4-aaaa-7000-8000-111111111111"
+    assert beat(api)["acknowledged"] is True
+    assert beat(api, active_jobs=[lost])["acknowledged"] is True
+    reply = api.post("/workers/heartbeat", {"active_jobs": [lost]})
+    assert (reply.status, reply.json["acknowledged"]) == (200, True)
+
+
+def test_the_health_of_a_worker_is_503_while_it_drains(api: Api, world: World) -> None:
+    """For readiness probes (ojs-graceful-shutdown, section 8.1), with the worker's state."""
+    assert api.get("/workers/w1/health").status == 404
+    beat(api, heartbeat_interval_ms=5000, active_jobs=1)
+    well = api.get("/workers/w1/health")
+    assert (well.status, well.json["state"], well.json["status"]) == (200, "running", "ok")
+    assert (well.json["worker_id"], well.json["draining"]) == ("w1", False)
+    for state, shown in (("drain", "quiet"), ("terminate", "terminate")):
+        beat(api, state=state, active_jobs=1)
+        drains = api.get("/workers/w1/health")
+        assert (drains.status, drains.json["state"]) == (503, shown)
+        assert (drains.json["status"], drains.json["draining"]) == ("draining", True)
+    beat(api)
+    api.post("/admin/workers/w1/quiet")
+    assert api.get("/workers/w1/health").status == 503
+    api.post("/admin/workers/w1/resume")
+    assert api.get("/workers/w1/health").status == 200
+    world.clock.advance(s=15)
+    stale = api.get("/workers/w1/health")
+    assert (stale.status, stale.json["state"], stale.json["status"]) == (503, "stale", "stale")
+
+
+def test_the_health_of_a_worker_with_an_odd_id_is_found(api: Api) -> None:
+    """The id is any text."""
+    beat(api, "host/7 ü")
+    assert api.get("/workers/host%2F7%20%C3%BC/health").json["worker_id"] == "host/7 ü"
+
+
+def test_bound_credentials_see_the_health_of_their_own_workers_alone() -> None:
+    """Whether a foreign worker drains is nobody's business."""
+    api = Api(World(settings=Settings(auth="api-key")).backend)
+
+    def health_as(key: str, *queues: str) -> int:
+        permissions = permissions_of([Scope.WORKER])
+        caller = Caller(id=key, name=key, permissions=permissions, queues=queues)
+        api.authorizer = {"lambda": told_verdict(Verdict(caller))}
+        if key == "k1":
+            beat(api)
+        return api.get("/workers/w1/health").status
+
+    assert health_as("k1", "email") == 200
+    assert health_as("k2", "email") == 404
+    assert health_as("k2") == 200
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,7 @@ def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
 def heartbeat_answer(beat: Beat, worker_id: str) -> RawJson:
     """BEAT: the directive, and what became of each job."""
     answer: dict[str, JsonValue] = {
+        "acknowledged": True,
         "state": beat.state,
         "worker_id": worker_id,
         "jobs_extended": [*beat.extended],

@@ -109,7 +109,7 @@ def queue_answer(
     }
     members: Members = {
         **counted_queue(info, stats.counts, configured.settings),
-        "stats": {**numbers},
+        "stats": {"queue": info.name, **numbers},
         "throughput": _throughput(stats),
         **_latencies(stats),
         **{
@@ -131,7 +131,7 @@ def stats_answer(info: QueueInfo, stats: QueueStats) -> Members:
         **about,
         **numbers,
         "queue": {**about, **numbers},
-        "stats": {**numbers},
+        "stats": {"queue": info.name, **numbers},
         "throughput": _throughput(stats),
         **_latencies(stats),
         "computed_at": format_instant(stats.computed_at),

@@ -66,7 +66,10 @@ def _with_interval(values: Values) -> Values:
 
 
 def heartbeat_values(members: Mapping[str, Member]) -> Values:
-    """BEAT: ``active_jobs`` is a list of ids, or their number beside ``active_job_ids``."""
+    """BEAT: ``active_jobs`` is a list of ids, or their number beside ``active_job_ids``.
+
+    ``shutdown`` means that the worker drains, as its state ``quiet`` does.
+    """
     values = _without_empty_worker(_values(members))
     active = values.pop("active_jobs", None)
     if isinstance(active, list):
@@ -83,6 +86,8 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
     state = values.get("state")
     if isinstance(state, str):
         values["state"] = STATES.get(state.lower(), state.lower())
+    if values.get("shutdown") is True and values.get("state") in {None, "running"}:
+        values["state"] = "quiet"
     return _with_interval(values)
 
 

@@ -1,4 +1,4 @@
-"""The operators' view of workers (ojs-admin-api, section 9)."""
+"""The operators' view of workers (ojs-admin-api, section 9), and the health of one worker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from urllib.parse import unquote
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.validation import check_queue, invalid
-from ojs_aws.services.workers import Directive, Selection, render_worker
+from ojs_aws.services.workers import (
+    STALE,
+    Directive,
+    Selection,
+    render_worker,
+    state_of,
+    unknown_worker,
+)
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
+_UNAVAILABLE: Final = 503
 
 
 def list_workers(call: Call) -> Answer:
@@ -38,6 +47,30 @@ def get_worker(call: Call) -> Answer:
     """One worker, with the jobs that it last said it has."""
     worker = call.backend.workers.get(_worker_id(call))
     return Answer(_answered(render_worker(worker, call.backend.clock.now())))
+
+
+def get_worker_health(call: Call) -> Answer:
+    """Whether a worker takes jobs: 200, or 503 while it drains or is not heard of.
+
+    Credentials with bounds see the workers that beat with these credentials, and no others.
+    """
+    worker_id, caller = _worker_id(call), call.request.caller
+    worker = call.backend.workers.get(worker_id)
+    if caller.is_bound and worker.principal != caller.principal:
+        raise unknown_worker(worker_id)
+    now = call.backend.clock.now()
+    state = state_of(worker, now)
+    status = STALE if state == STALE else "draining" if worker.is_draining else "ok"
+    body: dict[str, JsonValue] = {
+        "status": status,
+        "worker_id": worker.id,
+        "state": state,
+        "directive": worker.directive,
+        "draining": worker.is_draining,
+        "active_jobs": worker.active_jobs,
+        "last_heartbeat_at": format_instant(worker.last_seen),
+    }
+    return Answer(encode(body), 200 if status == "ok" else _UNAVAILABLE)
 
 
 def quiet_worker(call: Call) -> Answer:

@@ -140,6 +140,7 @@ class HeartbeatValues(WorkerBody):
 
     worker_id: WorkerId | None = None
     state: Literal["running", "quiet", "terminate"] = "running"
+    shutdown: bool = False
     active_job_ids: list[str] = Field(default_factory=list, max_length=MAX_JOBS)
     active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
@@ -161,3 +162,4 @@ class HeartbeatBody(WorkerBody):
     attempts: dict[JobId, AttemptNumber] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
     state: str | None = None
+    shutdown: bool = False

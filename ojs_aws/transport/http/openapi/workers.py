@@ -17,11 +17,14 @@ from ojs_aws.transport.http.openapi.parts import (
     ref,
 )
 
+_DIRECTIVE: Final[Schema] = {"type": "string", "enum": ["running", "quiet", "terminate"]}
+_STATE: Final[Schema] = {"type": "string", "enum": ["running", "quiet", "terminate", "stale"]}
+
 _WORKER: Final = members(
     ("id", "state", "directive", "last_heartbeat_at"),
     id=STRING,
-    state={"type": "string", "enum": ["running", "quiet", "terminate", "stale"]},
-    directive={"type": "string", "enum": ["running", "quiet", "terminate"]},
+    state=_STATE,
+    directive=_DIRECTIVE,
     hostname=STRING,
     queues=array(STRING),
     concurrency=INTEGER,
@@ -36,13 +39,24 @@ _WORKER: Final = members(
 ANSWERS: Final[Mapping[str, Schema]] = {
     "HeartbeatAnswer": members(
         ("state", "jobs_extended", "server_time"),
-        state={"type": "string", "enum": ["running", "quiet", "terminate"]},
+        state=_DIRECTIVE,
+        acknowledged=BOOLEAN,
         jobs_extended=array(JOB_ID),
         jobs_cancelled=array(JOB_ID),
         jobs_lost=array(JOB_ID),
         server_time=INSTANT,
     ),
     "Worker": _WORKER,
+    "WorkerHealthAnswer": members(
+        ("status", "worker_id", "state", "directive", "draining"),
+        status={"type": "string", "enum": ["ok", "draining", "stale"]},
+        worker_id=STRING,
+        state=_STATE,
+        directive=_DIRECTIVE,
+        draining=BOOLEAN,
+        active_jobs=INTEGER,
+        last_heartbeat_at=INSTANT,
+    ),
     "WorkerAnswer": members(("worker", "id"), worker=ref("Worker"), id=STRING),
     "WorkersAnswer": members(
         ("items", "summary", "pagination"),

@@ -70,6 +70,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "fail": _WORKS,
     "fail_job": _WORKS,
     "heartbeat": _WORKS,
+    "get_worker_health": _WORKS,
     "report_progress": _WORKS,
     "post_progress": _WORKS,
     "report_progress_of": _WORKS,

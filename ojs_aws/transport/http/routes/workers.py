@@ -9,6 +9,16 @@ from ojs_aws.transport.http.routes.route import BASE, Group, Route
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
+        path=f"{BASE}/workers/<worker_id>/health",
+        operation="get_worker_health",
+        group=Group.WORKER_API,
+        home="workers",
+        summary="Tell whether a worker takes jobs: 200, or 503 while it drains",
+        response="WorkerHealthAnswer",
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
         path=f"{BASE}/admin/workers",
         operation="list_workers",
         group=Group.OPERATOR,
