@@ -201,6 +201,17 @@ def test_a_late_or_foreign_acknowledgement_is_refused(
     assert store.load(held.id) == held
 
 
+def test_an_acknowledgement_past_the_execution_deadline_is_refused(store: JobStore) -> None:
+    """ojs-timeouts, section 4: from the very instant on, though heartbeats extended the reservation."""
+    store.insert(a_job())
+    beating = replace(a_reservation(), expires_at=Instant(NOW + 90_000))
+    held = store.claim("default", a_job().id, beating, NOW)
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, "w1", None, Instant(NOW + 60_000))
+    assert store.load(held.id) == held
+    assert store.acknowledge(held.id, "w1", None, Instant(NOW + 59_999)) == held
+
+
 def test_an_acknowledgement_of_a_worker_that_counts_as_dead_is_refused(store: JobStore) -> None:
     """Worker protocol, section 10.4: from the very instant on, though the reservation lasts."""
     store.insert(a_job())

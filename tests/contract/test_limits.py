@@ -89,6 +89,37 @@ def test_a_job_that_is_given_back_gives_its_place_back(backend: Backend) -> None
     assert active(backend) == 1
 
 
+@pytest.mark.parametrize("end", ["ack", "fail", "cancel", "reservation over", "replaced"])
+def test_a_job_gives_back_its_places_in_all_its_buckets(backend: Backend, end: str) -> None:
+    """RL-R005: one of its own key, of its type, and of its queue; by every way out of active."""
+    backend.limits.override("type:demo.echo", {"concurrency": 3})
+    backend.limits.limit_queue("default", {"concurrency": 3})
+    keys = ("api", "queue:default", "type:demo.echo")
+
+    def taken() -> list[int]:
+        return [backend.limits.get(key).bucket.active for key in keys]
+
+    job = Job("demo.echo", [])
+    unique: Any = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
+    job["rate_limit"], job["unique"] = LIMIT, unique
+    backend.push(job)
+    (held,) = fetch(backend)
+    assert taken() == [1, 1, 1]
+    match end:
+        case "ack":
+            backend.ack(held, "w", None)
+        case "fail":
+            backend.fail(held, "w", ERROR)
+        case "cancel":
+            backend.cancel(held)
+        case "replaced":
+            backend.push(Job("demo.echo", [], unique=unique))
+        case _:
+            backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+            backend.info(held)
+    assert taken() == [0, 0, 0]
+
+
 def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     """Another worker's, or a second one."""
     job = push(backend)

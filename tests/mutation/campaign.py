@@ -156,7 +156,7 @@ class Campaign:
             prepare([*mutants.values()])
             tasks = []
             for name, tests in chosen.items():
-                limit = 60 + SLOWNESS * sum(seconds.get(test, 2.0) for test in tests)
+                limit = 30 + SLOWNESS * sum(seconds.get(test, 2.0) for test in tests)
                 tasks.append(Task(name, partial(kill, session, mutants[name], tests), limit))
             for answer in self._in_time(tasks):
                 self._judge(mutants[answer.name], chosen[answer.name], answer)
@@ -172,8 +172,9 @@ class Campaign:
             self.results.note(mutant, result_of(mutant, str(answer.value), len(tests)))
         else:
             self.tried.setdefault(mutant.id, set()).update(tests)
+            self.say(f"  - {mutant.id} ({len(tests)} tests)")
             return
-        self.say(f"  {'?' if answer.problem else 'x'} {mutant.id}")
+        self.say(f"  {'?' if mutant.id in self.broken else 'x'} {mutant.id}")
 
     # ------------------------------------------------------------------------- processes
     def _in_time(self, tasks: Iterable[Task]) -> Iterable[Answer]:

@@ -114,12 +114,18 @@ class Coverage:
         return cls(_read(TESTS))
 
     def is_fresh(self, file: str, modules: Iterable[str]) -> bool:
-        """Tell whether a file of tests and some modules are as they were when it was run."""
+        """Tell whether what its tests reach of some modules is still known.
+
+        A module that changed is only looked at again by tests that have reached it before.
+        """
         kept = self.files.get(file)
-        return (
-            kept is not None
-            and kept["digest"] == digest(file)
-            and all(kept["modules"].get(module) == module_digest(module) for module in modules)
+        if kept is None or kept["digest"] != digest(file):
+            return False
+        known: dict[str, str] = kept["modules"]
+        reached = {name.partition(":")[0] for _, names in kept["tests"].values() for name in names}
+        return all(
+            module in known and (module not in reached or known[module] == module_digest(module))
+            for module in modules
         )
 
     def note(
