@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from ojs_aws.adapters.dynamodb.batches import PART_JOBS, DynamoBatches
+from ojs_aws.adapters.dynamodb.batches import LOST, PART_JOBS, DynamoBatches
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
@@ -133,6 +133,22 @@ def test_a_batch_that_is_given_up_is_not_open_any_more(batches: Batches) -> None
     for _ in range(2):
         batches.abandon(batch, NOW)
         assert batches.open() == []
+
+
+def test_a_lost_batch_is_kept_for_people_to_look_at() -> None:
+    """Its row moves to another partition, for some months."""
+    with embedded() as aws:
+        batches = batches_of(aws)
+        batch = opened(batches, "one", staged(2))
+        batches.decide(batch.id, batch, NOW)
+        batches.abandon(batch, NOW)
+        kept = aws.clients.dynamodb.query(
+            TableName=aws.settings.table,
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": {"S": LOST}},
+        )["Items"]
+    assert [item["sk"]["S"].partition("#")[2] for item in kept] == [batch.id]
+    assert int(kept[0]["ttl"]["N"]) > NOW // 1000
 
 
 def test_an_open_batch_tells_where_its_jobs_are(batches: Batches) -> None:

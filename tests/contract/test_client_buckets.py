@@ -52,6 +52,14 @@ def test_a_bucket_fills_with_time_and_no_further(buckets: ClientBuckets) -> None
     assert standing.full_at_us == long_after + TOKEN
 
 
+def test_a_bucket_that_has_filled_is_not_fuller_than_full(buckets: ClientBuckets) -> None:
+    """Whoever takes it for one that is not full yet; by a clock that is behind, for instance."""
+    buckets.charge("a", TOKEN, LATEST, NOW, NOW)
+    long_after = NOW + 3600 * TOKEN
+    standing = buckets.charge("a", TOKEN, long_after + 2 * TOKEN, long_after, long_after + 1)
+    assert standing.full_at_us == long_after + TOKEN
+
+
 def test_a_share_may_be_owed_as_long_as_there_is_a_token(buckets: ClientBuckets) -> None:
     """What was let through must be counted."""
     buckets.charge("a", 2 * TOKEN, LATEST, NOW, NOW)

@@ -305,6 +305,30 @@ def test_a_writer_that_goes_on_stops_one_that_begins_a_new_row(aws: EmbeddedAws)
     assert [int(item["sk"]["S"]) - NOW for item in _chunks(aws)] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_two_that_begin_a_row_one_begins_it(aws: EmbeddedAws, *, is_new: bool) -> None:
+    """The clock of the second is behind: a reader that has seen the first one's misses nothing."""
+    if not is_new:  # all that was appended has expired, and DynamoDB has removed it
+        log_of(aws).append([event(1)], NOW)
+        _remove(aws, _chunks(aws)[0]["sk"]["S"])
+    later = Instant(NOW + 40 * DAY)
+    client = aws.clients.dynamodb
+    get = client.get_item
+    cursors: list[str] = []
+
+    def overtaken(**request: Any) -> Any:
+        answer = get(**request)
+        if not cursors:
+            cursors.append("")
+            log_of(aws).append([event(2)], Instant(later + HOUR))
+            cursors.append(log_of(aws).read(EventQuery()).cursor)
+        return answer
+
+    slow = replace(log_of(aws), client=instead(client, get_item=overtaken))
+    slow.append([event(3)], later)
+    assert all_of(log_of(aws), EventQuery(cursor=cursors[1])) == [event(3)]
+
+
 def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
     answer = aws.clients.dynamodb.query(
         TableName=aws.settings.table,

@@ -202,7 +202,7 @@ def test_a_late_or_foreign_acknowledgement_is_refused(
 
 
 def test_an_acknowledgement_past_the_execution_deadline_is_refused(store: JobStore) -> None:
-    """ojs-timeouts, section 4: from the very instant on, though heartbeats extended the reservation."""
+    """From the very instant on, though heartbeats have extended the reservation."""
     store.insert(a_job())
     beating = replace(a_reservation(), expires_at=Instant(NOW + 90_000))
     held = store.claim("default", a_job().id, beating, NOW)
@@ -279,6 +279,33 @@ def test_each_claim_brings_its_own_reservation_id(store: JobStore) -> None:
     second = store.claim("default", a_job().id, replace(a_reservation(), id="r2"), later)
     assert (second.attempt, second.reservation and second.reservation.id) == (2, "r2")
     assert store.load(second.id) == second
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_taken"),
+    [
+        ({}, True),
+        ({"result_ttl_s": 60}, True),
+        ({"result_ttl_s": 0}, False),
+        ({"result_ttl_s": 0, "workflow_id": "w", "workflow_step": 1}, True),
+        ({"result_limit_bytes": 5}, True),
+        ({"result_limit_bytes": 4}, False),
+        ({"result_ttl_s": 0, "result_limit_bytes": 5}, False),
+    ],
+    ids=str,
+)
+def test_a_result_comes_with_an_ack_of_a_job_that_keeps_it(
+    store: JobStore, wanted: dict[str, object], *, is_taken: bool
+) -> None:
+    """One that keeps none, or none so large, is looked at first; workflows keep their steps'."""
+    held = claimed(store, a_job(**wanted))
+    if is_taken:
+        assert store.acknowledge(held.id, "w1", RawJson("12345"), NOW) == held
+        return
+    with pytest.raises(StaleJobError):
+        store.acknowledge(held.id, "w1", RawJson("12345"), NOW)
+    assert store.load(held.id) == held
+    assert store.acknowledge(held.id, "w1", None, NOW) == held
 
 
 def test_an_anonymous_reservation_is_anybodys(store: JobStore) -> None:

@@ -102,6 +102,8 @@ def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
     registry.remember_tick(LastTick(NOW, 70))
     registry.remember_tick(LastTick(Instant(NOW - 1), 90))
     assert registry.last_tick() == LastTick(NOW, 70)
+    registry.remember_tick(LastTick(Instant(NOW + 1), 80))
+    assert registry.last_tick() == LastTick(Instant(NOW + 1), 80)
 
 
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:

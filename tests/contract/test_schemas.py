@@ -106,3 +106,17 @@ def test_a_deleted_schema_is_gone_and_its_name_free(schemas: Schemas) -> None:
     schemas.add(second)
     schemas.delete(first.name)
     assert schemas.load("urn:a:b") == second
+
+
+def test_what_is_left_of_a_schema_can_be_deleted() -> None:
+    """One of its two items is gone, as in a table that was repaired by hand."""
+    with embedded() as aws:
+        schemas, entry = over(aws), an_entry()
+        schemas.add(entry)
+        (name,) = schemas.names()
+        aws.clients.dynamodb.delete_item(
+            TableName=aws.settings.table,
+            Key={"pk": {"S": f"schema#{entry.uri}"}, "sk": {"S": "schema"}},
+        )
+        schemas.delete(name)
+        assert schemas.names() == []

@@ -13,7 +13,6 @@ ACTIONS: Final = frozenset({"Put", "Update", "Delete", "ConditionCheck"})
 CALLS: Final = frozenset(
     {"put_item", "update_item", "delete_item", "transact_write_items", "batch_write_item"}
 )
-TRANSACTION: Final = "transact_write_items"
 _DEFAULT: Final = re.compile(r"if_not_exists\([#\w]+, (:\w+)\)")
 
 
@@ -59,12 +58,12 @@ def _called(call: ast.Call) -> str:
 def element_removals(source: Source, makers: frozenset[str]) -> Iterator[Removal]:
     """Yield each element of each transaction of a module."""
     for function in functions(source.tree):
-        sends = any(_calls(function, {TRANSACTION}))
+        sent = _sent(function)
         several = _names_of_several(function, makers)
         for node in ast.walk(function):
             if isinstance(node, ast.ListComp) and _is_action(node.elt, makers):
                 yield from _of_several(node)
-            elif isinstance(node, ast.List) and _is_transaction(node, makers, several, sends=sends):
+            elif isinstance(node, ast.List) and _is_transaction(node, makers, several, sent):
                 yield from _of_list(node)
             elif isinstance(node, ast.Expr) and _is_append(node.value, makers):
                 yield Removal(Kind.ELEMENT, f"{ast.unparse(node)[:90]} removed", node, None)
@@ -91,7 +90,7 @@ def _short(node: ast.AST) -> str:
 
 
 def _is_transaction(
-    node: ast.List, makers: frozenset[str], several: frozenset[str], *, sends: bool
+    node: ast.List, makers: frozenset[str], several: frozenset[str], sent: frozenset[ast.AST]
 ) -> bool:
     """Tell whether a list display is the elements of a transaction."""
     for element in node.elts:
@@ -99,9 +98,31 @@ def _is_transaction(
             return True
         if isinstance(element, ast.Starred):
             name = element.value.id if isinstance(element.value, ast.Name) else ""
-            if sends or name in several:
+            if node in sent or name in several:
                 return True
     return False
+
+
+def _sent(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[ast.AST]:
+    """Return what a function sends as a transaction, directly or by way of variables."""
+    values = {node.arg: node.value for node in ast.walk(function) if isinstance(node, ast.keyword)}
+    found = [values["TransactItems"]] if "TransactItems" in values else []
+    for each in found:
+        if isinstance(each, ast.Name):
+            found += [
+                node.value
+                for node in ast.walk(function)
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+                and node.value is not None
+                and each.id in _stored(node)
+                and node.value not in found
+            ]
+    return frozenset(found)
+
+
+def _stored(node: ast.AST) -> set[str]:
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in names if isinstance(each.ctx, ast.Store)}
 
 
 def _names_of_several(

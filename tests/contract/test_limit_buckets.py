@@ -1,0 +1,183 @@
+"""What every store of buckets must do, write by write; the model and moto pass the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.limits import MAX_QUEUES
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.limits import TOLD_EACH_MS, Bucket, scope_of
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import BucketTakenError, JobStore, Limits, StaleJobError
+from ojs_aws.services.fetch import in_turn
+from tests.aws import EmbeddedAws, embedded
+from tests.contract.test_job_store import NOW, a_job, a_reservation
+from tests.simulation.memory import FakeClock
+from tests.simulation.world import World
+
+Both = tuple[JobStore, Limits]
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """A fresh AWS."""
+    with embedded() as aws:
+        yield aws
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def both(request: pytest.FixtureRequest) -> Both:
+    """A store of jobs and the buckets beside it."""
+    if request.param == "memory":
+        ports = World(clock=FakeClock()).backend.ports
+    else:
+        aws: EmbeddedAws = request.getfixturevalue("aws")
+        ports = build_backend(aws.settings, aws.clients, both=in_turn).ports
+    return ports.store, ports.limits()
+
+
+def take(
+    both: Both, job: JobRecord, seen: dict[str, Bucket], at: Instant = NOW
+) -> JobRecord | None:
+    """Claim a job and take a place in each of some buckets; None when one of them was taken."""
+    takes = [
+        (each, replace(each, version=each.version + 1, active=each.active + 1))
+        for each in seen.values()
+    ]
+    held = replace(a_reservation(), places=tuple(seen))
+    try:
+        return both[0].claim_within(job, held, takes, at)
+    except BucketTakenError:
+        return None
+
+
+def look(both: Both, *keys: str) -> dict[str, Bucket]:
+    """Read buckets as FETCH does."""
+    return dict(both[0].load_with_buckets(a_job().id, keys)[1])
+
+
+def active(both: Both, *keys: str) -> list[int]:
+    """Count the places taken."""
+    return [each.active for each in look(both, *keys).values()]
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_place_is_taken_in_the_bucket_that_was_seen_or_not_at_all(
+    both: Both, earlier: int
+) -> None:
+    """RL-001: two jobs for one bucket, new or used before; the second to come looks again."""
+    jobs = [a_job(number) for number in range(1, 4)]
+    both[0].insert_all(jobs)
+    for job in jobs[:earlier]:
+        assert take(both, job, look(both, "k"))
+    seen = look(both, "k")
+    assert take(both, jobs[1], seen)
+    assert take(both, jobs[2], seen) is None
+    assert both[0].load(jobs[2].id) == jobs[2]
+    assert active(both, "k") == [earlier + 1]
+
+
+def test_places_are_taken_in_all_buckets_and_given_back_in_all(both: Both) -> None:
+    """By ACK, and by a save."""
+    keys = ("a", "b", "c")
+    for number, end in enumerate(("ack", "save"), 1):
+        job = a_job(number)
+        both[0].insert(job)
+        held = take(both, job, look(both, *keys))
+        assert held is not None
+        assert active(both, *keys) == [1, 1, 1]
+        if end == "ack":
+            both[0].acknowledge(job.id, "w1", None, NOW)
+        else:
+            both[0].save(held, lifecycle.cancel(held, NOW))
+        assert active(both, *keys) == [0, 0, 0]
+
+
+def test_a_limited_claim_needs_the_job_that_was_read(both: Both) -> None:
+    """It may have another priority, or another limit, by now: then nothing is taken."""
+    job = a_job()
+    both[0].insert(job)
+    moved = both[0].save(job, lifecycle.reprioritise(job, 7))
+    del moved
+    with pytest.raises(StaleJobError):
+        take(both, job, look(both, "k"))
+    stored = both[0].load(job.id)
+    assert stored is not None
+    assert stored.state is JobState.AVAILABLE
+    assert active(both, "k") == [0]
+
+
+def test_a_later_block_outlasts_an_earlier_one(both: Both) -> None:
+    """Handlers come back in any order."""
+    limits = both[1]
+    for until in (9, 5, 9):
+        limits.block("k", Instant(NOW + until), f"until {until}")
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert (bucket.blocked_until, bucket.exhausted) == (NOW + 9, "until 9")
+    limits.block("k", Instant(NOW + 10), "until 10")
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert (bucket.blocked_until, bucket.exhausted) == (NOW + 10, "until 10")
+
+
+def test_a_bucket_says_once_that_it_is_exhausted(both: Both) -> None:
+    """Until a job begins; and then not before some time has passed."""
+    limits = both[1]
+    limits.tell("k", "first", NOW)
+    limits.tell("k", "second", Instant(NOW + TOLD_EACH_MS))
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert (bucket.exhausted, bucket.exhausted_at) == ("first", NOW)
+    both[0].insert(a_job())
+    assert take(both, a_job(), look(both, "k"))
+    limits.tell("k", "third", Instant(NOW + TOLD_EACH_MS - 1))
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert bucket.exhausted == ""
+    limits.tell("k", "fourth", Instant(NOW + TOLD_EACH_MS))
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert (bucket.exhausted, bucket.exhausted_at) == ("fourth", NOW + TOLD_EACH_MS)
+
+
+def ends(aws: EmbeddedAws, key: str) -> int | None:
+    """When DynamoDB removes a bucket, if ever."""
+    found = aws.clients.dynamodb.get_item(
+        TableName=aws.settings.table, Key={"pk": {"S": "limits"}, "sk": {"S": key}}
+    )["Item"]
+    return int(found["ttl"]["N"]) if "ttl" in found else None
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_what_an_operator_laid_down_does_not_expire(aws: EmbeddedAws, both: Both) -> None:
+    """Neither when jobs bring a policy for it, nor when they begin; a bucket of jobs alone does."""
+    store, limits = both
+    limits.override("k", scope_of("k"), '{"concurrency":3}', None, NOW)
+    limits.note("k", "{}", "default", NOW)
+    store.insert_all([a_job(1), a_job(2)])
+    assert take(both, a_job(1), look(both, "k"))
+    assert ends(aws, "k") is None
+    limits.note("other", "{}", "default", NOW)
+    noted = ends(aws, "other")
+    assert noted is not None
+    later = Instant(NOW + 86_400_000)
+    assert take(both, a_job(2), look(both, "other"), later)
+    assert ends(aws, "other") == noted + 86_400
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_a_bucket_remembers_a_bounded_number_of_queues(both: Both) -> None:
+    """Beyond, it goes on with the newest policy."""
+    limits = both[1]
+    for number in range(MAX_QUEUES + 2):
+        limits.note("k", f'{{"n":{number}}}', f"q{number:02}", NOW)
+    bucket = limits.load("k")
+    assert bucket is not None
+    assert bucket.queues == tuple(f"q{number:02}" for number in range(MAX_QUEUES))
+    assert bucket.policy == f'{{"n":{MAX_QUEUES + 1}}}'

@@ -1,0 +1,63 @@
+"""What every counter of bounded queues must do; the model and moto pass the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.ports import Depth, Depths, QueueIsFullError
+from tests.aws import embedded
+from tests.simulation.memory import FakeClock
+from tests.simulation.world import World
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def depths(request: pytest.FixtureRequest) -> Iterator[Depths]:
+    """Nothing is counted yet."""
+    if request.param == "memory":
+        yield World(clock=FakeClock()).backend.ports.depths()
+        return
+    with embedded() as aws:
+        yield build_backend(aws.settings, aws.clients).ports.depths()
+
+
+def jobs(depths: Depths) -> int | None:
+    """How many jobs are counted."""
+    found = depths.load("q")
+    return None if found is None else found.jobs
+
+
+def test_places_are_taken_up_to_the_bound(depths: Depths) -> None:
+    """From a counter that is not there yet; what does not fit counts nothing."""
+    assert depths.take("q", 2, 3) == 2
+    with pytest.raises(QueueIsFullError):
+        depths.take("q", 2, 3)
+    assert depths.take("q", 1, 3) == 3
+    with pytest.raises(QueueIsFullError) as full:
+        depths.take("q", 4, 3)
+    assert (full.value.depth, jobs(depths)) == (3, 3)
+
+
+def test_only_what_is_bounded_is_counted(depths: Depths) -> None:
+    """A queue's counter begins with its first place."""
+    assert depths.add("q", 1) is None
+    assert jobs(depths) is None
+    depths.take("q", 2, 3)
+    assert depths.add("q", -1) == 1
+
+
+def test_a_count_is_corrected_only_as_it_was_seen(depths: Depths) -> None:
+    """Whoever counts a place meanwhile makes the reading worthless."""
+    assert depths.correct("q", 5, None)
+    assert jobs(depths) == 5
+    assert not depths.correct("q", 6, None)
+    seen = depths.load("q")
+    assert isinstance(seen, Depth)
+    depths.add("q", 1)
+    assert not depths.correct("q", 7, seen)
+    assert depths.correct("q", 7, depths.load("q"))
+    assert jobs(depths) == 7
+    depths.forget("q")
+    assert jobs(depths) is None
