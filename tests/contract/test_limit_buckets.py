@@ -102,8 +102,7 @@ def test_a_limited_claim_needs_the_job_that_was_read(both: Both) -> None:
     """It may have another priority, or another limit, by now: then nothing is taken."""
     job = a_job()
     both[0].insert(job)
-    moved = both[0].save(job, lifecycle.reprioritise(job, 7))
-    del moved
+    both[0].save(job, lifecycle.reprioritise(job, 7))
     with pytest.raises(StaleJobError):
         take(both, job, look(both, "k"))
     stored = both[0].load(job.id)

@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
-from tests.mutation.campaign import Campaign
+from tests.mutation.campaign import STAGES, Campaign
 from tests.mutation.enumeration import all_mutants
 from tests.mutation.mutants import CHECKOUT, Mutant
 from tests.mutation.report import explained, write_page
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--base", default="", help="only those in files that differ from a commit")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long")
     parser.add_argument("--most", type=int, default=0, help="tests for each, at each stage")
+    parser.add_argument("--stages", type=int, default=len(STAGES), help="of folders of tests")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only name them")
     given = parser.parse_args(arguments)
@@ -42,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not is_whole:  # all tests that reach it would have to run, for nothing
         mutants = [each for each in mutants if each.id not in reasons]
     campaign = Campaign(mutants, say, given.workers, until, given.most)
-    left = campaign.run()
+    left = campaign.run(STAGES[: given.stages])
     problems = judge(campaign, left, reasons)
     for problem in problems:
         print(problem)
     survivors = sum(each.id not in reasons for each in left)
     print(f"{len(mutants)} removals, {len(mutants) - len(left)} noticed, {survivors} not")
-    if is_whole and not problems and not given.most:
+    if is_whole and not problems:
         campaign.results.write_killers(mutants)
         write_page(mutants, reasons)
     return 1 if problems and not campaign.was_cut else 0
