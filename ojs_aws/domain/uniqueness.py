@@ -213,27 +213,22 @@ def keeps_out(policy: UniquePolicy, existing: JobRecord, now: Instant) -> bool:
 
 
 def fingerprint(job: Job, policy: UniquePolicy) -> str:
-    """The uniqueness key of a job under a policy (section 4): 64 lowercase hexadecimal digits.
-
-    :raises InvalidRequestError: ``args_keys`` names what the job's arguments do not have.
-    """
+    """Return the uniqueness key of a job under a policy (section 4): 64 hexadecimal digits."""
     text = canonical_json(dimensions(job, policy))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
-    """The values that the fingerprint is made of (section 4.1, step 1).
+    """Return the values that the fingerprint is made of (section 4.1, step 1).
 
-    :raises InvalidRequestError: ``args_keys`` names what the job's arguments do not have.
+    What ``args_keys`` or ``meta_keys`` name and the job lacks counts as absent.
     """
     chosen: dict[str, JsonValue] = {"type": job.type}
     if "queue" in policy.keys:
         chosen["queue"] = job.queue
-    args = job.get("args", [])
-    if policy.args_keys is not None:  # named keys must exist, whether they count or not
-        args = {key: _argument(args, key) for key in policy.args_keys}
     if "args" in policy.keys:
-        chosen["args"] = args
+        args = job.get("args", [])
+        chosen["args"] = args if policy.args_keys is None else _arguments(args, policy.args_keys)
     if "meta" in policy.keys:
         meta = job.get("meta")
         known = meta if isinstance(meta, dict) else {}
@@ -241,22 +236,20 @@ def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
     return chosen
 
 
-def _argument(args: JsonValue, key: str) -> JsonValue:
-    """One of the arguments by its key.
+def _arguments(args: JsonValue, keys: Sequence[str]) -> dict[str, JsonValue]:
+    """Return those of the arguments that the keys name, by key.
 
     The specification's examples have an object for ``args``, the core an array. In an array the
     key is a member of the first object that has it, else a position: ``"0"`` is the first argument.
     """
     items: Sequence[JsonValue] = args if isinstance(args, (list, tuple)) else [args]
-    for item in items:
-        if isinstance(item, dict) and key in item:
-            return item[key]
-    if items is args and key.isascii() and key.isdecimal() and key == str(int(key[:9])):
-        position = int(key)
-        if position < len(items):
-            return items[position]
-    raise InvalidRequestError(
-        f"The 'unique.args_keys' attribute names {key[:80]!r}, which the job's args do not have.",
-        details={"field": "unique.args_keys", "received": key[:80]},
-        hint="Name members of an object in args, or positions such as '0'.",
-    )
+    named: dict[str, JsonValue] = {}
+    for key in keys:
+        holder = next((item for item in items if isinstance(item, dict) and key in item), None)
+        if holder is not None:
+            named[key] = holder[key]
+        elif items is args and key.isascii() and key.isdecimal() and key == str(int(key[:9])):
+            position = int(key)
+            if position < len(items):
+                named[key] = items[position]
+    return named

@@ -297,8 +297,6 @@ def test_mw_enc_024_a_clients_own_key_counts_instead_of_the_arguments(backend: B
         ({"keys": ["argz"]}, "unique.keys"),
         ({"keys": ["Type"]}, "unique.keys"),
         ({"keys": ["meta"]}, "unique.meta_keys"),
-        ({"keys": ["args"], "args_keys": ["nobody"]}, "unique.args_keys"),
-        ({"args_keys": ["nobody"]}, "unique.args_keys"),
         ({"states": ["running"]}, "unique.states"),
         ({"period": "soon"}, "unique.period"),
         ({"on_conflict": "shout"}, "unique.on_conflict"),

@@ -2,12 +2,13 @@
 
 Some say ``key`` where the specification has ``keys``: as a list it holds dimensions, or fields of
 the arguments; as a string it is a name that the caller chose for what must be unique. Some say
-``within`` for ``period``, and some give seconds as a number.
+``within`` for ``period``, some give seconds as a number, and some milliseconds as ``period_ms``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, assemble, encode, parse_object
@@ -57,17 +58,25 @@ def _keys(policy: dict[str, Member]) -> None:
 
 
 def _period(policy: dict[str, Member]) -> None:
-    """``within`` for ``period``; a number counts seconds."""
+    """``within`` for ``period``; a number counts seconds, in ``period_ms`` milliseconds."""
     if "within" in policy and "period" not in policy:
         policy["period"] = policy.pop("within")
+    if "period_ms" in policy:
+        milliseconds = policy["period_ms"].value
+        if not _is_duration(milliseconds, unit_ms=1):
+            return  # refused by its name
+        del policy["period_ms"]
+        policy.setdefault("period", _member(format_duration(milliseconds)))
     period = policy.get("period")
     value = None if period is None else period.value
-    if (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and 0 <= value * 1000 <= MAX_DURATION_MS
-    ):
+    if _is_duration(value, unit_ms=1000):
         policy["period"] = _member(format_duration(value * 1000))
+
+
+def _is_duration(value: JsonValue, *, unit_ms: int) -> TypeGuard[int]:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return 0 <= value * unit_ms <= MAX_DURATION_MS
 
 
 def _member(value: JsonValue) -> Member:
