@@ -31,7 +31,13 @@ from ojs_aws.ports.jobs import (
 )
 from ojs_aws.ports.limits import Limits
 from ojs_aws.ports.marks import Marks
-from ojs_aws.ports.messages import Message, MessageQueue, QueueMissingError, ReceivedMessage
+from ojs_aws.ports.messages import (
+    Backlog,
+    Message,
+    MessageQueue,
+    QueueMissingError,
+    ReceivedMessage,
+)
 from ojs_aws.ports.queue_settings import (
     Depth,
     Depths,
@@ -64,6 +70,7 @@ __all__ = [
     "AlreadyStoredError",
     "Announce",
     "ApiKeys",
+    "Backlog",
     "Batches",
     "Between",
     "BucketTakenError",

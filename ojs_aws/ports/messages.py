@@ -29,6 +29,25 @@ class ReceivedMessage:
     receive_count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """About how many messages a queue has.
+
+    :ivar visible: not delayed, and in nobody's hands.
+    :ivar hidden: in somebody's hands, or set aside for a while.
+    :ivar delayed: sent, and not visible yet.
+    """
+
+    visible: int = 0
+    hidden: int = 0
+    delayed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All messages, whatever they wait for."""
+        return self.visible + self.hidden + self.delayed
+
+
 class QueueMissingError(Exception):
     """There is no SQS queue behind this OJS queue yet; the registry can make one."""
 
@@ -57,8 +76,5 @@ class MessageQueue(Protocol):
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
         """Make messages visible again after so many seconds from now (0 to 43,200)."""
 
-    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
-        """Roughly how many messages are visible: not delayed, and in nobody's hands.
-
-        :param with_hidden: count those that are in somebody's hands or set aside, too.
-        """
+    def backlog(self, queue: str) -> Backlog:
+        """Count the messages of a queue, roughly."""

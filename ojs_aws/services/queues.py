@@ -21,17 +21,20 @@ from ojs_aws.ports import (
     JobList,
     JobStore,
     ListedJob,
-    Message,
     MessageQueue,
     QueueInfo,
     QueueMissingError,
     QueueRegistry,
     Triggers,
 )
-from ojs_aws.services.waking import Waking
+from ojs_aws.services.waking import Waking, message_of_row
 
 MAX_WOKEN: Final = 1000
 """Jobs for which a resume sends messages; the sweep goes on where there are more."""
+
+MOST_PER_JOB: Final = 4
+"""Messages of a queue for each ready job, hidden and delayed ones included, beyond which none is
+sent for a resume or a changed limit. Else each change would add as many as there are jobs."""
 
 PAGE: Final = 100
 
@@ -197,22 +200,27 @@ class Queues:
         """
         try:
             rows = self._ready(name)
-            missing = len(rows) - self._backlog(name) if rows else 0
+            missing = self._missing(name, len(rows)) if rows else 0
         except OjsError:
             _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
             return
         if missing > 0:
-            self.waking.send(name, [(_message(row), 0) for row in rows[:missing]], now)
+            messages = [(message_of_row(row, row.sort_key), 0) for row in rows[:missing]]
+            self.waking.send(name, messages, now)
 
-    def _backlog(self, name: str) -> int:
-        """The visible messages; none where there is no SQS queue: sending makes it.
+    def _missing(self, name: str, ready: int) -> int:
+        """Return for how many of the ready jobs a message is to be sent.
 
-        So it is after a restore, for queues that were made at their first use.
+        For all of them where there is no SQS queue: sending makes it. So it is after a restore,
+        for queues that were made at their first use.
         """
         try:
-            return self.messages.backlog(name)
+            there = self.messages.backlog(name)
         except QueueMissingError:
-            return 0
+            return ready
+        if ready >= MAX_WOKEN:  # there are more jobs than were read
+            return ready - there.visible
+        return min(ready - there.visible, MOST_PER_JOB * ready - there.total)
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
         """The first ready jobs, a bounded number of them."""
@@ -225,10 +233,6 @@ class Queues:
             if not cursor:
                 break
         return rows
-
-
-def _message(row: ListedJob) -> Message:
-    return Message(row.id, row.sort_key, row.timeout_ms, row.visibility_timeout_ms)
 
 
 def _unknown(name: str) -> NotFoundError:

@@ -24,8 +24,8 @@ from ojs_aws.ports import (
     QueueInfo,
     QueueRegistry,
 )
-from ojs_aws.services.sweeping import delayed_messages, message_of_row
-from ojs_aws.services.waking import Waking
+from ojs_aws.services.sweeping import delayed_messages
+from ojs_aws.services.waking import Waking, message_of_row
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:

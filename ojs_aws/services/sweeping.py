@@ -11,21 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.domain.job import LIMIT_MARK, JobState, ready_since
+from ojs_aws.domain.job import JobState, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
     JobStore,
     ListedJob,
     Message,
-    MessageQueue,
     Page,
     QueueInfo,
-    QueueMissingError,
     QueueRegistry,
 )
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.services.message_cover import MessageCover
+from ojs_aws.services.waking import Waking, message_of_row, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 PAGE: Final = 100
@@ -48,9 +47,6 @@ MAX_SETTLED: Final = 500
 
 SETTLE_AFTER_MS: Final = 5_000
 """Jobs due longer than this were not touched by a fetch."""
-
-UNCOVERED_AFTER_MS: Final = 60_000
-"""Jobs ready longer than this may have lost their message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +75,10 @@ class QueueSweep:
     """Sweeps one queue after another; several threads may share it."""
 
     store: JobStore
-    messages: MessageQueue
     queues: QueueRegistry
     changing: Changing
     waking: Waking
+    cover: MessageCover
 
     def __call__(self, info: QueueInfo, is_over: Callable[[], bool]) -> QueueReport:
         """Sweep a queue.
@@ -100,7 +96,7 @@ class QueueSweep:
         head = self.store.head(info.name, PAGE)
         return replace(
             report,
-            covered=self._cover(info.name, head, now),
+            covered=self.cover(info.name, head, now),
             is_idle=not first and not head.jobs,
             oldest_ms=self._oldest_ms(info.name, head, now),
         )
@@ -179,29 +175,6 @@ class QueueSweep:
                 self.waking.cover([after], now)
         return settled
 
-    # ------------------------------------------------------------------ what lost its message
-    def _cover(self, queue: str, head: Head, now: Instant) -> int:
-        """Send messages for jobs that are ready for long while no message is visible.
-
-        Delayed messages and those in somebody's hands say nothing of these jobs. A message too
-        many finds nothing to run, and is deleted. Jobs that limits keep waiting have messages that
-        are set aside: those count, or each sweep would send more of them.
-        """
-        late = [row for row in head.jobs if now - ready_since(row.sort_key) > UNCOVERED_AFTER_MS]
-        if not late or head.is_paused:
-            return 0
-        is_limited = bool(head.limit) or any(LIMIT_MARK in row.sort_key for row in late)
-        try:
-            there = self.messages.backlog(queue, with_hidden=is_limited)
-            if there and (not is_limited or there >= len(late)):
-                return 0
-        except QueueMissingError:
-            self.queues.ensure(queue, now)
-        sent = self.waking.send(
-            queue, [(message_of_row(row, row.sort_key), 0) for row in late], now
-        )
-        return len(late) if sent else 0
-
 
 def _reach(now: Instant) -> Instant:
     return Instant(now + REACH_MS)
@@ -218,8 +191,3 @@ def delayed_messages(
             delay_s, overdue = overdue // OVERDUE_PER_S, overdue + 1
         messages.append((message_of_row(row), delay_s))
     return messages, overdue
-
-
-def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
-    """The message of a listed job, with its place in line where it has one."""
-    return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)

@@ -17,6 +17,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
+    ListedJob,
     Message,
     MessageQueue,
     QueueMissingError,
@@ -41,6 +42,11 @@ def message_of(job: JobRecord) -> Message:
     return Message(
         job.id, job.ready_key if is_ready else "", job.timeout_ms, job.visibility_timeout_ms
     )
+
+
+def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
+    """The message of a listed job, with its place in line where it has one."""
+    return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
 
 
 def seconds_until(due: Instant, now: Instant) -> int:
@@ -150,7 +156,7 @@ class Waking:
     def waiting(self, queue: str) -> int:
         """About how many messages a queue has, in whatever hands; 0 where that cannot be told."""
         try:
-            return self.messages.backlog(queue, with_hidden=True)
+            return self.messages.backlog(queue).total
         except (OjsError, QueueMissingError):
             _log.warning("Could not count the messages of queue %s", queue)
             return 0

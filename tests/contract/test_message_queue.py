@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
-from ojs_aws.ports import Message, MessageQueue, QueueMissingError
+from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.channels import SimulatedQueue
@@ -52,7 +52,7 @@ def test_what_is_sent_is_received_once_and_gone_when_deleted(messages: MessageQu
     assert messages.receive(QUEUE, 10, 30) == []
     messages.delete(QUEUE, [received.handle])
     messages.delete(QUEUE, [received.handle])
-    assert messages.backlog(QUEUE) == 0
+    assert messages.backlog(QUEUE).total == 0
 
 
 def test_a_message_that_is_hidden_for_no_time_is_there_again(messages: MessageQueue) -> None:
@@ -72,7 +72,7 @@ def test_many_messages_take_few_calls(messages: MessageQueue) -> None:
         handles += [item.handle for item in received]
     assert len(handles) == 23
     messages.hide(QUEUE, [(handle, 0) for handle in handles])
-    assert messages.backlog(QUEUE) in {0, 23}
+    assert messages.backlog(QUEUE).visible in {0, 23}
     handles = []
     while received := messages.receive(QUEUE, 10, 30):
         handles += [item.handle for item in received]
@@ -81,10 +81,13 @@ def test_many_messages_take_few_calls(messages: MessageQueue) -> None:
 
 
 def test_a_delayed_message_is_not_there_yet(messages: MessageQueue) -> None:
-    """And nobody counts it before."""
+    """And is counted by itself, as are those in somebody's hands."""
     messages.send(QUEUE, MESSAGE, delay_s=900)
     assert messages.receive(QUEUE, 10, 30) == []
-    assert messages.backlog(QUEUE) == 0
+    messages.send_all(QUEUE, [(MESSAGE, 0), (MESSAGE, 0)])
+    assert len(messages.receive(QUEUE, 1, 30)) == 1
+    assert messages.backlog(QUEUE) == Backlog(visible=1, hidden=1, delayed=1)
+    assert messages.backlog(QUEUE).total == 3
 
 
 def test_a_queue_that_does_not_exist_is_told_apart(aws: EmbeddedAws) -> None:

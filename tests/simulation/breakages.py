@@ -159,7 +159,7 @@ MUTATIONS: Final = (
     Mutation(
         "no-cover",
         "the sweep sends no message again for ready jobs",
-        "ojs_aws.services.sweeping:QueueSweep._cover",
+        "ojs_aws.services.message_cover:MessageCover.__call__",
         (("if not late or head.is_paused:", "if True:"),),
     ),
     Mutation(

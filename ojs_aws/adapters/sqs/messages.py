@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import Message, QueueMissingError, ReceivedMessage
+from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
 from ojs_aws.topology import sqs_queue_name
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BATCH: Final = 10
 VISIBLE: Final = "ApproximateNumberOfMessages"
 HIDDEN: Final = "ApproximateNumberOfMessagesNotVisible"
+DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
 TRIES: Final = 2
 MISSING: Final = frozenset(
     {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NonExistentQueue"}
@@ -125,15 +126,17 @@ class SqsMessageQueue:
         change = self.client.change_message_visibility_batch
         self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
 
-    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
-        """One call; the number is SQS's estimate."""
+    def backlog(self, queue: str) -> Backlog:
+        """One call; the numbers are SQS's estimates."""
         with _missing(), translated("GetQueueAttributes"):
             answer = self.client.get_queue_attributes(
-                QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN]
+                QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN, DELAYED]
             )
-        attributes = answer["Attributes"]
-        hidden = int(attributes.get(HIDDEN, "0")) if with_hidden else 0
-        return int(attributes[VISIBLE]) + hidden
+        counts = answer["Attributes"]
+        visible, hidden, delayed = (
+            int(counts.get(name, "0")) for name in (VISIBLE, HIDDEN, DELAYED)
+        )
+        return Backlog(visible, hidden, delayed)
 
     def _in_batches(
         self,

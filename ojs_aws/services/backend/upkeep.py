@@ -24,11 +24,15 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
     @cached_property
     def sweep(self) -> Sweep:
         """The sweep."""
+        from ojs_aws.services.limiting import LimitedTypes
+        from ojs_aws.services.message_cover import MessageCover
         from ojs_aws.services.sweep import Sweep, one_by_one
         from ojs_aws.services.sweeping import QueueSweep
 
         ports = self.ports
-        queue = QueueSweep(ports.store, ports.messages, ports.queues, self.changing, self.waking)
+        types = LimitedTypes(self._limits, self.clock)
+        cover = MessageCover(ports.store, ports.messages, ports.queues, self.waking, types)
+        queue = QueueSweep(ports.store, ports.queues, self.changing, self.waking, cover)
         return Sweep(
             queue,
             ports.queues,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.ports import Message, ReceivedMessage
+from ojs_aws.ports import Backlog, Message, ReceivedMessage
 from tests.simulation.memory.sources import FakeClock
 
 
@@ -77,10 +77,9 @@ class MemoryQueue:
             if key is not None:
                 self._of(queue)[key].visible_at = self.clock.at + seconds * 1000
 
-    def backlog(self, queue: str, *, with_hidden: bool = False) -> int:
-        """Messages visible, or received and not deleted."""
-        return sum(
-            1
-            for held in self._of(queue).values()
-            if held.visible_at <= self.clock.at or (with_hidden and held.received)
-        )
+    def backlog(self, queue: str) -> Backlog:
+        """The messages by what they wait for."""
+        entries = self._of(queue).values()
+        waiting = [held for held in entries if held.visible_at > self.clock.at]
+        hidden = sum(held.received > 0 for held in waiting)
+        return Backlog(len(entries) - len(waiting), hidden, len(waiting) - hidden)

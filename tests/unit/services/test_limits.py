@@ -375,10 +375,39 @@ def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) ->
         received = world.messages.receive("default", 10, 120)
         world.backend.fetch.claim_messages("default", received, "lambda")
         world.backend.sweep.tick()
-        assert world.messages.backlog("default", with_hidden=True) == 3
+        assert world.messages.backlog("default").total == 3
     world.messages.queues.clear()
     world.backend.sweep.tick()
-    assert world.messages.backlog("default") == 3
+    assert world.messages.backlog("default").visible == 3
+
+
+HOURLY = {"limit": 1, "period": "PT1H"}
+
+
+@pytest.mark.parametrize("whose", ["the job's", "the queue's", "the type's"])
+def test_messages_do_not_multiply_while_jobs_wait_for_a_slow_limit(
+    world: World, whose: str
+) -> None:
+    """One start an hour, whoever limits it: a message for each job, however often is swept."""
+    if whose == "the queue's":
+        world.backend.limits.override("queue:default", {"rate": HOURLY})
+    elif whose == "the type's":
+        world.backend.limits.override("type:demo.echo", {"rate": HOURLY})
+    for _ in range(99):
+        push(world, {"key": "k", "rate": HOURLY} if whose == "the job's" else None)
+    begun = 0
+    for _ in range(90):
+        while received := world.messages.receive("default", 10, 120):
+            outcomes = world.backend.fetch.claim_messages("default", received, "lambda")
+            for message, outcome in zip(received, outcomes, strict=True):
+                if outcome.record is not None:
+                    begun += 1
+                    world.backend.ack(outcome.record.id, "lambda", None, has_message=False)
+                    world.messages.delete("default", [message.handle])
+        world.backend.sweep.tick()
+        assert len(world.messages.queues["default"]) <= 99
+        world.clock.advance(s=60)
+    assert begun == 2
 
 
 @pytest.mark.parametrize("fault", list(Fault))

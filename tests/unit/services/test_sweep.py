@@ -298,3 +298,27 @@ def test_a_job_that_starves_behind_a_hundred_urgent_ones_shows(world: World) -> 
     for _ in range(100):
         world.backend.push(Job("demo.echo", [], priority=9))
     assert world.backend.sweep.tick().oldest_ms == {"default": 90_000}
+
+
+def test_a_worker_that_fails_at_its_start_does_not_multiply_messages(world: World) -> None:
+    """It hides what it receives for long; a job gets a message again at ever longer intervals."""
+    ids = push(world, 20)
+    for _ in range(120):
+        world.messages.receive("default", 10, 5_400)
+        world.messages.receive("default", 10, 5_400)
+        world.backend.sweep.tick()
+        world.clock.advance(s=60)
+    named = sent(world)
+    assert max(named[job_id] for job_id in ids) <= 7
+
+
+def test_a_lost_message_is_sent_again_although_others_wait_for_the_limit(world: World) -> None:
+    """Delayed messages of jobs that are due later stand for these, and for no ready one."""
+    limit = {"key": "k", "rate": {"limit": 100, "period": "PT1S"}}
+    push(world, rate_limit=limit)
+    world.messages.queues.clear()
+    push(world, 3, rate_limit=limit, scheduled_at="+PT14M")
+    world.clock.advance(s=61)
+    assert world.backend.sweep.tick().covered == 1
+    world.clock.advance(s=60)
+    assert world.backend.sweep.tick().covered == 0
