@@ -119,7 +119,7 @@ SET_ASIDE_METRIC: Final = "EventsSetAside"
 """Changes whose events could not be told and were set aside; each of them needs somebody."""
 
 LEFT_METRIC: Final = "SweepLeft"
-"""Queues, and large batches, that a sweep could not do, or had no time for."""
+"""Queues, jobs and large batches that a sweep could not do, or had no time for."""
 
 LOST_METRIC: Final = "BatchesLost"
 """Large batches that were given up because something of their log is gone; each needs somebody."""

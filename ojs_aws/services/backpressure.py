@@ -266,8 +266,8 @@ class Backpressure:
         for queue in _bounded({each.queue: each for each in settings}, used):
             try:
                 error = self.recount(queue)
-            except OjsError:
-                _log.warning("Could not recount queue %s", queue, exc_info=True)
+            except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
+                _log.exception("Could not recount queue %s", queue)
                 continue
             if error:
                 corrected[queue] = error

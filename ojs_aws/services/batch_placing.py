@@ -140,7 +140,7 @@ class Placing:
                     if batch.committed_at > now - GIVE_UP_MS:
                         raise
                     lost += self._give_up(batch, is_over)
-            except OjsError:
+            except Exception:  # noqa: BLE001 - whatever it was, the other batches must have their turn
                 _log.exception("Batch %s could not be rolled forward", batch.id)
                 failed += 1
         return Rolled(done, failed, lost)

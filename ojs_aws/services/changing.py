@@ -6,16 +6,19 @@ starts over from that version, so nothing is ever decided on a stale read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import BackendError, NotFoundError
+from ojs_aws.domain.errors import BackendError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobStore, StaleJobError
 
 MAX_CONFLICTS = 16
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,52 @@ class Changing:
             except StaleJobError as stale:
                 job = found(stale.current, job.id)
         return job
+
+    def settle_each(
+        self,
+        job_ids: Sequence[str],
+        now: Instant,
+        on_failure: Callable[[str, Exception], None],
+    ) -> Iterator[tuple[str, JobRecord | None]]:
+        """Yield each job as of now by its id, with None for one that is not there.
+
+        :param on_failure: is given a job that cannot be read or written, and why. It is left out,
+            so that it does not keep the others from their turn.
+        :raises OjsError: the jobs cannot be read at all.
+        """
+        for job_id, job in self._read_each(job_ids, on_failure):
+            settled = None
+            try:
+                if job is not None:
+                    settled = self.settled(job, now)
+            except NotFoundError:
+                pass
+            except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                on_failure(job_id, problem)
+                continue
+            yield job_id, settled
+
+    def _read_each(
+        self, job_ids: Sequence[str], on_failure: Callable[[str, Exception], None]
+    ) -> Iterator[tuple[str, JobRecord | None]]:
+        """Yield the jobs by their ids, read in one call; one by one where an item is unreadable."""
+        if len(job_ids) > 1:
+            try:
+                jobs = self.store.load_many(job_ids)
+            except OjsError:
+                raise
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("An item of %d jobs cannot be read", len(job_ids))
+            else:
+                yield from ((job_id, jobs.get(job_id)) for job_id in job_ids)
+                return
+        for job_id in job_ids:
+            try:
+                job = self.store.load(job_id)
+            except Exception as problem:  # noqa: BLE001 - as above
+                on_failure(job_id, problem)
+            else:
+                yield job_id, job
 
     def load(self, job_id: str, now: Instant) -> JobRecord:
         """The job as of now.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits import Bucket, OnLimit, Refusal
@@ -28,7 +28,8 @@ from ojs_aws.ports import (
     ReceivedMessage,
     StaleJobError,
 )
-from ojs_aws.services.changing import Changing, found
+from ojs_aws.services.changing import Changing
+from ojs_aws.services.job_errors import JobErrors
 from ojs_aws.services.left_over import LeftOver
 from ojs_aws.services.limiting import Limiting
 from ojs_aws.services.line import (
@@ -55,6 +56,10 @@ MAX_LOOKS: Final = 4
 PAGE_BEYOND: Final = 100
 MAX_PAGES_BEYOND: Final = 3
 """How far is looked behind jobs that limits keep waiting."""
+
+PATIENCE_MS: Final = 5_000
+"""How long after its beginning a round goes on behind a job that cannot be written. Calls that
+time out take longer, and then others would, too."""
 
 BUCKET_TRIES: Final = 3
 """Tries to take a place that others take at the same time."""
@@ -93,6 +98,7 @@ class Round:
     :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
         there may be jobs that only the messages in hand can bring to a worker.
     :ivar began: when it began; what it saw of the queue is about as old.
+    :ivar errors: of jobs that it passed over.
     :ivar stamp: tells this round from others that overlap it.
     :ivar returned: candidates that have another place in line than it seemed.
     :ivar seen: what the jobs that were looked at were found to be.
@@ -113,12 +119,14 @@ class Round:
     lost: int = 0
     is_overtaken: bool = False
     began: Instant = field(init=False)
+    errors: JobErrors = field(init=False)
     stamp: str = ""
     returned: list[Candidate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Note when it begins."""
         self.began = self.now
+        self.errors = JobErrors(lambda: self.changing.clock.now() > self.began + PATIENCE_MS)
 
     def run(self, first: Look, need: int, again: Callable[[int], Look]) -> list[JobRecord]:
         """Claim up to ``need`` jobs in fetch order: ready ones, and those that time made due.
@@ -127,8 +135,10 @@ class Round:
         :param again: looks again, so that there is room for so many jobs; for when others were
             faster with all that were seen.
 
-        An error that comes after the first claim ends the round, and nothing else: the jobs that
-        were claimed must reach the worker.
+        A job that cannot be read or written is passed over. An error that comes after the first
+        claim ends the round at most: the jobs that were claimed must reach the worker.
+
+        :raises Exception: the first error, where no job was claimed.
         """
         self.tries_left += 2 * need
         head = first.head
@@ -139,11 +149,13 @@ class Round:
                 self._claim_all(self._beyond(head), need)
             if len(self.claimed) < need:
                 self._claim_all(self._swapped(), need)
-        except OjsError:
+        except Exception:
             if not self.claimed:
                 raise
             self.is_overtaken = True
             _log.warning("A fetch ended after %d claims", len(self.claimed), exc_info=True)
+        if not self.claimed and self.errors.first is not None:
+            raise self.errors.first
         return self.claimed
 
     # ------------------------------------------------------------------ who is in line
@@ -216,21 +228,13 @@ class Round:
 
         For jobs that had to wait, or whose message came back.
         """
-        for job_id, job in self._loaded(job_ids).items():
-            try:
-                settled = self.changing.settled(found(job, job_id), self.now)
-            except NotFoundError:
+        for job_id, job in self.changing.settle_each(job_ids, self.now, self.errors.note):
+            if job is None:
                 self.seen[job_id] = None
                 continue
-            candidate = self._noted(settled)
+            candidate = self._noted(job)
             if candidate is not None:
                 yield candidate
-
-    def _loaded(self, job_ids: Sequence[str]) -> dict[str, JobRecord | None]:
-        if len(job_ids) == 1:
-            return {job_ids[0]: self.store.load(job_ids[0])}
-        jobs = self.store.load_many(job_ids) if job_ids else {}
-        return {job_id: jobs.get(job_id) for job_id in job_ids}
 
     def _noted(self, job: JobRecord) -> Candidate | None:
         """Remember what a job was found to be; a candidate if it can be claimed."""
@@ -278,8 +282,16 @@ class Round:
         return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
 
     def _claim(self, candidate: Candidate) -> None:
+        """Claim a job if it may begin; one whose write fails does not stop those behind it."""
         if self.limiting.refuses(candidate.limit_key, candidate.type):
             return
+        try:
+            self._try(candidate)
+        except Exception as problem:  # noqa: BLE001 - whatever is wrong with this very job
+            self.tries_left += 1
+            self.errors.note(candidate.id, problem)
+
+    def _try(self, candidate: Candidate) -> None:
         self.tries_left -= 1
         # What happened to the job since the round began must not come after its start, and nor must
         # what a process did whose clock is ahead.
@@ -413,5 +425,6 @@ class Round:
             self.now,
             began=self.began,
             is_complete=is_complete,
+            failed=self.errors.ids,
         )
         return left.give_back(hands)

@@ -87,7 +87,7 @@ class CronFiring:
     def _fire(self, name: str, report: CronReport) -> CronReport:
         try:
             lateness = self.fire(name)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the other cron jobs must have their turn
             _log.exception("Cron job %s could not be fired", name)
             return replace(report, cron_failed=report.cron_failed + 1)
         return replace(

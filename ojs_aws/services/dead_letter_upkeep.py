@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Marks, QueueRegistry, StaleJobError
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.job_errors import JobErrors
 from ojs_aws.services.replay_rules import ReplayRule
 from ojs_aws.services.sweeping import INDEX_LAG_MS
 from ojs_aws.services.waking import Waking
@@ -29,6 +30,9 @@ EVERY_MS: Final = 300_000
 PAGE: Final = 100
 MAX_CHANGED: Final = 500
 """Dead letters of one queue that one round removes, or looks at for one rule."""
+
+FAILED_AGAIN_MS: Final = 3_600_000
+"""How long a dead letter that could not be replayed is tried again."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +80,7 @@ class DeadLetterUpkeep:
                     for rule in self.rules
                     if rule.wanted.queue in {"", info.name}
                 )
-            except OjsError:
+            except Exception:  # noqa: BLE001 - the other queues must have their turn
                 _log.exception("The dead letters of queue %s were not looked after", info.name)
                 failed += 1
         return UpkeepReport(pruned=pruned, replayed=replayed, failed=failed)
@@ -84,12 +88,15 @@ class DeadLetterUpkeep:
     def _prune(self, queue: str) -> int:
         """Remove the oldest dead letters beyond the number that is kept."""
         excess = self.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
-        pruned = 0
+        pruned, errors = 0, JobErrors(lambda: False)
         for rows in self._oldest(queue, min(excess, MAX_CHANGED), None):
             for row in rows:
-                job = self.store.load(row.id)
-                if job is not None and job.state is JobState.DISCARDED:
-                    pruned += self._removed(job)
+                try:
+                    job = self.store.load(row.id)
+                    if job is not None and job.state is JobState.DISCARDED:
+                        pruned += self._removed(job)
+                except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                    errors.note(row.id, problem)
         if pruned:
             _log.info("Pruned %d dead letters of queue %s", pruned, queue)
         return pruned
@@ -127,16 +134,24 @@ class DeadLetterUpkeep:
         if until < since:
             return 0
         replayed: list[JobRecord] = []
+        errors, first_failed = JobErrors(lambda: False), until
         seen, last = 0, since
         for rows in self._oldest(queue, MAX_CHANGED, Between(since, until)):
             for row in rows:
                 seen, last = seen + 1, Instant(int(row.sort_key))
-                job = self._replayed(rule, row)
+                try:
+                    job = self._replayed(rule, row)
+                except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                    errors.note(row.id, problem)
+                    if last > until - FAILED_AGAIN_MS:
+                        first_failed = min(first_failed, Instant(last - 1))
+                    continue
                 if job is not None:
                     replayed.append(job)
         self.waking.cover(replayed, now)
         # What the index may not show yet is looked for again.
         reached = last if seen >= MAX_CHANGED else min(until, Instant(now - INDEX_LAG_MS))
+        reached = min(reached, first_failed)
         if reached > since:
             marks.move(name, reached)
         if replayed:

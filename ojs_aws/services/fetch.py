@@ -20,7 +20,7 @@ from ojs_aws.ports import (
     ReceivedMessage,
 )
 from ojs_aws.services.changing import Changing
-from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, Round, Terms
+from ojs_aws.services.claiming import MAX_CLAIMED_BYTES, PATIENCE_MS, Round, Terms
 from ojs_aws.services.draining import Draining
 from ojs_aws.services.limiting import LimitedTypes, Limiting
 from ojs_aws.services.line import Look
@@ -171,14 +171,28 @@ class Fetch:
         return whole
 
     def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
+        """Claim from one queue after another; one that fails does not stop those behind it.
+
+        :raises Exception: the first error, where no queue gave a job.
+        """
         claimed: list[JobRecord] = []
+        failed: Exception | None = None
+        began = self.changing.clock.now()
         for queue in request.queues:
             need = request.count - len(claimed)
             size = sum(job.document_bytes for job in claimed)
             if need <= 0 or size >= MAX_CLAIMED_BYTES:
                 break
-            claimed += self._from(queue, request, need, wait_s)
+            if failed is not None and self.changing.clock.now() > began + PATIENCE_MS:
+                break
+            try:
+                claimed += self._from(queue, request, need, wait_s)
+            except Exception as problem:  # noqa: BLE001 - one queue must not stop the others
+                _log.exception("Could not fetch from queue %s", queue)
+                failed = failed or problem
             wait_s = 0
+        if failed is not None and not claimed:
+            raise failed
         return claimed
 
     def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:

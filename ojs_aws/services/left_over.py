@@ -8,7 +8,7 @@ needs it, only by a round that saw no other job in line, and late enough to have
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,9 @@ from ojs_aws.topology import MAX_DELAY_S
 AGAIN_S: Final = 2
 """When a message comes back that another job may need (seconds)."""
 
+FAILED_AGAIN_S: Final = 60
+"""When the message of a job comes back that could not be read or written (seconds)."""
+
 RECENT_MS: Final = AGAIN_S * 1000
 """What was done to a job within this before a round may have been done after it had looked at the
 queue: clocks differ by less, and the index is late by less. So a message comes back once."""
@@ -36,6 +39,7 @@ class LeftOver:
     :ivar seen: what the jobs that were looked at were found to be; None for one that is gone.
     :ivar began: when the round began.
     :ivar is_complete: it claimed all that it saw in line, and lost nothing to others.
+    :ivar failed: jobs that could not be read or written.
     """
 
     queue: str
@@ -45,6 +49,7 @@ class LeftOver:
     now: Instant
     began: Instant
     is_complete: bool
+    failed: Collection[str] = ()
 
     def give_back(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
         """Delete what nobody wants, and let the others come back when they are wanted.
@@ -94,8 +99,8 @@ class LeftOver:
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
         """After how many seconds a message is wanted again; None when it is not."""
         job_id = received.message.job_id
-        if job_id not in self.seen:
-            return 0
+        if job_id in self.failed or job_id not in self.seen:
+            return FAILED_AGAIN_S if job_id in self.failed else 0
         job = self.seen[job_id]
         is_ready = job is not None and job.state is JobState.AVAILABLE
         if not is_ready and (not self.is_complete or self._was_just_taken(received)):

@@ -58,6 +58,7 @@ class SweepReport:
     :ivar skipped: queues for which no time was left; the next tick begins with them.
     :ivar lag_ms: how long the most overdue job without a message had been due.
     :ivar oldest_ms: for how long jobs have been ready, by queue (see :class:`QueueReport`).
+    :ivar jobs_failed: jobs that could not be moved, and were passed over.
     :ivar batches_failed: large batches that could not be rolled forward.
     :ivar batches_lost: those that never will be, and were given up.
     """
@@ -70,6 +71,7 @@ class SweepReport:
     skipped: int = 0
     lag_ms: int = 0
     oldest_ms: Mapping[str, int] = field(default_factory=dict)
+    jobs_failed: int = 0
     batches_failed: int = 0
     batches_lost: int = 0
 
@@ -84,6 +86,7 @@ class SweepReport:
             skipped=self.skipped + other.skipped,
             lag_ms=max(self.lag_ms, other.lag_ms),
             oldest_ms={**self.oldest_ms, **other.oldest_ms},
+            jobs_failed=self.jobs_failed + other.jobs_failed,
             batches_failed=self.batches_failed + other.batches_failed,
             batches_lost=self.batches_lost + other.batches_lost,
         )
@@ -139,7 +142,7 @@ class Sweep:
         infos = self.queues.all()
         for info in infos:
             if info.triggers or info.paused_at is not None:
-                self.finish(info)
+                self._finish(info)
         for part in self.each(sweep, self._in_turn(infos)):
             report = report.plus(part)
         try:
@@ -148,11 +151,17 @@ class Sweep:
             _log.warning("Could not write down the end of the sweep", exc_info=True)
         return report
 
+    def _finish(self, info: QueueInfo) -> None:
+        try:
+            self.finish(info)
+        except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
+            _log.exception("Could not switch the triggers of queue %s", info.name)
+
     def _roll_forward(self, is_over: Callable[[], bool]) -> SweepReport:
         """Put the jobs of large batches into their places, whose processes died."""
         try:
             rolled = self.roll_forward(is_over)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the queues must be swept
             _log.exception("Could not look after batches")
             return SweepReport(batches_failed=1)
         if rolled.done:
@@ -181,7 +190,7 @@ class Sweep:
         now = self.clock.now()
         try:
             done = self.queue(info, is_over)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
             _log.exception("Sweep of queue %s failed", info.name)
             return SweepReport(queues=1, failed=1)
         self._looks[info.name] = _Look(now, _again_at(info.name, done, now))
@@ -192,6 +201,7 @@ class Sweep:
             covered=done.covered,
             lag_ms=done.lag_ms,
             oldest_ms={info.name: done.oldest_ms} if done.oldest_ms else {},
+            jobs_failed=done.jobs_failed,
         )
 
 

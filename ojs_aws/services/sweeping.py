@@ -6,11 +6,10 @@ and the cursor moves only over jobs whose messages were sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
@@ -23,6 +22,7 @@ from ojs_aws.ports import (
     QueueRegistry,
 )
 from ojs_aws.services.changing import Changing
+from ojs_aws.services.job_errors import JobErrors
 from ojs_aws.services.message_cover import MessageCover
 from ojs_aws.services.waking import Waking, message_of_row, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
@@ -45,6 +45,9 @@ OVERDUE_PER_S: Final = 200
 MAX_SETTLED: Final = 500
 """Jobs settled per queue and tick, the longest overdue first."""
 
+MAX_FAILED: Final = 200
+"""Jobs passed over per queue and tick, since they could not be written."""
+
 SETTLE_AFTER_MS: Final = 5_000
 """Jobs due longer than this were not touched by a fetch."""
 
@@ -60,6 +63,7 @@ class QueueReport:
     :ivar is_idle: nothing is ready, and nothing is due soon.
     :ivar oldest_ms: for how long the longest waiting job has been ready, of any priority; 0
         while the queue is paused.
+    :ivar jobs_failed: jobs that could not be moved, and were passed over.
     """
 
     armed: int = 0
@@ -68,6 +72,7 @@ class QueueReport:
     lag_ms: int = 0
     is_idle: bool = False
     oldest_ms: int = 0
+    jobs_failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,11 @@ class QueueSweep:
         if first:
             armed, lag_ms = self._arm(info, now, is_over)
             is_overdue = first[0].due <= now - SETTLE_AFTER_MS
-            settled = self._settle(info.name, now, is_over) if is_overdue else 0
-            report = QueueReport(armed=armed, lag_ms=lag_ms, settled=settled)
+            errors = JobErrors(is_over, MAX_FAILED)
+            settled = self._settle(info.name, now, is_over, errors) if is_overdue else 0
+            report = QueueReport(
+                armed=armed, lag_ms=lag_ms, settled=settled, jobs_failed=len(errors.ids)
+            )
         head = self.store.head(info.name, PAGE)
         return replace(
             report,
@@ -146,8 +154,10 @@ class QueueSweep:
             self.queues.remember_sweep(queue, _reach(now))
 
     # ------------------------------------------------------------------ what is overdue
-    def _settle(self, queue: str, now: Instant, is_over: Callable[[], bool]) -> int:
-        """Move the jobs that have been due for a while.
+    def _settle(
+        self, queue: str, now: Instant, is_over: Callable[[], bool], errors: JobErrors
+    ) -> int:
+        """Move the jobs that have been due for a while, and count them.
 
         Nobody fetches them, or the worker and the message are both lost.
         """
@@ -156,23 +166,21 @@ class QueueSweep:
             until = Instant(now - SETTLE_AFTER_MS)
             page = self.store.due(queue, Instant(0), until, PAGE, cursor=cursor)
             looked_at += len(page.jobs)
-            settled += self._settle_all(page.jobs, now)
+            settled += self._settle_all(page.jobs, now, errors)
             cursor = page.cursor
             if not cursor or is_over():
                 break
         return settled
 
-    def _settle_all(self, rows: Iterable[ListedJob], now: Instant) -> int:
+    def _settle_all(self, rows: Sequence[ListedJob], now: Instant, errors: JobErrors) -> int:
         settled = 0
-        ids = [row.id for row in rows]
-        for job in self.store.load_many(ids).values() if ids else ():
-            try:
-                after = self.changing.settled(job, now)
-            except NotFoundError:
+        states = {row.id: row.state for row in rows}
+        for job_id, job in self.changing.settle_each([*states], now, errors.note):
+            if job is None:
                 continue
-            settled += after is not job
-            if after.state is JobState.RETRYABLE:
-                self.waking.cover([after], now)
+            settled += job.state is not states[job_id]
+            if job.state is JobState.RETRYABLE:
+                self.waking.cover([job], now)
         return settled
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,11 +20,13 @@ ERRORS: Final = (
     parse_object('{"type": "Broken", "message": "no", "retryable": false}'),
 )
 KEYS: Final = ("alpha", "beta")
-LIMITS: Final = {
-    "rate": {"limit": 2, "period": "PT10S"},
-    "throttle": {"limit": 1, "period": "PT5S"},
+SLOW: Final = "slow"
+LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "rate": {"rate": {"limit": 2, "period": "PT10S"}},
+    "throttle": {"throttle": {"limit": 1, "period": "PT5S"}},
+    SLOW: {"rate": {"limit": 1, "period": "PT20M"}},
 }
-"""What a job's limit says, by its kind, which is the name of its bucket as well."""
+"""What a job's limit says, by the name of its bucket."""
 
 CRON_NAMES: Final = ("each-minute", "each-half-minute")
 MAX_WORKERS: Final = 5

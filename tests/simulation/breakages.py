@@ -163,6 +163,18 @@ MUTATIONS: Final = (
         (("if not late or head.is_paused:", "if True:"),),
     ),
     Mutation(
+        "delayed-uncounted",
+        "the sweep does not count delayed messages",
+        "tests.simulation.memory.messages:MemoryQueue.backlog",
+        (("len(waiting) - hidden", "0"),),
+    ),
+    Mutation(
+        "sent-each-minute",
+        "the sweep sends a message for the same job each minute",
+        "ojs_aws.services.message_cover:MessageCover._not_sent_lately",
+        (("if row.id not in sent or sent[row.id].until <= now", ""),),
+    ),
+    Mutation(
         "logged-before",
         "the stream's consumer notes events as told before it tells them",
         "ojs_aws.transport.events.stream:StreamConsumer._append",

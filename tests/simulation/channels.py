@@ -21,12 +21,14 @@ class SimulatedQueue(MemoryQueue):
 
     :ivar made: queues that there are.
     :ivar lost: messages that the dead-letter queue took, being received too often.
+    :ivar sent: learns of each message which job it names, and how many name it now.
     """
 
     chance: Callable[[], random.Random] = random.Random
     weather: Callable[[], Weather] = Weather
     lost: list[Message] = field(default_factory=list)
     made: set[str] = field(default_factory=lambda: {"default"})
+    sent: Callable[[str, int], None] = lambda _job_id, _there: None
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
         if queue not in self.made:
@@ -35,6 +37,8 @@ class SimulatedQueue(MemoryQueue):
         if self.chance().random() < self.weather().delays:
             newest = next(reversed(self._of(queue)))
             self._of(queue)[newest].visible_at += self.chance().randrange(MAX_DELAY_MS)
+        named = sum(held.message.job_id == message.job_id for held in self._of(queue).values())
+        self.sent(message.job_id, named)
 
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0

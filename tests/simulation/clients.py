@@ -14,7 +14,7 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflow_definition import read_definition
 from ojs_aws.services.cron import Registration
 from ojs_aws.transport.http.dialects.envelopes import read_job
-from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, Asking
+from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, SLOW, Asking
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES
 
@@ -56,11 +56,11 @@ class Clients(Asking):
 
     def _limit(self) -> dict[str, Any]:
         chance = self.sim.chance
-        kind = chance.choice(("concurrency", "concurrency", "rate", "throttle"))
+        kind = chance.choice(("concurrency", "concurrency", SLOW, *LIMITS))
         if kind == "concurrency":
             limit: dict[str, Any] = {"key": chance.choice(KEYS), kind: chance.choice((1, 2))}
         else:
-            limit = {"key": kind, kind: LIMITS[kind]}
+            limit = {"key": kind, **LIMITS[kind]}
         limit["on_limit"] = chance.choice(("wait", "wait", "reschedule", "drop"))
         return limit
 

@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflow import WorkflowState
 from ojs_aws.services.fetch import FetchRequest
-from tests.simulation.asking import MAX_JOBS, Worker
+from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import BOUNDED, FAR, QUEUES
@@ -35,6 +35,8 @@ class Healing:
         for queue in QUEUES:
             self._now("pause", _resume, queue)
             self._now("settings", _unlimited, queue, bool(sim.weather.bound))
+        self._now("settings", _lift, SLOW)
+        sim.promises.lifted.add(SLOW)
         self._stop_crons()
         for _ in range(HEALING_ROUNDS):
             self._round()
@@ -155,11 +157,11 @@ class Healing:
         for workflow in sim.workflows.kept.values():
             if workflow.state is WorkflowState.RUNNING:
                 sim.promises.breach(f"workflow {workflow.id} is {workflow.state} for ever")
-        for _ in range(EMPTYING_ROUNDS):
-            if not sim.messages.count():
-                return
+        quiet = 0
+        while (left := sim.messages.count()) and quiet < EMPTYING_ROUNDS:
             sim.advance(43_200_000 + 1000)
             self._work_off()
+            quiet = 0 if sim.messages.count() < left else quiet + 1
         if sim.messages.count():
             sim.promises.breach(f"messages are left for ever: {sim.messages.queues}")
 
@@ -179,6 +181,11 @@ def _unlimited(process: Process, queue: str, is_bounded: bool) -> None:
     backend.configuring.change(queue, {"concurrency": None})
     if queue != BOUNDED or not is_bounded:
         backend.configuring.change(queue, {"max_size": None})
+
+
+def _lift(process: Process, key: str) -> None:
+    """Take away a limit that would outlast the healing."""
+    process.backend.limits.override(key, {"rate": None})
 
 
 def _resume(process: Process, queue: str) -> None:

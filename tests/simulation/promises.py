@@ -49,6 +49,10 @@ CANCELLERS: Final = frozenset(
 SPARES: Final = frozenset({"bulk", "purge"})
 """Those that leave active jobs to their workers."""
 
+MOST_MESSAGES: Final = 20
+"""That may name one job at a time. Repeated requests, lost answers and the sweep send some more
+than one; what sends another each minute is noticed."""
+
 KIND_OF: Final = {
     S.SCHEDULED: "job.scheduled",
     S.AVAILABLE: "job.enqueued",
@@ -88,6 +92,7 @@ class Promises:
     :ivar tolerance_ms: by how much clocks may differ.
     :ivar is_staged: whether large batches are put into their places one by one.
     :ivar broken: what was wrong.
+    :ivar lifted: buckets whose limits do not count any more.
     """
 
     now: Callable[[], int]
@@ -114,6 +119,7 @@ class Promises:
     retried: set[str] = field(default_factory=set)
     checkpoints: set[tuple[str, object]] = field(default_factory=set)
     starts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    lifted: set[str] = field(default_factory=set)
 
     def breach(self, what: str) -> None:
         """Something is not as it was promised."""
@@ -250,6 +256,8 @@ class Promises:
         limit, now = job.limit, job.started_at or 0
         if limit is None or (limit.rate is None and limit.throttle is None):
             return
+        if limit.key in self.lifted:
+            return
         starts = self.starts[limit.key]
         if limit.throttle is not None and starts:
             spacing_ms = limit.throttle.period_ms // limit.throttle.limit
@@ -341,6 +349,12 @@ class Promises:
         """One that is registered under its name again is another one."""
         for key in [key for key in self.occurrences if key[0] == name]:
             del self.occurrences[key]
+
+    # ------------------------------------------------------------------ each message
+    def message_sent(self, job_id: str, there: int) -> None:
+        """A message was sent that names a job; so many of its queue name this job now."""
+        if there > MOST_MESSAGES:
+            self.breach(f"job {job_id[-4:]} has {there} messages; by {self.cause()}")
 
     # ------------------------------------------------------------------ after each call
     def after_call(self) -> None:

@@ -52,6 +52,7 @@ WEIGHTS: Final = {
     "die": 1,
     "late": 3,
     "wait": 14,
+    "quiet": 0.3,
 }
 """How often what is done; most of the time, what has begun goes on."""
 

@@ -138,7 +138,10 @@ class Simulation:
         self.promises.is_staged = weather.transaction < 100
         self.stream = SimulatedStream(self.clock, lambda: self.chance)
         self.messages = SimulatedQueue(
-            self.clock, chance=lambda: self.chance, weather=lambda: self.weather
+            self.clock,
+            chance=lambda: self.chance,
+            weather=lambda: self.weather,
+            sent=self.promises.message_sent,
         )
         self.alarms = MemoryAlarms(self.clock)
         self.events = MemoryEvents()
@@ -247,9 +250,11 @@ class Simulation:
             self.trace.append(line)
 
     # ------------------------------------------------------------------ processes
-    def free_process(self) -> Process:
-        """A process that can take a request."""
+    def free_process(self, kind: str = "") -> Process:
+        """Return a process that can take a request; the timer's go to one as long as it can."""
         free = [each for each in self.processes if not each.is_busy]
+        if kind == "tick" and free:
+            return free[0]
         if free and (len(self.processes) >= PROCESSES or self.chance.random() < 0.9):
             return self.chance.choice(free)
         skew = self.weather.skew_ms
@@ -274,7 +279,7 @@ class Simulation:
     # ------------------------------------------------------------------ operations
     def begin(self, cause: Cause, work: Callable[[Process], None], calls: int) -> None:
         """Begin a request, and let it make so many calls before others move."""
-        process = self.free_process()
+        process = self.free_process(cause.kind)
         process.is_busy = True
         self._count += 1
 

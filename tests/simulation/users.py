@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tests.simulation.clients import Clients
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
-from tests.simulation.simulation import FAR
+from tests.simulation.promises import Cause
+from tests.simulation.simulation import FAR, QUEUES
 from tests.simulation.workers import Workers
+
+HIDDEN_S: Final = 1_800
+"""How long SQS hides what a Lambda worker received that ends after five minutes at most."""
+
+MOST_READS: Final = 5
+"""Invocations of the stream's consumer in a quiet minute."""
 
 
 class Users(Clients, Operators, Workers):
-    """All of them."""
+    """All of them.
+
+    :ivar was_quiet: whether a quiet time was already.
+    """
+
+    was_quiet = False
 
     def do_tick(self) -> None:
         """The timer."""
@@ -75,6 +89,30 @@ class Users(Clients, Operators, Workers):
         chance = self.sim.chance
         longest = chance.choice((100, 1_000, 5_000, 20_000, 70_000, 1_000_000))
         self.sim.advance(chance.randint(1, longest))
+
+    def do_quiet(self) -> None:
+        """For some minutes nobody asks for anything: the timer ticks, and messages wake workers.
+
+        These work, or fail at their start: then the messages come back when SQS says so. What was
+        under way has ended after a minute. Once in a run: the jobs of cron jobs pile up.
+        """
+        chance = self.sim.chance
+        if self.was_quiet:
+            return
+        self.was_quiet = True
+        are_broken = chance.random() < 0.5
+        for _ in range(chance.randint(10, 40)):
+            self.sim.advance(60_000)
+            for operation in [*self.sim.running]:
+                self.sim.go_on(operation, FAR)
+            self.sim.begin(Cause(kind="tick"), tick, FAR)
+            for queue in QUEUES:
+                if are_broken:
+                    self.sim.messages.receive(queue, 10, HIDDEN_S)
+                else:
+                    self.deliver(queue, 10, ("ack",))
+            for _ in range(MOST_READS):
+                self.do_stream()
 
 
 def tick(process: Process) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import (
     AGE_METRIC,
@@ -78,7 +77,7 @@ def build_tick(
         logger.info("Swept", extra=report)
         try:
             upkeep = asdict(backend.dead_letter_upkeep.tick(ends_at))
-        except OjsError:  # the sweep's own report must not be lost by it
+        except Exception:
             logger.exception("The dead letters were not looked after")
         else:
             if any(upkeep.values()):
@@ -111,7 +110,7 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
-    left = report["failed"] + report["skipped"] + report["batches_failed"]
+    left = sum(report[each] for each in ("failed", "skipped", "jobs_failed", "batches_failed"))
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
     metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
     if oldest_ms:
@@ -126,7 +125,7 @@ def _recount(backend: Backend, logger: Logger) -> None:
             backend.configuring.states().values(),
             lambda: [info.name for info in backend.queues.list()],
         )
-    except OjsError:
+    except Exception:
         logger.exception("Bounded queues were not counted anew")
         return
     if corrected:
@@ -166,7 +165,7 @@ def _alarms(backend: Backend, event: Mapping[str, Any], logger: Logger) -> dict[
     for name in names:
         try:
             fired += len(backend.cron_firing.fire(name))
-        except OjsError:
+        except Exception:
             logger.exception("Cron job could not be fired", extra={"cron_name": name})
             failed += 1
     report = {"cron_due": len(names), "cron_fired": fired, "cron_failed": failed}
