@@ -381,7 +381,7 @@ def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) ->
     assert world.messages.backlog("default").visible == 3
 
 
-HOURLY = {"limit": 1, "period": "PT1H"}
+HOURLY: dict[str, Any] = {"limit": 1, "period": "PT1H"}
 
 
 @pytest.mark.parametrize("whose", ["the job's", "the queue's", "the type's"])

@@ -37,7 +37,7 @@ class PoisonedStore(MemoryStore):
             raise self.problem
 
     def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
     ) -> JobRecord:
         self._check(job_id)
         return super().claim(queue, job_id, reservation, now, place)
