@@ -106,7 +106,11 @@ class JobBackend(Construct):
             else None
         )
         self.tick = self._function(
-            "tick", TICK, "Sweeps jobs that time has overtaken, and fires cron jobs", TICK_TIMEOUT_S
+            "tick",
+            TICK,
+            "Sweeps jobs that time has overtaken, and fires cron jobs",
+            TICK_TIMEOUT_S,
+            loops=True,  # a cron job that fires sets its next alarm
         )
         self.stream = self._function("stream", STREAM, "Turns changes into events", 60)
         self.cron_alarms = CronAlarms(
@@ -223,6 +227,8 @@ class JobBackend(Construct):
         description: str,
         timeout_s: int = 25,
         start: WarmStart | None = None,
+        *,
+        loops: bool = False,
     ) -> OjsFunction:
         """One of the backend's own functions: ``functions/<name>/handler.py``."""
         tracing = self.props.tracing
@@ -246,6 +252,7 @@ class JobBackend(Construct):
                 log_level=self.props.log_level,
                 start=start,
                 tracing=tracing,
+                loops=loops,
             ),
         )
         self.grant(function, permissions)

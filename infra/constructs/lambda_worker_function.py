@@ -96,6 +96,7 @@ class LambdaWorkerFunction(Construct):
                 log_level=props.log_level,
                 start=props.start,
                 tracing=tracing,
+                loops=True,  # retries, messages that wait for a limit, jobs that enqueue jobs
             ),
         )
         backend.grant(self.function, LAMBDA_WORKER, queues)

@@ -75,6 +75,8 @@ class OjsFunctionProps:
     :ivar removal_policy: what becomes of the log group when the stack goes.
     :ivar start: how it is made ready before it is asked; None: not.
     :ivar tracing: send traces to AWS X-Ray; its bundle then needs the packages of ``TRACING_LOCK``.
+    :ivar loops: it may be invoked by messages that it sent itself. Lambda stops all others after
+        about 16 invocations in a chain.
     """
 
     handler: str
@@ -90,6 +92,7 @@ class OjsFunctionProps:
     removal_policy: RemovalPolicy = RemovalPolicy.DESTROY
     start: WarmStart | None = None
     tracing: bool = False
+    loops: bool = False
 
 
 class OjsFunction(lambda_.Function):
@@ -126,6 +129,7 @@ class OjsFunction(lambda_.Function):
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=_level_at_lambda(props.log_level),
             tracing=lambda_.Tracing.ACTIVE if props.tracing else None,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if props.loops else None,
             environment=environment,
         )
         self.live = live_of(self, props.start)

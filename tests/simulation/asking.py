@@ -10,9 +10,10 @@ from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
+from tests.simulation.chains import Chain
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
-from tests.simulation.simulation import FAR, Action, Simulation
+from tests.simulation.simulation import FAR, NOBODYS, Action, Simulation
 
 ERRORS: Final = (
     parse_object('{"type": "Broken", "message": "it broke"}'),
@@ -90,11 +91,12 @@ class Asking:
         worker: str = "",
         job_id: str = "",
         held: Sequence[Held] = (),
+        chain: Chain = NOBODYS,
     ) -> None:
         calls = self.sim.chance.choice((0, 1, 2, 3, 5, FAR, FAR))
         named = {each.job_id: each.which.reservation_id or "" for each in held}
         cause = Cause(kind=kind, worker=worker, job_id=job_id, reservations=named)
-        self.sim.begin(cause, work, calls)
+        self.sim.begin(cause, work, calls, chain)
 
     def _asked(self, kind: str, work: Callable[[Process], None]) -> None:
         """A client's request; one that gets no answer may be sent again."""

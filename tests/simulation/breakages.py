@@ -157,6 +157,20 @@ MUTATIONS: Final = (
         (("self.waking.discard(self.queue, stray)", "pass"),),
     ),
     Mutation(
+        "sent-for-nothing",
+        "messages that found nothing to run are sent again",
+        "ojs_aws.services.left_over:LeftOver.give_back",
+        (
+            (
+                "self.waking.discard(self.queue, stray)",
+                (
+                    "self.waking.send(self.queue, [(e.message, 0) for e in messages], self.now);"
+                    " self.waking.discard(self.queue, stray)"
+                ),
+            ),
+        ),
+    ),
+    Mutation(
         "no-cover",
         "the sweep sends no message again for ready jobs",
         "ojs_aws.services.message_cover:MessageCover.__call__",

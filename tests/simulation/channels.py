@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
 from ojs_aws.topology import MAX_RECEIVE_COUNT
-from tests.simulation.memory import MemoryQueue, MemoryRegistry, MemoryStore
+from tests.simulation.chains import Chain, longest
+from tests.simulation.memory import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
 from tests.simulation.weather import Weather
 
 MAX_DELAY_MS = 5_000
@@ -21,6 +22,7 @@ class SimulatedQueue(MemoryQueue):
 
     :ivar made: queues that there are.
     :ivar lost: messages that the dead-letter queue took, being received too often.
+    :ivar chain: of the invocation that sends, and ``chains`` of those that have sent messages.
     :ivar sent: learns of each message which job it names, and how many name it now.
     """
 
@@ -29,6 +31,8 @@ class SimulatedQueue(MemoryQueue):
     lost: list[Message] = field(default_factory=list)
     made: set[str] = field(default_factory=lambda: {"default"})
     sent: Callable[[str, int], None] = lambda _job_id, _there: None
+    chain: Callable[[], Chain] = Chain
+    chains: dict[str, Chain] = field(default_factory=dict)
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
         if queue not in self.made:
@@ -37,6 +41,7 @@ class SimulatedQueue(MemoryQueue):
         if self.chance().random() < self.weather().delays:
             newest = next(reversed(self._of(queue)))
             self._of(queue)[newest].visible_at += self.chance().randrange(MAX_DELAY_MS)
+        self.chains[f"{queue}/{next(reversed(self._of(queue)))}"] = self.chain()
         named = sum(held.message.job_id == message.job_id for held in self._of(queue).values())
         self.sent(message.job_id, named)
 
@@ -72,9 +77,25 @@ class SimulatedQueue(MemoryQueue):
         held = self._of(queue).get(key)
         return key if held is not None and held.handle == handle else None
 
+    def chain_of(self, received: Sequence[ReceivedMessage]) -> Chain:
+        """Return the longest chain that sent one of these messages."""
+        return longest(self.chains[each.handle.rpartition(":")[0]] for each in received)
+
     def count(self) -> int:
         """Messages that there are, whatever they wait for."""
         return sum(map(len, self.queues.values()))
+
+
+@dataclass
+class SimulatedAlarms(MemoryAlarms):
+    """Alarms that know the chain of who set them last, by the names of their cron jobs."""
+
+    chain: Callable[[], Chain] = Chain
+    chains: dict[str, Chain] = field(default_factory=dict)
+
+    def set(self, name: str, delay_s: int) -> None:
+        super().set(name, delay_s)
+        self.chains[name] = self.chain()
 
 
 @dataclass

@@ -18,15 +18,15 @@ from unittest import mock
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports import QueueSettings
+from ojs_aws.ports import QueueSettings, ReceivedMessage
 from tests.simulation.batches import MemoryBatches
-from tests.simulation.channels import SimulatedQueue, SimulatedRegistry
+from tests.simulation.chains import Chain
+from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
 from tests.simulation.depths import SimulatedDepths
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.memory import (
     CountingIds,
     FakeClock,
-    MemoryAlarms,
     MemoryCron,
     MemoryEvents,
     MemoryLimits,
@@ -59,6 +59,9 @@ PROCESSES: Final = 6
 FAR: Final = 1_000_000
 LONGEST_MS: Final = 30_000
 """A function is ended after so long; a call that timed out takes effect before that, or never."""
+NOBODYS: Final = Chain()
+"""Of a request that no message of a function caused."""
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -92,6 +95,7 @@ class Operation:
     ends_at: int
     label: str = ""
     is_killed: bool = False
+    chain: Chain = NOBODYS
 
 
 @dataclass
@@ -142,8 +146,9 @@ class Simulation:
             chance=lambda: self.chance,
             weather=lambda: self.weather,
             sent=self.promises.message_sent,
+            chain=self._chain,
         )
-        self.alarms = MemoryAlarms(self.clock)
+        self.alarms = SimulatedAlarms(self.clock, chain=self._chain)
         self.events = MemoryEvents()
         self.bus = Bus(lambda: self.chance.random() < self.weather.mishaps)
         self.cron = MemoryCron(entries=Watched(self._cron_written))
@@ -215,7 +220,20 @@ class Simulation:
             return self._causes[-1]
         return self._acting.cause if self._acting else Cause()
 
+    def _chain(self) -> Chain:
+        """Return the chain of whoever sends a message now."""
+        return self._acting.chain if self._acting else Chain()
+
+    def chain_of(self, received: Sequence[ReceivedMessage]) -> Chain:
+        """Return the chain of an invocation by these messages."""
+        return self.messages.chain_of(received).following(self.clock.at)
+
+    def _is_changed(self) -> None:
+        if self._acting:
+            self._acting.chain = self._acting.chain.changed()
+
     def _job_written(self, job_id: str, before: Any, after: Any) -> None:
+        self._is_changed()
         self.promises.job_written(job_id, before, after)
         self.stream.write(job_id, before, after)
         if self.is_traced:
@@ -235,6 +253,7 @@ class Simulation:
         )
 
     def _cron_written(self, name: str, before: Any, after: Any) -> None:
+        self._is_changed()
         self.stream.write(name, before, after)
         if after is None:
             self.promises.cron_removed(name)
@@ -277,8 +296,19 @@ class Simulation:
         return first(), later
 
     # ------------------------------------------------------------------ operations
-    def begin(self, cause: Cause, work: Callable[[Process], None], calls: int) -> None:
-        """Begin a request, and let it make so many calls before others move."""
+    def begin(
+        self,
+        cause: Cause,
+        work: Callable[[Process], None],
+        calls: int,
+        chain: Chain = NOBODYS,
+    ) -> None:
+        """Begin a request, and let it make so many calls before others move.
+
+        :param chain: how it came about, where a message invokes the function.
+        """
+        if problem := chain.problem(cause.kind, self.clock.at):
+            self.promises.breach(problem)
         process = self.free_process(cause.kind)
         process.is_busy = True
         self._count += 1
@@ -292,7 +322,12 @@ class Simulation:
                 self._bury(process)
 
         operation = Operation(
-            self._count, cause, process, self.strands.begin(run), self.clock.at + LONGEST_MS
+            self._count,
+            cause,
+            process,
+            self.strands.begin(run),
+            self.clock.at + LONGEST_MS,
+            chain=chain,
         )
         self.running.append(operation)
         self.go_on(operation, calls)

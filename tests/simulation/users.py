@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.simulation.chains import longest
 from tests.simulation.clients import Clients
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
-from tests.simulation.simulation import FAR, QUEUES
+from tests.simulation.simulation import FAR, NOBODYS, QUEUES
 from tests.simulation.workers import Workers
 
 HIDDEN_S: Final = 1_800
@@ -48,7 +49,8 @@ class Users(Clients, Operators, Workers):
                 if again is not None:
                     alarms.remove(again)
 
-        self._begin("alarm", work)
+        chain = longest(self.sim.alarms.chains.get(name, NOBODYS) for name in ringing)
+        self._begin("alarm", work, chain=chain.following(self.sim.clock.at))
 
     def do_stream(self) -> None:
         """The stream invokes its consumer."""

@@ -185,7 +185,7 @@ class Workers(Asking):
                     done.append(each.handle)
             self.sim.messages.delete(queue, done)
 
-        self._begin("lambda", work, worker=name)
+        self._begin("lambda", work, worker=name, chain=self.sim.chain_of(received))
         return True
 
     def _execute(self, process: Process, job_id: str, name: str, ending: str) -> bool:
