@@ -47,13 +47,14 @@ class DeadLetterPage:
 class DeadLetterStats:
     """How many dead letters there are, and of what kind (section 10.1).
 
-    :ivar sampled: how many of the newest were looked at for ``by_error_type``.
+    :ivar sampled: how many of the newest were looked at for ``by_error_type`` and ``by_type``.
     """
 
     total: int
     is_exact: bool
     by_queue: Mapping[str, int]
     by_error_type: Mapping[str, int]
+    by_type: Mapping[str, int]
     sampled: int
     oldest_at: Instant | None
     newest_at: Instant | None
@@ -144,12 +145,14 @@ class DeadLetters:
                 page = self.store.listed(name, JobList.DEAD_LETTER, 1, newest_first=newest_first)
                 instants += [int(row.sort_key) for row in page.jobs]
         sample = self.rows.find(EVERYTHING, MAX_SAMPLED, "").jobs if by_queue else ()
+        types = Counter(job.type for job in sample)
         kinds = Counter(job.failures[-1].type if job.failures else "Unknown" for job in sample)
         return DeadLetterStats(
             total=sum(by_queue.values()),
             is_exact=is_exact,
             by_queue=by_queue,
             by_error_type=dict(kinds.most_common()),
+            by_type=dict(types.most_common()),
             sampled=len(sample),
             oldest_at=Instant(min(instants)) if instants else None,
             newest_at=Instant(max(instants)) if instants else None,

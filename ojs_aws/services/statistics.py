@@ -16,7 +16,7 @@ from ojs_aws.domain.tallies import MINUTE_MS, Tally, total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.ports import Clock, QueueRegistry
-from ojs_aws.services.queue_stats import QueueStatistics
+from ojs_aws.services.queue_stats import QueueCounts, QueueStatistics
 
 MAX_QUEUES: Final = 50
 """Queues that one request counts: eight queries each."""
@@ -43,16 +43,20 @@ class Totals:
     """All queues together.
 
     :ivar queues: how many there are.
+    :ivar paused: how many of them are paused.
     :ivar counted: how many of them the numbers cover, the first ones by name.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
+    :ivar by_queue: of each counted queue what it holds, and what it did in the last five minutes.
     :ivar recent: what they did in the last five minutes that are over.
     :ivar is_exact: False when any number is at least what is said.
     """
 
     queues: int
+    paused: int
     counted: int
     jobs: Mapping[str, int]
     recent: Tally
+    by_queue: Mapping[str, tuple[QueueCounts, Tally]]
     is_exact: bool
     computed_at: Instant
 
@@ -73,27 +77,37 @@ class Statistics:
     queues: QueueRegistry
     clock: Clock
 
-    def totals(self) -> Totals:
-        """Count all queues, up to fifty of them."""
+    def totals(self, queue: str = "") -> Totals:
+        """Count all queues, up to fifty of them, or one."""
         now = self.clock.now()
-        names = [info.name for info in self.queues.all()]
+        infos = [info for info in self.queues.all() if queue in ("", info.name)]
+        names = [info.name for info in infos]
         counted = names[:MAX_QUEUES]
         jobs: Counter[str] = Counter()
         recent = Tally()
+        by_queue: dict[str, tuple[QueueCounts, Tally]] = {}
         is_exact = len(counted) == len(names)
         for name in counted:
             counts = self.of.counts(name)
             jobs.update(counts.counts)
-            recent.merge(total(each for _, each in self.of.minutes(name, now - RECENT_MS, now)))
+            did = total(each for _, each in self.of.minutes(name, now - RECENT_MS, now))
+            recent.merge(did)
+            by_queue[name] = (counts, did)
             is_exact = is_exact and not counts.estimated
         return Totals(
             queues=len(names),
+            paused=sum(info.paused_at is not None for info in infos),
             counted=len(counted),
             jobs=jobs,
             recent=recent,
+            by_queue=by_queue,
             is_exact=is_exact,
             computed_at=now,
         )
+
+    def today(self) -> Tally:
+        """Return what all queues did since midnight (UTC): a query for each of up to fifty."""
+        return total(self.of.today(info.name) for info in self.queues.all()[:MAX_QUEUES])
 
     def history(
         self,

@@ -219,7 +219,9 @@ def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
         "directive": worker.directive,
         "active_jobs": worker.active_jobs,
         "active_job_ids": ids,
+        "queues": [],
         "last_heartbeat_at": format_instant(worker.last_seen),
+        "last_heartbeat": format_instant(worker.last_seen),
         "expected_until": format_instant(Instant(worker.last_seen + silence_ms(worker))),
     }
     if worker.interval_ms is not None:

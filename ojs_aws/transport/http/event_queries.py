@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -26,7 +27,9 @@ def event_query(query: Mapping[str, str]) -> EventQuery:
     since = text_of(query, "since")
     is_id = after.startswith(_EVENT_ID_PREFIX) and not cursor
     return EventQuery(
-        types=frozenset(map(_checked_type, names_of(query, "types"))),
+        types=frozenset(
+            map(_checked_type, names_of(query, "types") | names_of(query, "event_type"))
+        ),
         queues=_names(query, check_queue, "queues", "queue"),
         job_types=_names(query, check_type, "job_types", "job_type"),
         job_ids=_names(query, check_job_id, "job_id"),
@@ -35,6 +38,17 @@ def event_query(query: Mapping[str, str]) -> EventQuery:
         cursor=cursor or ("" if is_id else after),
         after_id=after if is_id else "",
     )
+
+
+def latest_query(query: Mapping[str, str], limit: int) -> EventQuery:
+    """Return the query of the newest events; a ``type`` that there is not matches nothing.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    """
+    wanted = event_query({name: value for name, value in query.items() if name != "type"})
+    kind = text_of(query, "event_type")
+    types = wanted.types | frozenset([kind] if kind else [])
+    return replace(wanted, types=types, limit=limit, cursor="", after_id="", since=None)
 
 
 def read_events(log: EventLog, parameters: Mapping[str, str]) -> EventPage:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.envelope import SPEC_VERSION
@@ -21,6 +22,39 @@ _REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _VERSION: Final = re.compile(r"1(\.0(\.\d{1,4}(-[0-9A-Za-z.-]{1,32})?)?)?", re.ASCII)
 _NEEDS_PLAIN_TYPE: Final = "python-httpx/"
 """User agent of the official Python SDK, which drops answers that do not name the plain type."""
+
+
+_GO: Final = "Go-http-client/"
+_RUBY: Final = "ojs-ruby/"
+_OURS: Final = "ojs-aws"
+
+
+class Reader(StrEnum):
+    """Who reads an answer, where one name has several types in documents and clients."""
+
+    CASES = "cases"
+    """The conformance cases, browsers, and whoever says nothing of itself."""
+    SDK = "sdk"
+    """The official SDKs, which read what the HTTP binding shows."""
+    CLI = "ojs-cli"
+    """The official command line."""
+
+
+def reader_of(request: Request) -> Reader:
+    """Return who reads the answer to a request.
+
+    The SDKs state the version of the binding that they speak, as its section 3.2 asks. The command
+    line does not, and is known by Go's User-Agent with a content type on a GET without a body.
+    """
+    agent = request.header("user-agent")
+    if agent.startswith(_OURS):
+        return Reader.CASES
+    if request.header("ojs-version").strip() or agent.startswith(_RUBY):
+        return Reader.SDK
+    stated = request.header("content-type").partition(";")[0].strip().lower()
+    if agent.startswith(_GO) and request.method == "GET" and stated == OJS_TYPE:
+        return Reader.CLI
+    return Reader.CASES
 
 
 def is_request_id(text: str) -> bool:

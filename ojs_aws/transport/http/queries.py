@@ -54,6 +54,11 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "since_time": Parameter("since", "Only what happened from this instant (RFC 3339) on.", 64),
     "until": Parameter("until", "Only what happened up to this instant (RFC 3339).", 64),
     "queue": Parameter("queue", "Only this queue.", 128),
+    "event_type": Parameter("type", "Only events of this type; the same as types.", 255),
+    "older_than": Parameter(
+        "older_than", "Only what is older: a duration (7d), or an instant (RFC 3339).", 64
+    ),
+    "detail": Parameter("detail", "Show each queue (true); for the official command line.", 5),
     "types": Parameter(
         "types", "Only these event types, separated by commas; job.* means all of jobs.", MAX_CURSOR
     ),

@@ -101,7 +101,9 @@ def render_entry(entry: CronEntry) -> Rendered:
         **{name: member.raw for name, member in document.items()},
     }
     return {
+        "id": encode(entry.name),
         "name": encode(entry.name),
+        "schedule": encode(defined.expression),
         "cron": encode(defined.expression),
         "expression": encode(defined.expression),
         "timezone": encode(defined.timezone),
@@ -158,6 +160,7 @@ def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -
             "crons": entries,
             "cron_jobs": entries,
             "entries": entries,
+            "items": entries,
             "count": encode(len(items)),
             "pagination": encode({**pagination}),
             "total": encode(pagination["total"]),

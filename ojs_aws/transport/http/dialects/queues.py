@@ -1,7 +1,8 @@
 """Queues and their statistics, in every form that documents and clients read.
 
-The binding names the queue by a text, the cases by an object; numbers stand in ``stats``, in
-``queue`` and flat, and by the admin API's names in ``counts``, ``throughput`` and ``latency_ms``.
+The binding names the queue by a text, the cases by an object: who asks decides. Numbers stand in
+``stats``, in ``queue`` and flat, and by the admin API's names in ``counts``, ``throughput`` and
+``latency_ms``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.configured import Configured
 from ojs_aws.services.queue_stats import QueueCounts, QueueStats
+from ojs_aws.transport.http.negotiation import Reader
 
 _HOUR_MINUTES: Final = 60
 _HOUR_SECONDS: Final = 3600
@@ -49,12 +51,19 @@ def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Mem
     return members
 
 
-def changed_queue(info: QueueInfo, resumed_at: Instant | None = None) -> Members:
+def changed_queue(
+    info: QueueInfo, resumed_at: Instant | None = None, reader: Reader = Reader.CASES
+) -> Members:
     """PAUSE and RESUME: the queue, wrapped and flat."""
     members = queue_members(info)
     if resumed_at is not None:
         members["resumed_at"] = format_instant(resumed_at)
-    return {"queue": {**members}, **members}
+    return {"queue": _named_queue(info, members, reader), **members}
+
+
+def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue:
+    """What stands in ``queue``: its name for clients that read the binding, an object for cases."""
+    return {**members} if reader is Reader.CASES else info.name
 
 
 def configured_queue(configured: Configured) -> Members:
@@ -123,14 +132,19 @@ def queue_answer(
     return {"queue": {**members}, **members}
 
 
-def stats_answer(info: QueueInfo, stats: QueueStats) -> Members:
-    """Statistics of a queue: in ``queue``, in ``stats``, and flat."""
+def stats_answer(info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES) -> Members:
+    """Statistics of a queue: in ``queue``, in ``stats``, and flat.
+
+    An average of nothing is null, and left out for clients that read numbers there.
+    """
     numbers = _numbers(stats)
+    if reader is not Reader.CASES:
+        numbers = {name: value for name, value in numbers.items() if value is not None}
     about = queue_members(info)
     return {
         **about,
         **numbers,
-        "queue": {**about, **numbers},
+        "queue": _named_queue(info, about | numbers, reader),
         "stats": {"queue": info.name, **numbers},
         "throughput": _throughput(stats),
         **_latencies(stats),

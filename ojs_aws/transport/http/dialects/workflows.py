@@ -79,6 +79,7 @@ def render_summary(workflow: Workflow) -> Rendered:
         "state": workflow.state,
         "steps_total": workflow.steps_total,
         "steps_completed": workflow.steps_completed,
+        "step_count": workflow.steps_total,
         "jobs_total": workflow.steps_total,
         "jobs_completed": workflow.steps_completed,
         **_instants(workflow),
@@ -92,6 +93,7 @@ def cancelled_steps(view: WorkflowView) -> Rendered:
     workflow = view.workflow
     return {
         "steps_cancelled": encode(workflow.cancelled_count),
+        "cancelled_steps": encode(workflow.cancelled_count),
         "steps_already_completed": encode(workflow.completed_count),
     }
 

@@ -113,7 +113,8 @@ def get_job_detail(call: Call) -> Answer:
         more["workflow_id"] = encode(job.workflow_id)
     if with_events:
         more["events"] = _events(call, job)
-    return Answer(job_answer(render_job(job), more))
+    always: dict[str, RawJson] = {"errors": RawJson("[]"), "meta": RawJson("{}")}
+    return Answer(job_answer(always | render_job(job), more))
 
 
 def _entry(entry: Entry) -> RawJson:

@@ -10,10 +10,13 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.tallies import Kind
-from ojs_aws.domain.timestamps import format_instant, parse_timestamp
-from ojs_aws.services.statistics import MAX_QUEUES, RECENT_MS, Point
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.statistics import MAX_QUEUES, Point
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
-from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.dialects.ages import instant_or_age
+from ojs_aws.transport.http.dialects.statistics import bottlenecks, for_reader, throughput
+from ojs_aws.transport.http.negotiation import Reader, reader_of
+from ojs_aws.transport.http.queries import boolean_of, number_of, text_of
 
 SHOWN: Final = frozenset(
     {
@@ -48,30 +51,33 @@ SHOWN: Final = frozenset(
 """Settings that say how the backend behaves. Those that name AWS resources, or that nobody put
 here, are not shown."""
 
-_MINUTES: Final = RECENT_MS / 60_000
-
 
 def show_stats(call: Call) -> Answer:
-    """What all queues hold together (section 10.1)."""
-    totals = call.backend.statistics.totals()
+    """What all queues hold together (section 10.1), or one of them."""
+    query, reader = call.request.query, reader_of(call.request)
+    if reader is Reader.CLI and boolean_of(query, "detail"):
+        by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
+        return Answer(encode({"queues": bottlenecks(by_queue, number_of(query, "limit"))}))
+    return Answer(encode(for_reader(stats_of(call), reader)))
+
+
+def stats_of(call: Call) -> dict[str, JsonValue]:
+    """Return what all queues hold and did of late, or the one that the query names."""
+    totals = call.backend.statistics.totals(text_of(call.request.query, "queue"))
     workers = call.backend.workers.list(1)
-    now, counts = call.backend.clock.now(), totals.recent.counts
-    body: dict[str, JsonValue] = {
+    now = call.backend.clock.now()
+    return {
         "queues": totals.queues,
+        "queues_paused": totals.paused,
         "queues_counted": totals.counted,
         "workers": workers.summary["total"],
         "workers_by_state": {**workers.summary},
         "jobs": {**totals.jobs},
-        "throughput": {
-            "enqueued_per_minute": counts[Kind.ENQUEUED] / _MINUTES,
-            "processed_per_minute": (counts[Kind.COMPLETED] + counts[Kind.FAILED]) / _MINUTES,
-            "failed_per_minute": counts[Kind.FAILED] / _MINUTES,
-        },
+        "throughput": throughput(totals.recent),
         "is_exact": totals.is_exact and workers.is_exact,
         "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
         "computed_at": format_instant(totals.computed_at),
     }
-    return Answer(encode(body))
 
 
 def show_gauges(call: Call) -> Answer:
@@ -110,14 +116,15 @@ def show_stats_history(call: Call) -> Answer:
     query = call.request.query
     period = text_of(query, "period") or "5m"
     since, until = text_of(query, "since_time"), text_of(query, "until")
+    now = call.backend.clock.now()
     points = call.backend.statistics.history(
         period,
-        parse_timestamp(since, "since") if since else None,
-        parse_timestamp(until, "until") if until else None,
+        instant_or_age(since, "since", now) if since else None,
+        instant_or_age(until, "until", now) if until else None,
         text_of(query, "queue"),
     )
     data: list[JsonValue] = [_point(point) for point in points]
-    return Answer(encode({"period": period, "data": data}))
+    return Answer(encode({"period": period, "data": data, "data_points": data}))
 
 
 def _point(point: Point) -> dict[str, JsonValue]:
@@ -135,6 +142,7 @@ def _point(point: Point) -> dict[str, JsonValue]:
         "latency_p99_ms": tally.waits.percentile_ms(0.99),
         "avg_wait_ms": tally.waits.average_ms,
         "avg_duration_ms": tally.runs.average_ms,
+        "avg_latency_ms": tally.runs.average_ms,
     }
 
 

@@ -21,7 +21,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode, parse_object
-from ojs_aws.domain.timestamps import Instant, parse_timestamp
+from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.bulk_changes import BulkChanged
@@ -33,6 +33,7 @@ from ojs_aws.services.job_filter import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.concealment import concealed
+from ojs_aws.transport.http.dialects.ages import instant_or_age
 from ojs_aws.transport.http.dialects.envelopes import items_of, read_job
 from ojs_aws.transport.http.dialects.pages import read_mark, write_mark
 
@@ -182,6 +183,7 @@ def _change(call: Call, action: BulkAction) -> Answer:
 def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) -> BulkChanged:
     if not isinstance(given, dict) or not given:
         raise invalid("filter", "an object that names something", given)
+    given = _with_age(call, given)
     unknown = sorted(given.keys() - _FILTER)
     if unknown:
         raise InvalidRequestError(
@@ -211,6 +213,15 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
     cursor = read_mark(_MARK, _text(values, "cursor"))
     accepts = functools.partial(_accepts, call, given, before, _instant(given, "enqueued_after"))
     return call.backend.bulk_changes.matching(action, wanted, accepts, cursor)
+
+
+def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a filter whose ``older_than``, as the command line writes it, is an instant."""
+    if "older_than" not in given or "enqueued_before" in given:
+        return given
+    kept = {name: value for name, value in given.items() if name != "older_than"}
+    before = instant_or_age(given["older_than"], "filter.older_than", call.backend.clock.now())
+    return {**kept, "enqueued_before": format_instant(before)}
 
 
 def _accepts(

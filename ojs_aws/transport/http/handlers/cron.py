@@ -18,6 +18,7 @@ from ojs_aws.transport.http.dialects.cron import (
     render_entry,
     trigger_answer,
 )
+from ojs_aws.transport.http.dialects.cron_changes import changed_registration
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of
 from ojs_aws.transport.http.routes import BASE
@@ -26,7 +27,7 @@ CREATED: Final = 201
 OK: Final = 200
 
 MAX_PAGE_BYTES: Final = 700_000
-"""Of the items of a page, which stand in the answer three times: Lambda answers 6 MB at most."""
+"""Of the items of a page, which stand in the answer four times: Lambda answers 6 MB at most."""
 
 _MARK: Final = "c:"
 
@@ -68,8 +69,19 @@ def get_cron(call: Call) -> Answer:
 
 
 def change_cron(call: Call) -> Answer:
-    """Enable or disable a cron job."""
-    return _enabled(call, is_enabled=read_enabled(call.members()))
+    """Enable or disable a cron job, or change the members that are named.
+
+    Another change at the same time may be undone by this one: what is not named is written as it
+    was read.
+    """
+    members = call.members()
+    if set(members) == {"enabled"}:
+        return _enabled(call, is_enabled=read_enabled(members))
+    entry = call.backend.cron.get(_name(call))
+    check_replaced(call, entry.name)
+    wanted = changed_registration(entry, members, call.backend.settings.max_depth)
+    check_enqueued(call, [("", wanted.job)])
+    return Answer(entry_answer(call.backend.cron.register(wanted)[0]))
 
 
 def pause_cron(call: Call) -> Answer:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import (
     Instant,
@@ -38,7 +39,7 @@ def list_dead_letters(call: Call) -> Answer:
     wanted = requested_page(query)
     chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
     page = call.backend.dead_letters.list(chosen, wanted.limit, wanted.cursor, wanted.offset)
-    jobs = assemble_array(assemble(render_job(record)) for record in page.jobs)
+    jobs = assemble_array(map(_row, page.jobs))
     pagination = wanted.pagination(page.total, page.cursor, is_exact=page.is_exact)
     body: dict[str, RawJson] = {
         "items" if _is_admin(call) else "jobs": jobs,
@@ -46,6 +47,11 @@ def list_dead_letters(call: Call) -> Answer:
         "total": encode(page.total),
     }
     return Answer(assemble(body))
+
+
+def _row(record: JobRecord) -> RawJson:
+    """A dead letter of a list, with the name that an official client has for its attempts."""
+    return assemble(render_job(record) | {"total_attempts": encode(record.attempt)})
 
 
 def get_dead_letter(call: Call) -> Answer:
@@ -61,6 +67,7 @@ def dead_letter_stats(call: Call) -> Answer:
         "total_is_exact": stats.is_exact,
         "by_queue": {**stats.by_queue},
         "by_error_type": {**stats.by_error_type},
+        "by_type": {**stats.by_type},
         "sampled": stats.sampled,
         "oldest_at": None if stats.oldest_at is None else format_instant(stats.oldest_at),
         "newest_at": None if stats.newest_at is None else format_instant(stats.newest_at),

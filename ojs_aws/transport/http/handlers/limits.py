@@ -10,7 +10,9 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.limits import Counted
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.dialects.limits import for_reader, read_policy
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.negotiation import reader_of
 
 _MARK: Final = "l:"
 
@@ -19,23 +21,23 @@ def list_rate_limits(call: Call) -> Answer:
     """The limits by key. Nobody counts them: the total is at least what is shown so far."""
     wanted = requested_page(call.request.query)
     page, following = call.backend.limits.page(read_mark(_MARK, wanted.cursor), wanted.limit)
-    items: list[JsonValue] = [_described(counted) for counted in page]
+    items: list[JsonValue] = [_described(call, counted) for counted in page]
     total = len(items) + bool(following)
     is_exact = not wanted.cursor and not following
     pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
-    return Answer(encode({"items": items, "pagination": pagination}))
+    return Answer(encode({"items": items, "rate_limits": items, "pagination": pagination}))
 
 
 def get_rate_limit(call: Call) -> Answer:
     """What one limit counts."""
-    return Answer(encode(_described(call.backend.limits.get(unquote(call.path["key"])))))
+    return Answer(encode(_described(call, call.backend.limits.get(unquote(call.path["key"])))))
 
 
 def override_rate_limit(call: Call) -> Answer:
     """Lay down what counts for a key."""
-    policy: JsonValue = {name: member.value for name, member in call.members().items()}
-    counted = call.backend.limits.override(unquote(call.path["key"]), policy)
-    return Answer(encode(_described(counted)))
+    given = {name: member.value for name, member in call.members().items()}
+    counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
+    return Answer(encode(_described(call, counted)))
 
 
 def lift_rate_limit(call: Call) -> Answer:
@@ -49,7 +51,7 @@ def limit_queue(call: Call) -> Answer:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = {name: member.value for name, member in call.members().items()}
     counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
-    return Answer(encode(_described(counted)))
+    return Answer(encode(_described(call, counted)))
 
 
 def unlimit_queue(call: Call) -> Answer:
@@ -59,7 +61,11 @@ def unlimit_queue(call: Call) -> Answer:
     return Answer(encode({"queue": queue, "deleted": True}))
 
 
-def _described(counted: Counted) -> dict[str, JsonValue]:
+def _described(call: Call, counted: Counted) -> dict[str, JsonValue]:
+    return for_reader(_members(counted), reader_of(call.request))
+
+
+def _members(counted: Counted) -> dict[str, JsonValue]:
     bucket, limit, now = counted.bucket, counted.limit, counted.now
     members: dict[str, JsonValue] = {"key": bucket.key}
     if limit.concurrency is not None:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects import queues as shapes
+from ojs_aws.transport.http.dialects.queue_settings import read_new_queue, read_settings
 from ojs_aws.transport.http.routes import BASE
 
 
 def create_queue(call: Call) -> Answer:
     """Create a queue; 409 where there is one."""
-    body = _body(call)
-    others = sorted(body.keys() - {"name", "config"})
-    if others:
-        raise InvalidRequestError(
-            f"A new queue has 'name' and 'config'; received '{others[0][:80]}'.",
-            details={"field": others[0][:80], "allowed": ["name", "config"]},
-            hint="Settings stand in 'config'.",
-        )
-    configured = call.backend.configuring.create(body.get("name"), body.get("config"))
+    name, config = read_new_queue(_body(call))
+    configured = call.backend.configuring.create(name, config)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
     return Answer(encode(shapes.configured_queue(configured)), 201, location)
 
@@ -33,7 +27,7 @@ def get_queue_config(call: Call) -> Answer:
 
 def change_queue_config(call: Call) -> Answer:
     """Set what the body names; all of it, or nothing."""
-    configured = call.backend.configuring.change(_name(call), _body(call))
+    configured = call.backend.configuring.change(_name(call), read_settings(_body(call)))
     return Answer(encode(shapes.configured_queue(configured)))
 
 

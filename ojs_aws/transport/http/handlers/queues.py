@@ -16,6 +16,7 @@ from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects import queues as shapes
 from ojs_aws.transport.http.dialects.answers import page_answer
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.negotiation import reader_of
 from ojs_aws.transport.http.queries import number_of, text_of
 
 _MARK: Final = "q:"
@@ -77,7 +78,7 @@ def queue_stats(call: Call) -> Answer:
     """What a queue holds, and what it did in the last hour."""
     info = call.backend.queues.get(_name(call))
     stats = call.backend.queue_statistics(info.name)
-    return Answer(encode(shapes.stats_answer(info, stats)))
+    return Answer(encode(shapes.stats_answer(info, stats, reader_of(call.request))))
 
 
 def priority_stats(call: Call) -> Answer:
@@ -88,6 +89,7 @@ def priority_stats(call: Call) -> Answer:
     body: dict[str, JsonValue] = {
         "queue": info.name,
         "counts_by_priority": shown,
+        "distribution": [{"priority": each, "count": counts[each]} for each in sorted(counts)],
         "total": sum(counts.values()),
         "is_exact": is_exact,
     }
@@ -97,7 +99,7 @@ def priority_stats(call: Call) -> Answer:
 def pause_queue(call: Call) -> Answer:
     """Let nobody fetch from a queue."""
     info = call.backend.queues.pause(_name(call))
-    return Answer(encode(shapes.changed_queue(info)))
+    return Answer(encode(shapes.changed_queue(info, reader=reader_of(call.request))))
 
 
 def resume_queue(call: Call) -> Answer:
@@ -105,7 +107,8 @@ def resume_queue(call: Call) -> Answer:
     name = _name(call)
     at = call.backend.queues.resume(name)
     call.backend.configuring.undrain(name)
-    return Answer(encode(shapes.changed_queue(QueueInfo(name=name), resumed_at=at)))
+    info, reader = QueueInfo(name=name), reader_of(call.request)
+    return Answer(encode(shapes.changed_queue(info, at, reader)))
 
 
 def purge_queue(call: Call) -> Answer:

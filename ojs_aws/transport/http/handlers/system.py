@@ -6,10 +6,12 @@ import functools
 import time
 from typing import Final
 
+from ojs_aws.domain.access import Permission
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.negotiation import Reader, reader_of
 
 LATE_MS: Final = 180_000
 """A sweep that ended before, or is behind by more, is shown as late."""
@@ -70,6 +72,20 @@ def metrics(call: Call) -> Answer:
         "",
     )
     return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def show_metrics(call: Call) -> Answer:
+    """Metrics as JSON for the official command line, or as text for everybody else."""
+    if reader_of(call.request) is not Reader.CLI or "prometheus" in call.request.query.values():
+        return metrics(call)
+    caller = call.request.caller
+    caller.check(Permission.INSPECT, "show_metrics")
+    caller.check_unbound("show_metrics")
+    from ojs_aws.transport.http.dialects.statistics import metrics_answer  # noqa: PLC0415 - rare
+    from ojs_aws.transport.http.handlers.admin_system import stats_of  # noqa: PLC0415 - rare
+
+    today = call.backend.statistics.today()
+    return Answer(encode(metrics_answer(_uptime_s(call), stats_of(call), today)))
 
 
 def openapi(call: Call) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
@@ -118,8 +119,12 @@ def resume_workers(call: Call) -> Answer:
 
 
 def _direct_all(call: Call, directive: Directive) -> Answer:
-    """Direct the workers of a queue, with a label, or all of them: one of these must be said."""
     values = {name: member.value for name, member in call.members(optional=True).items()}
+    return direct_chosen(call, directive, values)
+
+
+def direct_chosen(call: Call, directive: Directive, values: Mapping[str, JsonValue]) -> Answer:
+    """Direct the workers of a queue, with a label, or all of them: one of these must be said."""
     queue, label = values.get("queue"), values.get("label")
     cursor = values.get("cursor") or ""
     if label is not None and not (isinstance(label, str) and 0 < len(label) <= MAX_WORKER_ID):

@@ -47,6 +47,9 @@ def cancel_workflow(call: Call) -> Answer:
     return Answer(workflow_answer(view, cancelled_steps(view)))
 
 
+post_workflow_cancel = cancel_workflow
+
+
 def list_workflows(call: Call) -> Answer:
     """The workflows without their steps, the newest first."""
     query = call.request.query

@@ -45,7 +45,22 @@ class CronBody(Body):
     options: OptionsBody | None = None
 
 
-class CronChangeBody(Body):
-    """Enabling or disabling (ojs-cron, section 8.5)."""
+class CronChangeTemplateBody(Body):
+    """What changes of the job of a cron job."""
 
-    enabled: bool
+    type: JobType | None = None
+    args: list[Any] | None = None
+    meta: dict[str, Any] | None = None
+    options: OptionsBody | None = None
+
+
+class CronChangeBody(CronChangeTemplateBody):
+    """A change of a cron job (ojs-cron, section 8.5): what is not named stays."""
+
+    enabled: bool | None = None
+    cron: Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH)] | None = None
+    expression: Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH)] | None = None
+    timezone: str | None = None
+    overlap_policy: Literal["skip", "allow", "cancel_previous", "cancel", "enqueue"] | None = None
+    description: Annotated[str, Field(max_length=MAX_DESCRIPTION)] | None = None
+    job_template: CronChangeTemplateBody | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,12 @@ class SelectionBody(Body):
     label: ShortText | None = None
     all: bool | None = None
     cursor: str | None = None
+
+
+class DirectiveBody(SelectionBody):
+    """A directive to the chosen workers, or to all of them."""
+
+    directive: Literal["quiet", "terminate", "resume", "running"]
 
 
 class DeadLetterFilterBody(Body):

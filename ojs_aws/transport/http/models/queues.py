@@ -11,11 +11,8 @@ from ojs_aws.transport.http.models.envelopes import RetryPolicyBody
 from ojs_aws.transport.http.models.limits import RateLimitBody
 
 
-class PurgeBody(Body):
-    """Which jobs of a queue to purge (ojs-admin-api, section 6.5).
-
-    ``confirm`` must be true, unless ``dry_run`` is: then the jobs are only counted.
-    """
+class QueuePurgeBody(Body):
+    """Which jobs of a queue to purge, where the path confirms it."""
 
     states: Annotated[
         list[
@@ -31,8 +28,16 @@ class PurgeBody(Body):
         ],
         Field(min_length=1, max_length=7),
     ]
-    confirm: bool = False
     older_than: str | None = None
+
+
+class PurgeBody(QueuePurgeBody):
+    """Which jobs of a queue to purge (ojs-admin-api, section 6.5).
+
+    ``confirm`` must be true, unless ``dry_run`` is: then the jobs are only counted.
+    """
+
+    confirm: bool = False
     dry_run: bool = False
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 

@@ -13,6 +13,7 @@ from typing import Final
 from ojs_aws.transport.http.routes import (
     admin,
     bulk,
+    clients,
     cron,
     dead_letters,
     events,
@@ -58,6 +59,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *admin.ROUTES,
     *events.ROUTES,
     *cron.ROUTES,
+    *clients.ROUTES,
     *schemas.ROUTES,
     *workflows.ROUTES,
     *system.ROUTES,

@@ -56,6 +56,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "health": _PUBLIC,
     "manifest": _PUBLIC,
     "metrics": _KNOWN,
+    "show_metrics": _KNOWN,
     "openapi": _KNOWN,
     # enqueueing
     "push": _ENQUEUES,
@@ -91,6 +92,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "change_job": Access(Permission.OPERATE, Bounds.JOB),
     "retry_job": Access(Permission.OPERATE, Bounds.JOB),
     "list_jobs": _INSPECT,
+    "list_retries": _SEES_JOB,
     "bulk_cancel": Access(Permission.CANCEL),
     "bulk_retry": _OPERATE,
     "bulk_delete": _ADMIN,
@@ -101,6 +103,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "get_workflow": _INSPECT,
     "list_workflows": _INSPECT,
     "cancel_workflow": Access(Permission.CANCEL),
+    "post_workflow_cancel": Access(Permission.CANCEL),
     # queues
     "list_queues": _INSPECT,
     "list_queues_with_counts": _INSPECT,
@@ -116,6 +119,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "change_queue_config": _ADMIN,
     "patch_queue_config": _ADMIN,
     "purge_queue": _ADMIN,
+    "purge_jobs": _ADMIN,
     "limit_queue": _ADMIN,
     "unlimit_queue": _ADMIN,
     "list_rate_limits": _INSPECT,
@@ -131,9 +135,11 @@ ACCESS: Final[Mapping[str, Access]] = {
     "delete_dead_letter": _ADMIN,
     "delete_dead_letters": _ADMIN,
     "purge_dead_letters": _ADMIN,
+    "purge_old_dead_letters": _ADMIN,
     # cron jobs
     "list_crons": _INSPECT,
     "get_cron": _INSPECT,
+    "list_cron_runs": _INSPECT,
     "register_cron": Access(Permission.OPERATE, Bounds.BODY),
     "change_cron": _OPERATE,
     "pause_cron": _OPERATE,
@@ -149,6 +155,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     "resume_workers": _OPERATE,
     "terminate_worker": _OPERATE,
     "terminate_workers": _OPERATE,
+    "direct_workers": _OPERATE,
     "deregister_worker": _OPERATE,
     # the rest
     "list_events": _INSPECT,

@@ -10,6 +10,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/admin/jobs",
+        aliases=(f"{BASE}/jobs",),
         operation="list_jobs",
         group=Group.OPERATOR,
         home="admin_jobs",
@@ -87,6 +88,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         home="admin_system",
         summary="Count the jobs of all queues",
         response="TotalsAnswer",
+        query=("queue", "detail", "limit"),
     ),
     Route(
         method="GET",
@@ -110,6 +112,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/admin/system/config",
+        aliases=(f"{BASE}/admin/config",),
         operation="show_config",
         group=Group.OPERATOR,
         home="admin_system",

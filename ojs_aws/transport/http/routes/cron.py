@@ -23,6 +23,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/cron",
+        aliases=(f"{BASE}/crons",),
         operation="list_crons",
         group=Group.OPERATOR,
         home="cron",
@@ -33,6 +34,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="GET",
         path=f"{BASE}/cron/<name>",
+        aliases=(f"{BASE}/crons/<name>",),
         operation="get_cron",
         group=Group.OPERATOR,
         home="cron",
@@ -43,18 +45,20 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="PATCH",
         path=f"{BASE}/cron/<name>",
+        aliases=(f"{BASE}/crons/<name>",),
         operation="change_cron",
         group=Group.OPERATOR,
         home="cron",
-        summary="Enable or disable a cron job",
+        summary="Enable, disable or change a cron job: the members that are named",
         request="CronChangeBody",
         response="CronAnswer",
-        errors=(404,),
+        errors=(404, 413, 422),
         needs_body=True,
     ),
     Route(
         method="DELETE",
         path=f"{BASE}/cron/<name>",
+        aliases=(f"{BASE}/crons/<name>",),
         operation="delete_cron",
         group=Group.OPERATOR,
         home="cron",

@@ -16,6 +16,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         response="EventsAnswer",
         query=(
             "types",
+            "event_type",
             "queues",
             "queue",
             "job_types",
@@ -25,6 +26,8 @@ ROUTES: Final[tuple[Route, ...]] = (
             "event_limit",
             "cursor",
             "after",
+            "page",
+            "per_page",
         ),
     ),
 )

@@ -53,6 +53,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="PUT",
         path=f"{BASE}/rate-limits/<key>",
+        aliases=(f"{BASE}/rate-limits/<key>/override",),
         operation="override_rate_limit",
         group=Group.OPERATOR,
         home="limits",
@@ -65,6 +66,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="DELETE",
         path=f"{BASE}/rate-limits/<key>",
+        aliases=(f"{BASE}/rate-limits/<key>/override",),
         operation="lift_rate_limit",
         group=Group.OPERATOR,
         home="limits",

@@ -33,11 +33,19 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         method="GET",
-        path=f"{BASE}/metrics",
-        aliases=("/metrics",),
+        path="/metrics",
         operation="metrics",
         group=Group.SYSTEM,
         summary="That the function is up, in the Prometheus text format",
+        media_type="text/plain",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/metrics",
+        operation="show_metrics",
+        group=Group.OPERATOR,  # the only one that may count for those who read JSON
+        home="system",
+        summary="The same, and numbers as JSON for the official command line",
         media_type="text/plain",
     ),
 )

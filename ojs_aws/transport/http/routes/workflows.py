@@ -28,7 +28,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         home="workflows",
         summary="List the workflows, the newest first",
         response="WorkflowsAnswer",
-        query=("limit", "cursor", "state"),
+        query=("limit", "cursor", "offset", "page", "per_page", "state"),
     ),
     Route(
         method="GET",
