@@ -297,7 +297,7 @@ def test_a_cron_job_is_changed_member_by_member(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({}, ""), ({"name": "other"}, "name"), ({"job_template": 1}, "job_template")],
+    [({}, "enabled"), ({"name": "other"}, "name"), ({"job_template": 1}, "job_template")],
 )
 def test_what_cannot_be_changed_of_a_cron_job_is_refused(
     api: Api, body: dict[str, Any], field: str

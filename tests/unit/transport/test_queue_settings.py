@@ -134,6 +134,6 @@ def test_a_deletion_needs_a_strategy(api: Api, world: World) -> None:
 
 def test_a_setting_beside_config_is_refused_and_creates_nothing(api: Api) -> None:
     """Rather than ignored: its author would believe in it."""
-    reply = api.post("/queues", {"name": "aside", "max_size": 5})
-    assert (reply.status, reply.error["details"]["field"]) == (400, "max_size")
+    reply = api.post("/queues", {"name": "aside", "default_timeout": 5})
+    assert (reply.status, reply.error["details"]["field"]) == (400, "default_timeout")
     assert api.get("/queues/aside").status == 404

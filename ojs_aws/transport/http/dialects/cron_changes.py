@@ -36,7 +36,7 @@ def changed_registration(
             if others
             else "The body names nothing to change.",
             details={
-                "field": str(others[0])[:80] if others else "",
+                "field": str(others[0])[:80] if others else "enabled",
                 "allowed": [*sorted(_ALLOWED)],
             },
             hint="To change anything else, register the cron job again under its name.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,7 +18,7 @@ _MINUTES: Final = RECENT_MS / 60_000
 
 
 def throughput(recent: Tally) -> Members:
-    """Return rates by the names of documents, and rounded by those of the command line.
+    """Return rates by the names of documents, and rounded up by those of the command line.
 
     The command line reads whole numbers there, and nothing where it finds another one.
     """
@@ -27,16 +28,11 @@ def throughput(recent: Tally) -> Members:
         "enqueued_per_minute": counts[Kind.ENQUEUED] / _MINUTES,
         "processed_per_minute": processed / _MINUTES,
         "failed_per_minute": counts[Kind.FAILED] / _MINUTES,
-        "enqueued_per_min": _rounded(counts[Kind.ENQUEUED]),
-        "completed_per_min": _rounded(counts[Kind.COMPLETED]),
-        "failed_per_min": _rounded(counts[Kind.FAILED]),
+        "enqueued_per_min": math.ceil(counts[Kind.ENQUEUED] / _MINUTES),
+        "completed_per_min": math.ceil(counts[Kind.COMPLETED] / _MINUTES),
+        "failed_per_min": math.ceil(counts[Kind.FAILED] / _MINUTES),
         "avg_latency_ms": recent.runs.average_ms,
     }
-
-
-def _rounded(count: int) -> int:
-    """Return a rate a minute as a whole number; what happened at all is at least 1."""
-    return max(round(count / _MINUTES), min(count, 1))
 
 
 def for_reader(body: Members, reader: Reader) -> Members:

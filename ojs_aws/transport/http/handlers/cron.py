@@ -80,7 +80,7 @@ def change_cron(call: Call) -> Answer:
     entry = call.backend.cron.get(_name(call))
     check_replaced(call, entry.name)
     wanted = changed_registration(entry, members, call.backend.settings.max_depth)
-    check_enqueued(call, [("", wanted.job)])
+    bind_jobs(call, [("", wanted.job)])
     return Answer(entry_answer(call.backend.cron.register(wanted)[0]))
 
 

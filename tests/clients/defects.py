@@ -1,0 +1,91 @@
+"""Why calls fail that do fail: defects of the clients themselves, and what is not offered here.
+
+Each explanation names the call, where it happens, and the reason. A failure without one is an
+error of this project's, and ends the run with a failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.clients.results import SERVERS
+
+_EVERYWHERE: Final = frozenset(SERVERS)
+_WITH_KEYS: Final = frozenset({"local-keys", "deployed-keys"})
+
+_NO_STREAM: Final = (
+    "Events are read page by page (GET /events); a server-sent stream would keep a Lambda function "
+    "running for each reader."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a call of a client fails.
+
+    :ivar servers: where it does.
+    :ivar is_ours: whether it is a feature that is not offered, not a defect of the client.
+    """
+
+    client: str
+    call: str
+    reason: str
+    servers: frozenset[str] = _EVERYWHERE
+    is_ours: bool = False
+
+
+EXPLANATIONS: Final = (
+    Explanation(client="python", call="subscribe_queue", reason=_NO_STREAM, is_ours=True),
+    Explanation(client="javascript", call="subscribeQueue", reason=_NO_STREAM, is_ours=True),
+    Explanation(
+        client="ruby", call="SSESubscription.subscribe_queue", reason=_NO_STREAM, is_ours=True
+    ),
+    Explanation(client="cli", call="events", reason=_NO_STREAM, is_ours=True),
+    Explanation(
+        client="cli",
+        call="system maintenance",
+        reason="There is no maintenance mode: pause the queues.",
+        is_ours=True,
+    ),
+    Explanation(
+        client="cli",
+        call="webhooks list",
+        reason="There are no webhooks: EventBridge rules deliver events.",
+        is_ours=True,
+    ),
+    Explanation(
+        client="cli",
+        call="queues --delete",
+        reason="It names no strategy, which a deletion must (ojs-queue-config, section 5.3).",
+    ),
+    Explanation(
+        client="cli",
+        call="debug replay",
+        reason="It sends the job as a JSON string in base64, not as an object.",
+    ),
+    Explanation(
+        client="cli",
+        call="doctor",
+        reason="Its requests carry no credentials.",
+        servers=_WITH_KEYS,
+    ),
+    Explanation(
+        client="ruby",
+        call="DurableContext: replay after a crash",
+        reason="Its requests for checkpoints carry no credentials.",
+        servers=_WITH_KEYS,
+    ),
+)
+
+
+def explanation_of(client: str, call: str, server: str) -> Explanation | None:
+    """Return why a call fails on a server, if that is known."""
+    return next(
+        (
+            each
+            for each in EXPLANATIONS
+            if (each.client, each.call) == (client, call) and server in each.servers
+        ),
+        None,
+    )

@@ -1,0 +1,64 @@
+"""The servers that clients are driven against: local or deployed, open or with API keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from infra.deployment import create_key, deploy, destroy
+from infra.emulator import start_emulator
+
+START_S: Final = 180
+_KEY: Final = re.compile(r"admin\s+(ojs_\S+)")
+_URL: Final = re.compile(r"OJS backend at (http://[\d.:]+)")
+
+
+@contextmanager
+def serving(name: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Start a server for the time of the block; its address, and the key of an administrator."""
+    started = _deployed if name.startswith("deployed") else _local
+    with started(folder, has_keys=name.endswith("-keys")) as address:
+        yield address
+
+
+@contextmanager
+def _local(folder: Path, *, has_keys: bool) -> Iterator[tuple[str, str]]:
+    command = [sys.executable, "-m", "ojs_aws.cli", "local", "--port", "0"]
+    log = folder / f"local-{has_keys}.log"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [*command, *(["--auth"] if has_keys else [])], stdout=output, stderr=output
+        )
+    try:
+        end = time.monotonic() + START_S
+        while not (url := _URL.search(log.read_text())):
+            if server.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"The local server did not start:\n{log.read_text()[-2000:]}")
+            time.sleep(0.2)
+        time.sleep(1)  # the keys are printed after the address
+        key = _KEY.search(log.read_text())
+        yield url[1], key[1] if key else ""
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+@contextmanager
+def _deployed(folder: Path, *, has_keys: bool) -> Iterator[tuple[str, str]]:
+    del folder
+    emulator = start_emulator(os.environ)
+    try:
+        context = {"auth": "api-key"} if has_keys else {}
+        deployment = deploy(emulator, print, context)
+        key = create_key(emulator, deployment, "clients", "admin") if has_keys else ""
+        yield deployment.api_url, key
+        destroy(emulator)
+    finally:
+        emulator.stop()
