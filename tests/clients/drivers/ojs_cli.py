@@ -230,7 +230,12 @@ def queues() -> None:
     call("queues (paused)", lambda: says(f"{name} paused")("queues"))
     call("queues --resume", lambda: says("resumed")("queues", "--resume", name))
     purge = ("queues", "--purge", name, "--states", "available,completed")
-    call("queues --purge", lambda: says("Purged")(*purge) and holds(_available(name) == 0))
+
+    def purged() -> None:
+        says("Purged")(*purge)
+        holds(_available(name) == 0)
+
+    call("queues --purge", purged)
     call("queues --delete", lambda: says("deleted")("queues", "--delete", name))
     beat = {"worker_id": f"w-{RUN}", "queues": [QUEUE], "hostname": "h1", "pid": 7}
     send("POST", "/workers/heartbeat", beat)
