@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.clients.checkouts import CLIENTS
@@ -11,7 +9,6 @@ from tests.clients.defects import EXPLANATIONS
 from tests.clients.results import BrokenDriverError, Outcome, read_outcomes
 from tests.clients.table import BEGIN, END, rendered, replaced, unexplained
 
-PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 TITLES = {client.name: client.title for client in CLIENTS}
 
 
@@ -45,17 +42,6 @@ def test_the_table_counts_and_explains() -> None:
     assert "| ojs-cli | 1 of 2 | not run | 1 of 2 | not run |" in table
     assert "| ojs-cli | `events` | everywhere | Not offered." in table
     assert replaced(f"before {BEGIN} old {END} after", table) == f"before {table} after"
-
-
-def test_the_page_has_the_table_of_every_client() -> None:
-    """docs/clients.md is written by the script; no client is left out of it."""
-    page = PAGE.read_text("utf-8")
-    table = page[page.index(BEGIN) : page.index(END)]
-    for client in CLIENTS:
-        assert f"| {client.title} |" in table, (
-            f"run python -m tests.clients --write: {client.title}"
-        )
-    assert "Not explained." not in table
 
 
 def test_explanations_are_of_clients_that_there_are() -> None:
