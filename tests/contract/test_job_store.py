@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.reservations import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import AttemptRef
@@ -268,6 +269,21 @@ def test_an_id_is_not_that_of_a_reservation_without_one(store: JobStore) -> None
     with pytest.raises(StaleJobError):
         store.acknowledge(held.id, "w1", None, NOW, AttemptRef(reservation_id="r1"))
     assert store.acknowledge(held.id, "w1", None, NOW, AttemptRef(attempt=1)) == held
+
+
+def test_a_completed_job_keeps_nothing_of_its_reservation() -> None:
+    """An item that stays for days is not to be billed for it."""
+    with embedded() as aws:
+        store = job_store(aws.settings, aws.clients)
+        store.insert(a_job())
+        whole = replace(a_reservation(), id="r1", alive_until=Instant(NOW + 9))
+        store.claim("default", a_job().id, whole, NOW)
+        store.acknowledge(a_job().id, "w1", None, NOW)
+        key = {"pk": {"S": f"job#{a_job().id}"}, "sk": {"S": "job"}}
+        read = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)
+    written = reservation_values(a_job().id, whole)
+    assert len(written) == 7
+    assert not written.keys() & read["Item"].keys()
 
 
 def test_each_claim_brings_its_own_reservation_id(store: JobStore) -> None:

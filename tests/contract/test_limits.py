@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.attempts import ANY_ATTEMPT, attempt_of
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
@@ -131,6 +131,20 @@ def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     with pytest.raises(OjsError):
         backend.ack(job, "w", None)
     assert active(backend) == 0
+
+
+def test_an_ack_of_an_attempt_that_is_over_gives_nothing_back(backend: Backend) -> None:
+    """The same worker has the job again, and its place."""
+    job = push(backend)
+    (first,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    backend.fail.requeue(job, "w", None)
+    (second,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    for which in (attempt_of(first), AttemptRef(attempt=1)):
+        with pytest.raises(OjsError):
+            backend.ack(job, "w", None, which=which)
+    assert (backend.info(job).state, active(backend)) == ("active", 1)
+    backend.ack(job, "w", None, which=attempt_of(second))
+    assert (backend.info(job).state, active(backend)) == ("completed", 0)
 
 
 @OVER_AWS
