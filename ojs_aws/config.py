@@ -118,6 +118,12 @@ class Settings:
     allow_undeclared_queues: bool = _setting(
         "OJS_ALLOW_UNDECLARED_QUEUES", True, _boolean, "Create a queue on its first use."
     )
+    max_undeclared_queues: int = _setting(
+        "OJS_MAX_UNDECLARED_QUEUES",
+        1_000,
+        _integer(1, 100_000),
+        "Queues that may come to be on their first use; each costs a look of the sweep.",
+    )
     max_envelope_bytes: int = _setting(
         "OJS_MAX_ENVELOPE_BYTES",
         1_048_576,

@@ -112,6 +112,9 @@ milliseconds; nothing for a queue that is empty or paused. Without a queue: the 
 DEAD_LETTERED_METRIC: Final = "ojs.job.dead_lettered"
 """Jobs of a queue that became dead letters. Without a queue: those of all queues."""
 
+UNDECLARED_METRIC: Final = "UndeclaredQueues"
+"""Queues that came to be on their first use."""
+
 LAG_METRIC: Final = "SweepLag"
 """How long the most overdue job without a message had been due, in milliseconds."""
 

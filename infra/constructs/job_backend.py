@@ -76,7 +76,7 @@ class JobBackend(Construct):
         """
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
-        check_settings(props.settings)
+        settings = check_settings(props.settings)
         self.table = self._table()
         self.queues = JobQueues(
             self,
@@ -122,7 +122,10 @@ class JobBackend(Construct):
         )
         for function in (self.tick, self.stream, self.functions[Group.OPERATOR]):
             self.cron_alarms.grant_set(function)
-        self.schedule = TickSchedule(self, "Schedule", TickScheduleProps(function=self.tick))
+        most = settings.max_undeclared_queues if props.allow_undeclared_queues else None
+        self.schedule = TickSchedule(
+            self, "Schedule", TickScheduleProps(function=self.tick, most_undeclared=most)
+        )
         self.changes = ChangeStream(
             self,
             "Changes",

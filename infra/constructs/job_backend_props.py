@@ -99,12 +99,12 @@ class JobBackendProps:
     has_dashboard: bool = True
 
 
-def check_settings(settings: Mapping[str, str]) -> None:
-    """Refuse at synthesis what the functions would refuse at their start.
+def check_settings(settings: Mapping[str, str]) -> Settings:
+    """Refuse at synthesis what the functions would refuse at their start; return what they read.
 
     :raises ValueError: a setting that there is not, or that cannot be used.
     """
     unknown = sorted(set(settings) - {variable for variable, _, _ in describe_settings()})
     if unknown:
         raise ValueError(f"There is no setting {', '.join(unknown)}.")
-    Settings.from_env({**settings, "AWS_EXECUTION_ENV": "AWS_Lambda_python"})
+    return Settings.from_env({**settings, "AWS_EXECUTION_ENV": "AWS_Lambda_python"})

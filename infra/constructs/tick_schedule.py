@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.alarms import described
-from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, METRICS
+from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, METRICS, UNDECLARED_METRIC
 
 LATE_TICKS: Final = 3
 LEFT_TICKS: Final = 10
@@ -27,11 +27,13 @@ class TickScheduleProps:
     :ivar function: the sweep.
     :ivar interval_minutes: between two ticks; at most 5. Nothing that a client sees depends on it.
     :ivar late_minutes: how late jobs may become before the alarm rings.
+    :ivar most_undeclared: undeclared queues that there may be; None where there are none.
     """
 
     function: lambda_.IFunction
     interval_minutes: int = 1
     late_minutes: int = 1
+    most_undeclared: int | None = None
 
 
 class TickSchedule(Construct):
@@ -42,6 +44,7 @@ class TickSchedule(Construct):
     :ivar rule: the rule.
     :ivar late: rings when due jobs had no message for some time, and when no tick ended for long.
     :ivar left: rings when ticks again and again leave queues undone.
+    :ivar many_queues: rings when nearly as many undeclared queues were made as there may be.
     """
 
     def __init__(self, scope: Construct, id_: str, props: TickScheduleProps) -> None:
@@ -102,4 +105,22 @@ class TickSchedule(Construct):
             threshold=1,
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        self.many_queues = (
+            None
+            if props.most_undeclared is None
+            else cloudwatch.Alarm(
+                self,
+                "ManyQueues",
+                alarm_description=described(
+                    "Nearly as many undeclared queues were made as there may be.", "too-many-queues"
+                ),
+                metric=metric(UNDECLARED_METRIC),
+                threshold=max(1, props.most_undeclared * 8 // 10),
+                comparison_operator=(
+                    cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+                ),
+                evaluation_periods=1,
+                treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            )
         )

@@ -25,13 +25,13 @@ TICK_WRITES: Final = 1
 IDLE_POLLS: Final = 5 * MONTH_S / 20
 """Receives of an idle Lambda trigger in a month: five pollers that wait twenty seconds each."""
 
-ALARMS: Final = 18
+ALARMS: Final = 19
 """Alarms of the stack with one queue; a test compares them with the template."""
 
 FEW: Final = 1e-9
 """Jobs of a month in which a queue is in use, and next to nothing is paid for jobs."""
 
-TICK_METRICS: Final = 3
+TICK_METRICS: Final = 4
 QUEUE_METRICS: Final = 7
 """Custom metrics that are published all the time, and those of a queue whose jobs succeed."""
 

@@ -16,7 +16,7 @@ from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.changing import Changing
 from ojs_aws.services.dead_letter_override import Override
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter, DeadLetterRows
-from ojs_aws.services.drafting import QueueRules
+from ojs_aws.services.queue_rules import QueueRules
 from ojs_aws.services.waking import Waking
 
 MAX_OFFSET: Final = 1000

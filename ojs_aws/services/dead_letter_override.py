@@ -12,7 +12,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import read_envelope
-from ojs_aws.services.drafting import QueueRules
+from ojs_aws.services.queue_rules import QueueRules
 
 ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")
 MERGED: Final = frozenset({"meta", "retry"})
@@ -57,7 +57,7 @@ class Override:
             is_merged = name in MERGED and isinstance(old, dict) and isinstance(value, dict)
             given[name] = encode({**old, **value} if is_merged else value)  # type: ignore[dict-item]
         envelope = read_envelope(Job.from_members(given), now)
-        self.rules.check(envelope.queue)
+        self.rules.admit(envelope.queue)
         changed = replace(
             job,
             queue=envelope.queue,

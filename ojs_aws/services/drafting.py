@@ -8,38 +8,19 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import VALIDATE, Job
-from ojs_aws.domain.errors import NotFoundError, PayloadTooLargeError
+from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import assemble, decode
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.ports import Clock, IdGenerator
+from ojs_aws.services.queue_rules import QueueRules
 
 if TYPE_CHECKING:
     from ojs_aws.domain.queue_config import QueueConfig
     from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.schema_checking import SchemaChecking
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRules:
-    """Which queues a job may be pushed to."""
-
-    declared: frozenset[str]
-    allow_undeclared: bool
-
-    def check(self, queue: str) -> None:
-        """Refuse a queue that is not declared.
-
-        :raises NotFoundError: naming the queues there are.
-        """
-        if not self.allow_undeclared and queue not in self.declared:
-            raise NotFoundError(
-                f"There is no queue '{queue}'.",
-                details={"queue": queue, "queues": [*sorted(self.declared)]},
-                hint="Declare it (OJS_QUEUES), or allow queues to be created on first use.",
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +74,7 @@ class Drafting:
         """
         envelope = read_envelope(job, now)
         self._check_args(job)
-        self.rules.check(envelope.queue)
+        (self.rules.check if self.is_internal else self.rules.admit)(envelope.queue)
         document = assemble(envelope.document)
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
         if size > self.max_envelope_bytes:

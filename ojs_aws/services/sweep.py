@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from ojs_aws.domain.errors import OjsError
@@ -57,6 +57,7 @@ class SweepReport:
     :ivar failed: queues whose sweep met an error; the next tick repeats it.
     :ivar skipped: queues for which no time was left; the next tick begins with them.
     :ivar lag_ms: how long the most overdue job without a message had been due.
+    :ivar known: queues that there are, whether they were swept or not.
     :ivar oldest_ms: for how long jobs have been ready, by queue (see :class:`QueueReport`).
     :ivar jobs_failed: jobs that could not be moved, and were passed over.
     :ivar batches_failed: large batches that could not be rolled forward.
@@ -70,6 +71,7 @@ class SweepReport:
     failed: int = 0
     skipped: int = 0
     lag_ms: int = 0
+    known: int = 0
     oldest_ms: Mapping[str, int] = field(default_factory=dict)
     jobs_failed: int = 0
     batches_failed: int = 0
@@ -85,6 +87,7 @@ class SweepReport:
             failed=self.failed + other.failed,
             skipped=self.skipped + other.skipped,
             lag_ms=max(self.lag_ms, other.lag_ms),
+            known=max(self.known, other.known),
             oldest_ms={**self.oldest_ms, **other.oldest_ms},
             jobs_failed=self.jobs_failed + other.jobs_failed,
             batches_failed=self.batches_failed + other.batches_failed,
@@ -140,6 +143,7 @@ class Sweep:
 
         report = self._roll_forward(is_over)
         infos = self.queues.all()
+        report = replace(report, known=len(infos))
         for info in infos:
             if info.triggers or info.paused_at is not None:
                 self._finish(info)

@@ -66,6 +66,7 @@ def test_what_the_issue_names_is_watched() -> None:
         "SweepLag",
         "SweepLeft",
         "BatchesLost",
+        "UndeclaredQueues",
         "EventsSetAside",
         "IteratorAge",
         "ApproximateNumberOfMessagesVisible",
@@ -76,6 +77,19 @@ def test_what_the_issue_names_is_watched() -> None:
         "Throttles",
     }
     assert not any("Metrics" in each for each in alarms)  # emulators know no metric math in alarms
+
+
+def test_the_number_of_undeclared_queues_is_watched_where_there_are_some() -> None:
+    """At four fifths of what the settings allow."""
+    settings = {"OJS_MAX_UNDECLARED_QUEUES": "50"}
+    for props, thresholds in (
+        ({}, [800]),
+        ({"settings": settings}, [40]),
+        ({"allow_undeclared_queues": False}, []),
+    ):
+        alarms = synthesised(**props).of("AWS::CloudWatch::Alarm")
+        watched = [each for each in alarms if each["MetricName"] == "UndeclaredQueues"]
+        assert [each["Threshold"] for each in watched] == thresholds
 
 
 def test_a_topic_is_told_of_every_alarm() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.ports import Clock, EventLog, IdGenerator
     from ojs_aws.services.batching import Batching
     from ojs_aws.services.client_limiting import ClientLimiting
-    from ojs_aws.services.drafting import QueueRules
+    from ojs_aws.services.queue_rules import QueueRules
     from ojs_aws.services.unique import Uniqueness
     from ojs_aws.services.wiring import Ports
 
@@ -97,12 +97,25 @@ class Foundation:
         ports = self.ports
         return Uniqueness(ports.store, ports.unique(), self.changing, self.clock, decide)
 
+    @cached_property
     def _rules(self) -> QueueRules:
         """Which queues there may be."""
-        from ojs_aws.services.drafting import QueueRules
+        from ojs_aws.ports import QueueState
+        from ojs_aws.services.queue_rules import QueueRules, UndeclaredQueues
 
-        settings = self.settings
-        return QueueRules(frozenset(settings.queues), settings.allow_undeclared_queues)
+        declared = frozenset(self.settings.queues)
+        if not self.settings.allow_undeclared_queues:
+            return QueueRules(declared, None)
+
+        def registered() -> set[str]:
+            return {info.name for info in self.ports.queues.all()} - declared
+
+        def deleted() -> list[str]:
+            return [each.queue for each in self._book().all() if each.state is QueueState.DELETED]
+
+        most = self.settings.max_undeclared_queues
+        undeclared = UndeclaredQueues(most, self.clock, registered, deleted)
+        return QueueRules(declared, undeclared)
 
     @cached_property
     def client_limiting(self) -> ClientLimiting | None:

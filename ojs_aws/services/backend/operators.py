@@ -102,7 +102,7 @@ class OperatorServices(ProducerServices):
         from ojs_aws.services.dead_letter_rows import DeadLetterRows
 
         rows = DeadLetterRows(self.ports.store, self.ports.queues)
-        return DeadLetters(self.ports.store, rows, self.changing, self.waking, self._rules())
+        return DeadLetters(self.ports.store, rows, self.changing, self.waking, self._rules)
 
     @cached_property
     def dead_letter_bulk(self) -> DeadLetterBulk:

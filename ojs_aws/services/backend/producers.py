@@ -43,7 +43,7 @@ class ProducerServices(Foundation):
         drafting = Drafting(
             clock=self.clock,
             ids=self.ids,
-            rules=self._rules(),
+            rules=self._rules,
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=self._timeout_ms,
             schemas=lambda: self.schema_checking,

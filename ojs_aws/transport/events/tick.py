@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import QueueState
 from ojs_aws.topology import (
     AGE_METRIC,
     LAG_METRIC,
@@ -14,6 +15,7 @@ from ojs_aws.topology import (
     LOST_METRIC,
     METRICS,
     QUEUE_DIMENSION,
+    UNDECLARED_METRIC,
 )
 from ojs_aws.transport.events.metric_names import MetricNames
 from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing, function_tracing
@@ -82,7 +84,9 @@ def build_tick(
         else:
             if any(upkeep.values()):
                 logger.info("Looked after dead letters", extra=upkeep)
-        _recount(backend, logger)
+        deleted = _recount(backend, logger)
+        undeclared = report.pop("known") - len(backend.settings.queues) - deleted
+        report["undeclared_queues"] = max(0, undeclared)
         if name := getattr(context, "function_name", ""):
             measure(report, oldest_ms, name)
             measure_ages(oldest_ms, name, queues)
@@ -113,23 +117,27 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
     left = sum(report[each] for each in ("failed", "skipped", "jobs_failed", "batches_failed"))
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
     metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
+    metrics.add_metric(UNDECLARED_METRIC, MetricUnit.Count, report["undeclared_queues"])
     if oldest_ms:
         metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, max(oldest_ms.values()))
     metrics.flush_metrics()
 
 
-def _recount(backend: Backend, logger: Logger) -> None:
-    """Keep the counters of bounded queues true."""
+def _recount(backend: Backend, logger: Logger) -> int:
+    """Keep the counters of bounded queues true; return how many queues were deleted."""
+    deleted = 0
     try:
+        states = backend.configuring.states().values()
+        deleted = sum(each.state is QueueState.DELETED for each in states)
         corrected = backend.backpressure.tick(
-            backend.configuring.states().values(),
-            lambda: [info.name for info in backend.queues.list()],
+            states, lambda: [info.name for info in backend.queues.list()]
         )
     except Exception:
         logger.exception("Bounded queues were not counted anew")
-        return
+        return deleted
     if corrected:
         logger.warning("Corrected the depths of queues", extra={"corrected": corrected})
+    return deleted
 
 
 def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: MetricNames) -> None:

@@ -63,6 +63,20 @@ def test_the_lag_is_a_metric_with_the_function_as_its_one_dimension(
     ]  # of all queues: the alarm that watches all has no queue
 
 
+def test_undeclared_queues_are_counted_without_those_that_were_deleted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The alarm rings before the last one is made."""
+    world = World()
+    for name in ("default", "a", "b", "c"):
+        world.registry.note(name, world.clock.now())
+    world.backend.configuring.delete("c", {"strategy": "reject"})
+    report = build_tick(world.backend)({}, Context())
+    assert report["undeclared_queues"] == 2
+    [metric] = [each for each in capsys.readouterr().out.splitlines() if "UndeclaredQueues" in each]
+    assert json.loads(metric)["UndeclaredQueues"] == [2.0]
+
+
 def test_a_tick_without_time_begins_nothing_and_says_so() -> None:
     """Rather than being ended in the middle of something."""
     world = World()

@@ -1,0 +1,118 @@
+"""Which queues a job may be pushed to, and how many may come to be at their first use.
+
+Each queue costs something by itself: a look of the sweep, metrics, an SQS queue. Whoever may
+enqueue makes queues where undeclared ones are allowed, so their number has a bound. It is no exact
+one: pushes at the same moment may each make the last queue.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock
+
+LOOK_AGAIN_MS: Final = 1_000
+"""How old the known queues may be when a new one is admitted."""
+
+FULL_MS: Final = 60_000
+"""How long nothing is looked up for new queues once there are as many as there may be."""
+
+PENDING_MS: Final = 60_000
+"""How long a queue that was admitted counts although nobody has registered it yet."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class UndeclaredQueues:
+    """Knows the undeclared queues, and admits new ones while there are fewer than the most.
+
+    Declared queues are not asked about. A queue that is known costs nothing; one that this process
+    does not know costs a query of the registry.
+
+    :ivar registered: reads the names of all queues that were used.
+    :ivar deleted: reads the names of those that were deleted; they do not count.
+    """
+
+    most: int
+    clock: Clock
+    registered: Callable[[], Collection[str]]
+    deleted: Callable[[], Collection[str]]
+    _known: frozenset[str] = frozenset()
+    _pending: dict[str, Instant] = field(default_factory=dict)
+    _looked_at: Instant | None = None
+    _full_until: Instant | None = None
+
+    def admit(self, queue: str) -> bool:
+        """Return whether jobs may be pushed to a queue, which then comes to be."""
+        now = self.clock.now()
+        if queue in self._known or self._pending.get(queue, 0) > now:
+            return True
+        if self._full_until is not None and now < self._full_until:
+            return False
+        try:
+            self._look(now)
+            if queue in self._known:
+                return True
+            count = len(self._known | self._pending.keys())
+            if count >= self.most and count - len(self._known & {*self.deleted()}) >= self.most:
+                self._full_until = Instant(now + FULL_MS)
+                return False
+        except OjsError:
+            # The bound is on cost: where the queues cannot be read, it costs no job.
+            _log.warning("Could not count the queues; '%s' is admitted", queue, exc_info=True)
+            return True
+        self._pending[queue] = Instant(now + PENDING_MS)
+        return True
+
+    def _look(self, now: Instant) -> None:
+        """Read what queues there are, unless that was done a moment ago."""
+        if self._looked_at is not None and now < self._looked_at + LOOK_AGAIN_MS:
+            return
+        self._known = frozenset(self.registered())
+        self._looked_at = now
+        self._pending = {name: until for name, until in self._pending.items() if until > now}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """Which queues a job may be pushed to.
+
+    :ivar undeclared: those that came to be at their first use; None where none may.
+    """
+
+    declared: frozenset[str]
+    undeclared: UndeclaredQueues | None
+
+    def check(self, queue: str) -> None:
+        """Refuse a queue that is not declared, where only those may be used.
+
+        :raises NotFoundError: naming the queues there are.
+        """
+        if self.undeclared is None and queue not in self.declared:
+            raise NotFoundError(
+                f"There is no queue '{queue}'.",
+                details={"queue": queue, "queues": [*sorted(self.declared)]},
+                hint="Declare it (OJS_QUEUES), or allow queues to be created on first use.",
+            )
+
+    def admit(self, queue: str) -> None:
+        """Refuse what :meth:`check` refuses, and one queue too many.
+
+        :raises NotFoundError: there is no such queue, and none may come to be.
+        """
+        self.check(queue)
+        if queue in self.declared or self.undeclared is None or self.undeclared.admit(queue):
+            return
+        raise NotFoundError(
+            f"There is no queue '{queue}', and there are {self.undeclared.most} undeclared queues "
+            "already, the most that are allowed.",
+            details={"queue": queue, "max_undeclared_queues": self.undeclared.most},
+            hint="Declare the queue (OJS_QUEUES), delete queues that nobody needs, or raise "
+            "OJS_MAX_UNDECLARED_QUEUES.",
+        )
