@@ -31,7 +31,7 @@ ALARMS: Final = 19
 FEW: Final = 1e-9
 """Jobs of a month in which a queue is in use, and next to nothing is paid for jobs."""
 
-TICK_METRICS: Final = 4
+TICK_METRICS: Final = 3
 QUEUE_METRICS: Final = 7
 """Custom metrics that are published all the time, and those of a queue whose jobs succeed."""
 

@@ -117,7 +117,8 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
     left = sum(report[each] for each in ("failed", "skipped", "jobs_failed", "batches_failed"))
     metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
     metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
-    metrics.add_metric(UNDECLARED_METRIC, MetricUnit.Count, report["undeclared_queues"])
+    if undeclared := report["undeclared_queues"]:  # a metric costs by the month; most have none
+        metrics.add_metric(UNDECLARED_METRIC, MetricUnit.Count, undeclared)
     if oldest_ms:
         metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, max(oldest_ms.values()))
     metrics.flush_metrics()
