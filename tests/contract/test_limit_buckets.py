@@ -13,10 +13,10 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.limits import TOLD_EACH_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BucketTakenError, JobStore, Limits, StaleJobError
+from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
 from ojs_aws.services.fetch import in_turn
 from tests.aws import EmbeddedAws, embedded
-from tests.contract.test_job_store import NOW, a_job, a_reservation
+from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
@@ -98,6 +98,31 @@ def test_places_are_taken_in_all_buckets_and_given_back_in_all(both: Both) -> No
         assert active(both, *keys) == [0, 0, 0]
 
 
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+@pytest.mark.parametrize("way", ["admitted", "in a transaction of the application"])
+def test_a_replaced_job_gives_back_its_places_in_all_buckets(
+    aws: EmbeddedAws, both: Both, way: str
+) -> None:
+    """With what comes in its stead, and documents that need items of their own."""
+    store, _ = both
+    keys, old = ("a", "b", "c"), a_job(1)
+    store.insert(old)
+    held = take(both, old, look(both, *keys))
+    assert held is not None
+    new = a_job(2, document=big_document(20_000))
+    after = replace(lifecycle.cancel(held, NOW), document=big_document(20_001))
+    admission = Admission(job=new, before=held, after=after)
+    unique = build_backend(aws.settings, aws.clients, both=in_turn).ports.unique()
+    if way == "admitted":
+        unique.admit([admission])
+    else:
+        aws.clients.dynamodb.transact_write_items(TransactItems=[*unique.actions(admission)])  # type: ignore[list-item]
+    assert active(both, *keys) == [0, 0, 0]
+    stored = [store.load_whole(each.id) for each in (old, new)]
+    assert [each and each.state for each in stored] == [JobState.CANCELLED, JobState.AVAILABLE]
+    assert [each and each.document for each in stored] == [after.document, new.document]
+
+
 def test_a_limited_claim_needs_the_job_that_was_read(both: Both) -> None:
     """It may have another priority, or another limit, by now: then nothing is taken."""
     job = a_job()
@@ -114,7 +139,7 @@ def test_a_limited_claim_needs_the_job_that_was_read(both: Both) -> None:
 def test_a_later_block_outlasts_an_earlier_one(both: Both) -> None:
     """Handlers come back in any order."""
     limits = both[1]
-    for until in (9, 5, 9):
+    for until in (9, 5):
         limits.block("k", Instant(NOW + until), f"until {until}")
     bucket = limits.load("k")
     assert bucket is not None

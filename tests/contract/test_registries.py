@@ -222,6 +222,24 @@ def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backen
     assert (after.paused_at, after.triggers) == (None, ())
 
 
+def test_triggers_are_noted_of_a_paused_queue_only(backend: Backend) -> None:
+    """They are forgotten once it is resumed, unless it was paused again."""
+    registry = backend.ports.queues
+    registry.ensure("default", NOW)
+    assert not registry.note_triggers("default", ["t1"])
+    registry.pause("default", ["t1"], NOW)
+    assert registry.note_triggers("default", ["t2"])
+    registry.forget_triggers("default")
+    paused = registry.load("default")
+    assert paused is not None
+    assert paused.triggers == ("t1", "t2")
+    registry.resume("default")
+    registry.forget_triggers("default")
+    resumed = registry.load("default")
+    assert resumed is not None
+    assert resumed.triggers == ()
+
+
 def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
     """A declared one is known all the same."""
     registry = backend.ports.queues

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long")
     parser.add_argument("--most", type=int, default=0, help="tests for each, at each stage")
     parser.add_argument("--stages", type=int, default=len(STAGES), help="of folders of tests")
+    parser.add_argument("--tests", nargs="+", help="folders of tests, instead of the usual ones")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="only name them")
     given = parser.parse_args(arguments)
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not is_whole:  # all tests that reach it would have to run, for nothing
         mutants = [each for each in mutants if each.id not in reasons]
     campaign = Campaign(mutants, say, given.workers, until, given.most)
-    left = campaign.run(STAGES[: given.stages])
+    left = campaign.run([given.tests] if given.tests else STAGES[: given.stages])
     problems = judge(campaign, left, reasons)
     for problem in problems:
         print(problem)

@@ -71,8 +71,10 @@ class Campaign:
                 break
             files = [each for each in test_files(folders) if each not in done]
             done.update(files)
-            self._map(files, left)
-            self._try_reaching(files, left)
+            self._try_reaching(files, left)  # by what they reached before
+            left = self.left()
+            if left and self._map(files, left):
+                self._try_reaching(files, left)
         left = self.left()
         self.was_cut = bool(left) and self._is_over()
         for mutant in left:
@@ -93,12 +95,12 @@ class Campaign:
             self.say(f"{len(chosen)} removals by the test that noticed them before")
             self._try({each.id: each for each in left}, chosen)
 
-    def _map(self, files: Sequence[str], left: Sequence[Mutant]) -> None:
-        """Find out which tests of some files reach what is left."""
+    def _map(self, files: Sequence[str], left: Sequence[Mutant]) -> bool:
+        """Find out which tests of some files reach what is left; False when that is known."""
         modules = {each.module for each in left}
         stale = [file for file in files if not self.tests.is_fresh(file, modules)]
         if not stale:
-            return
+            return False
         self.say(f"which tests of {len(stale)} files reach what is left")
         whole = [each for each in self.mutants if each.module in modules]
 
@@ -115,6 +117,7 @@ class Campaign:
                     self.tests.note(answer.name, whole, answer.value)
 
         self._collect(stale, work)
+        return True
 
     def _try_reaching(self, files: Sequence[str], left: Sequence[Mutant]) -> None:
         reaching = self.tests.reaching(files)
