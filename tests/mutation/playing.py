@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import importlib
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pytest
 from botocore.loaders import JSONFileLoader
@@ -37,6 +38,14 @@ ARGUMENTS: Final = (
 )
 
 
+TEST_LIMIT_S: Final = 45
+"""How long a test may take, on a busy machine, before it counts as endless, and so as failed."""
+
+
+def _endless(_signal: int, _frame: object) -> NoReturn:
+    pytest.fail("it goes on and on")
+
+
 class Session:
     """A pytest session whose tests are run by our own choice.
 
@@ -63,11 +72,14 @@ class Session:
         self._skipped = self._skipped or report.skipped
 
     def first_failure(self, names: Sequence[str]) -> str:
-        """Run tests in order until one fails; return its name."""
+        """Run tests in order until one fails, or goes on and on; return its name."""
+        signal.signal(signal.SIGALRM, _endless)
         items = [self.items[name] for name in names if name in self.items]
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._failed.clear()
+            signal.alarm(TEST_LIMIT_S)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            signal.alarm(0)
             if self._failed:
                 with suppress(Exception):
                     item.session._setupstate.teardown_exact(None)
