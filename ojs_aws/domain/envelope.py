@@ -44,6 +44,8 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
         "result_size_bytes",
         "checkpoint",
         "last_checkpoint",
+        "x_aws_past_errors",
+        "x_aws_uncounted_attempts",
     }
 )
 """Attributes that only the system sets (core, section 5.3); a client's values are ignored."""

@@ -681,3 +681,46 @@ def test_ret_01_a_job_never_has_more_attempts_than_its_policy_allows(
         now += 1_000_000
     assert lifecycle.settle(job, Instant(now)).state is S.DISCARDED
     assert attempts == job.attempt == max(max_attempts, 1)
+
+
+def test_a_job_that_is_given_back_is_as_after_its_reservation_only_earlier() -> None:
+    """The same edge of the table; the number of the attempt stays, and does not count."""
+    now = Instant(START + 500)
+    active = a_job(
+        S.ACTIVE,
+        attempt=3,
+        uncounted_attempts=1,
+        started_at=Instant(START),
+        reservation=reserved(START),
+        checkpoints=2,
+    )
+    assert lifecycle.requeue(active, None, now) == replace(
+        active,
+        state=S.AVAILABLE,
+        version=active.version + 1,
+        enqueued_at=now,
+        order=now * 1000,
+        started_at=None,
+        reservation=None,
+        uncounted_attempts=2,
+    )
+    failure = broken(now)
+    assert lifecycle.requeue(active, failure, now).failures == (failure,)
+    for state in S:
+        if state is not S.ACTIVE:
+            with pytest.raises(ConflictError):
+                lifecycle.requeue(a_job(state), None, now)
+
+
+def test_only_what_was_given_back_is_a_requeue() -> None:
+    """Neither the end of a reservation, nor an operator's retry, which counts from 0 again."""
+    active = a_job(S.ACTIVE, attempt=1, started_at=Instant(START), reservation=reserved(START))
+    after = lifecycle.requeue(active, None, Instant(START))
+    over = lifecycle.settle(active, Instant(START + 30_000))
+    assert over.state is S.AVAILABLE
+    assert lifecycle.is_requeue(active, after)
+    assert not lifecycle.is_requeue(active, over)
+    assert not lifecycle.is_requeue(None, a_job())
+    given_up = replace(after, state=S.DISCARDED)
+    retried = lifecycle.retry_discarded(given_up, Instant(START), 1)
+    assert not lifecycle.is_requeue(given_up, retried)

@@ -45,6 +45,16 @@ def test_a_job_that_is_given_back_is_available_at_once(world: World, error: Any)
     assert len(world.messages.queues["default"]) == 1
 
 
+def test_a_job_that_is_given_back_stands_where_its_time_puts_it(world: World) -> None:
+    """Behind those of its priority that were available before, as after a reservation's end."""
+    first = push(world)
+    (job,) = fetch(world)
+    second = push(world)
+    world.clock.advance(ms=1)
+    give_back(world, job)
+    assert [fetch(world)[0].id for _ in range(2)] == [second.id, first.id]
+
+
 def test_attempts_given_back_do_not_count_against_the_maximum(world: World) -> None:
     """`attempt` never goes down (core, section 5): the uncounted ones are subtracted."""
     push(world, retry=FIRM)
