@@ -12,6 +12,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from ojs_aws.adapters.attempts import watch_attempts
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
@@ -64,6 +65,7 @@ def deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
     calls = Calls()
     for client in (dynamodb, sqs, s3, events):
         calls.watch(client)
+        watch_attempts(client)
     complete = replace(settings, queue_url_prefix=prefix, bucket="documents")
     return EmbeddedAws(AwsClients(dynamodb, sqs, lambda: s3, lambda: events), complete, calls)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+)
 
+from ojs_aws.adapters.attempts import had_no_effect
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 
 REFUSED: Final = frozenset(
@@ -20,11 +26,19 @@ REFUSED: Final = frozenset(
         "SlowDown",
         "OverLimit",
         "KmsThrottled",
+        "TooManyRequestsException",
+        "TransactionConflictException",
         "AccessDeniedException",
         "AccessDenied",
     }
 )
-"""Codes of calls that certainly did not take effect."""
+"""Codes that a call gets which did not take effect, and may succeed later."""
+
+CANCELLED: Final = "TransactionCanceledException"
+_IN_THE_WAY: Final = frozenset(
+    {"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+)
+"""Why the parts of a transaction fail that others, or too many requests, were in the way of."""
 
 
 _UNSET: Final = {
@@ -50,14 +64,13 @@ def translated(operation: str) -> Iterator[None]:
         yield
     except ClientError as problem:
         code = error_code(problem)
-        tries = problem.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
-        # After a repeated try nobody knows what became of the earlier ones.
-        is_refused = code in REFUSED and not tries
-        kind = BackendUnavailableError if is_refused else BackendError
+        is_refused = code in REFUSED or is_contended(problem)
+        kind = BackendUnavailableError if is_refused and had_no_effect(problem) else BackendError
         hint = _NO_TABLE if code == "ResourceNotFoundException" else "Repeat the request."
         raise kind(f"{operation} failed: {code}.", hint=hint) from problem
-    except EndpointConnectionError as problem:
-        raise BackendUnavailableError(
+    except (EndpointConnectionError, ConnectTimeoutError) as problem:
+        kind = BackendUnavailableError if had_no_effect(problem) else BackendError
+        raise kind(
             f"{operation} failed: the AWS endpoint is unreachable.", hint="Repeat the request."
         ) from problem
     except BotoCoreError as problem:
@@ -69,6 +82,20 @@ def translated(operation: str) -> Iterator[None]:
         raise BackendError(
             f"{operation} failed: {type(problem).__name__}.", hint="Repeat the request."
         ) from problem
+
+
+def is_contended(problem: Exception) -> bool:
+    """Whether a write met another one, or a transaction had no other reason to be cancelled.
+
+    Such a call had no effect, and the same one may succeed a moment later.
+    """
+    if not isinstance(problem, ClientError):
+        return False
+    if error_code(problem) == "TransactionConflictException":
+        return True
+    response: Any = problem.response
+    reasons = {str(each.get("Code")) for each in response.get("CancellationReasons") or ()}
+    return error_code(problem) == CANCELLED and bool(reasons) and reasons <= _IN_THE_WAY
 
 
 def error_code(problem: ClientError) -> str:

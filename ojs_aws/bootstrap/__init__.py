@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import random
 import secrets
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.adapters.dynamodb.blobs import Blobs
 from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
 from ojs_aws.adapters.dynamodb.job_writes import JobWrites
+from ojs_aws.adapters.dynamodb.patient_client import Patience, patient
 from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
@@ -46,6 +49,12 @@ __all__ = [
     "enqueuing",
     "job_store",
 ]
+
+
+def with_patience(clients: AwsClients) -> AwsClients:
+    """The same clients, where DynamoDB's tries again what others were in the way of."""
+    chance = random.SystemRandom().random
+    return replace(clients, dynamodb=patient(clients.dynamodb, Patience(time.sleep, chance)))
 
 
 def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
@@ -122,7 +131,7 @@ def build_backend(
 
     :param clients: AWS clients; by default made from the usual AWS environment.
     """
-    aws = clients or aws_clients()
+    aws = with_patience(clients or aws_clients())
     threads = InThreads()
     store = job_store(settings, aws)
     made = Adapters(settings, aws, store)

@@ -46,6 +46,8 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
     import botocore.config  # noqa: PLC0415 - tests bring clients of their own
     import botocore.session  # noqa: PLC0415
 
+    from ojs_aws.adapters.attempts import watch_attempts  # noqa: PLC0415
+
     session = botocore.session.get_session()
     config = botocore.config.Config(
         connect_timeout=CONNECT_TIMEOUT_S,
@@ -58,9 +60,11 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
     )
 
     def make(service: str) -> object:
-        return session.create_client(
+        client = session.create_client(
             service, region_name=region, endpoint_url=endpoint_url, config=config
         )
+        watch_attempts(client)
+        return client
 
     return AwsClients(
         dynamodb=cast("DynamoDBClient", make("dynamodb")),

@@ -324,3 +324,9 @@ class BackendUnavailableError(BackendError):
     """An AWS call was throttled or unreachable and certainly did not take effect."""
 
     status = 503
+
+
+class DocumentMissingError(BackendError):
+    """A document that belongs to a job is not where it was kept; asking again finds none either."""
+
+    retryable = False

@@ -38,7 +38,6 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
 )
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError
@@ -59,7 +58,6 @@ PART_BYTES: Final = 350_000
 """A part's size once it is deflated; DynamoDB takes items of 400 KB."""
 
 DECISION: Final = "decision"
-TRIES: Final = 4
 
 JOBS: Final = "js"
 PIECES: Final = "np"
@@ -153,19 +151,15 @@ class DynamoBatches:
         return self._commit(commit, [{"Put": new}, row])
 
     def _commit(self, commit: OpenBatch, actions: Any) -> Decision:
-        for _ in range(TRIES):
-            with translated("TransactWriteItems"):
-                try:
-                    self.client.transact_write_items(TransactItems=actions)
-                except ClientError as problem:
-                    codes = cancellation_codes(problem)
-                    if not codes:
-                        raise
-                else:
-                    return Decision(commit.token)
-            if codes[0][0] == CONDITION_CODE:
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=actions)
+            except ClientError as problem:
+                codes = cancellation_codes(problem)
+                if not codes or codes[0][0] != CONDITION_CODE:
+                    raise
                 return _decision(codes[0][1])
-        raise BackendUnavailableError("Others decide the same batch.", hint="Repeat the request.")
+        return Decision(commit.token)
 
     def decided(self, batch_id: str) -> Decision | None:
         """One consistent read."""

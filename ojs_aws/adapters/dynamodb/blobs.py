@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, string, unpacked
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
+from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -100,7 +100,7 @@ class Blobs:
                 ConsistentRead=True,
             )
         if "Item" not in answer:
-            raise BackendError(f"A document of job '{job_id}' is missing.")
+            raise DocumentMissingError(f"A document of job '{job_id}' is missing.")
         return RawJson(unpacked(answer["Item"][n.DOCUMENT]))
 
     def delete(self, job_id: str, place: StoredElsewhere) -> None:

@@ -28,7 +28,7 @@ MAX_NAME: Final = 200
 def client_pk(client: str) -> str:
     """Partition key of a client's bucket; a long name stands hashed."""
     raw = client.encode("utf-8", "surrogatepass")
-    return f"client#{client if len(raw) <= MAX_NAME else hashlib.sha256(raw).hexdigest()}"
+    return f"{n.CLIENT}{client if len(raw) <= MAX_NAME else hashlib.sha256(raw).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import is_contended, translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
@@ -153,7 +153,9 @@ class DynamoEventLog:
                         *[self._new_chunk(item) for item in chunks],
                     ],
                 )
-            except self.client.exceptions.TransactionCanceledException:
+            except self.client.exceptions.TransactionCanceledException as problem:
+                if is_contended(problem):
+                    raise
                 return None
         return written
 

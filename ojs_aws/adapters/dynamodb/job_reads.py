@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.blobs import Blobs
@@ -14,7 +13,6 @@ from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
 from ojs_aws.adapters.dynamodb.lists import Lists
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string, unpacked
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits import Bucket
@@ -56,21 +54,19 @@ class JobReads(Lists):
         return self._filled(job, items)
 
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """One batch read per hundred jobs; keys that were not processed are asked for again."""
+        """One batch read per hundred jobs."""
         jobs: dict[str, JobRecord] = {}
         wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        while wanted:
-            asked, wanted = wanted[:100], wanted[100:]
+        for at in range(0, len(wanted), 100):
             with translated("BatchGetItem"):
                 answer = self.client.batch_get_item(
-                    RequestItems={self.table: {"Keys": asked, "ConsistentRead": True}}
+                    RequestItems={
+                        self.table: {"Keys": wanted[at : at + 100], "ConsistentRead": True}
+                    }
                 )
-            responses: dict[str, list[Item]] = dict(answer["Responses"])
-            for item in responses.get(self.table, []):
+            for item in answer["Responses"].get(self.table, []):
                 job = from_item(item)
                 jobs[job.id] = job
-            unprocessed: dict[str, Any] = dict(answer.get("UnprocessedKeys", {}))
-            wanted = [*unprocessed.get(self.table, {}).get("Keys", []), *wanted]
         return jobs
 
     def load_with_buckets(
@@ -82,8 +78,6 @@ class JobReads(Lists):
             answer = self.client.batch_get_item(
                 RequestItems={self.table: {"Keys": wanted, "ConsistentRead": True}}
             )
-        if answer.get("UnprocessedKeys"):
-            raise BackendUnavailableError("BatchGetItem was throttled.", hint="Repeat the request.")
         job, buckets = None, {key: Bucket(key=key) for key in keys}
         for item in answer["Responses"].get(self.table, []):
             if read_string(item, n.SK) == n.JOB_SK:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -19,15 +19,11 @@ from ojs_aws.adapters.dynamodb.conditions import (
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import BucketTakenError, StaleJobError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-TRANSACTION_TRIES: Final = 8
-"""Tries of a transaction that others' transactions were in the way of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +78,21 @@ class JobWrites:
             }
         }
         actions: Any = [own, *parts]
-        for _ in range(TRANSACTION_TRIES):
-            with translated("TransactWriteItems"):
-                try:
-                    self.client.transact_write_items(TransactItems=actions)
-                except ClientError as problem:
-                    codes = cancellation_codes(problem)
-                    if not codes:
-                        raise
-                    failed: Item = codes[0][1]
-                else:
-                    return None
-            if codes[0][0] == CONDITION_CODE:
-                if failed and read_string(failed, n.TOKEN) == token["S"]:
-                    return from_item(failed)
-                raise StaleJobError(from_item(failed) if failed else None)
-            if any(code == CONDITION_CODE for code, _ in codes):
-                raise BucketTakenError
-        raise BackendUnavailableError(
-            "Too many requests change a limit at once.", hint="Repeat the request."
-        )
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=actions)
+            except ClientError as problem:
+                codes = cancellation_codes(problem)
+                if not any(code == CONDITION_CODE for code, _ in codes):
+                    raise
+            else:
+                return None
+        code, failed = codes[0]
+        if code != CONDITION_CODE:
+            raise BucketTakenError
+        if failed and read_string(failed, n.TOKEN) == token["S"]:
+            return from_item(failed)
+        raise StaleJobError(from_item(failed) if failed else None)
 
 
 def job_key(job_id: str) -> Item:

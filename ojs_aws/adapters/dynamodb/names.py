@@ -85,6 +85,12 @@ LOCK_SK: Final = "lock"
 BLOB: Final = "blob#"
 
 
+CLIENT: Final = "client#"
+"""Begins the partition keys of API clients' buckets."""
+DEPTHS: Final = "depths"
+"""The partition of how many jobs bounded queues have."""
+
+
 def job_pk(job_id: str) -> str:
     """Partition key of everything that belongs to a job."""
     return f"job#{job_id}"

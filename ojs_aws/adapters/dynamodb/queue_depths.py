@@ -17,7 +17,6 @@ from ojs_aws.topology import PRESSURE_PARTITION, TABLE
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-DEPTHS: Final = "depths"
 JOBS: Final = "dn"
 REJECTED: Final = "rj"
 WARNED: Final = "wn"
@@ -191,4 +190,4 @@ def _adding(amount: int) -> Update:
 
 
 def _key(queue: str) -> Item:
-    return {n.PK: string(DEPTHS), n.SK: string(queue)}
+    return {n.PK: string(n.DEPTHS), n.SK: string(queue)}

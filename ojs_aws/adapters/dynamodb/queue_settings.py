@@ -26,7 +26,6 @@ from ojs_aws.adapters.dynamodb.values import (
     unpacked,
 )
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits import queue_key
 from ojs_aws.domain.queue_config import read_config
@@ -60,8 +59,6 @@ class DynamoSettings:
             answer = self.client.batch_get_item(
                 RequestItems={self.table: {"Keys": keys, "ConsistentRead": True}}
             )
-        if answer.get("UnprocessedKeys"):
-            raise BackendUnavailableError("BatchGetItem was throttled.", hint="Repeat the request.")
         found = map(read_settings, answer["Responses"].get(self.table, []))
         return {settings.queue: settings for settings in found}
 

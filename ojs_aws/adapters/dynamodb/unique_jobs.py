@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.ahead import Ahead
 from ojs_aws.adapters.dynamodb.blobs import ITEM
 from ojs_aws.adapters.dynamodb.codec import from_item, to_item
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.item_sizes import MAX_TRANSACTION_BYTES, check_new
 from ojs_aws.adapters.dynamodb.job_store import places_left
 from ojs_aws.adapters.dynamodb.limits import releasing
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
 
 _CANCELLED: Final = "TransactionCanceledException"
-_EXPLAINED: Final = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-"""Why a transaction may fail when others want the same key; both are answered by looking again."""
+_EXPLAINED: Final = frozenset({CONDITION_CODE, "TransactionConflict"})
+"""Why a transaction fails when others had the same key first: it is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _reasons(problem: ClientError) -> Sequence[dict[str, Any]] | None:
     response: Any = problem.response
     reasons: Sequence[dict[str, Any]] = response.get("CancellationReasons", ())
     codes = {str(reason.get("Code")) for reason in reasons} - {"None"}
-    return reasons if codes and codes <= _EXPLAINED else None
+    return reasons if CONDITION_CODE in codes and codes <= _EXPLAINED else None
 
 
 def _key(key: str) -> Item:

@@ -215,18 +215,12 @@ class DynamoWorkflows:
 
     def _all(self, keys: Sequence[Item]) -> list[Item]:
         items: list[Item] = []
-        wanted: list[Any] = [*keys]
-        while wanted:
-            asked, wanted = wanted[:100], wanted[100:]
+        for at in range(0, len(keys), 100):
             with translated("BatchGetItem"):
-                answer: Any = self.client.batch_get_item(
-                    RequestItems={self.table: {"Keys": asked, "ConsistentRead": True}}
+                answer = self.client.batch_get_item(
+                    RequestItems={self.table: {"Keys": keys[at : at + 100], "ConsistentRead": True}}
                 )
             items += answer["Responses"].get(self.table, [])
-            wanted = [
-                *answer.get("UnprocessedKeys", {}).get(self.table, {}).get("Keys", []),
-                *wanted,
-            ]
         return items
 
     def forget(self, workflow_id: str) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ojs_aws.adapters.errors import translated
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.domain.errors import DocumentMissingError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+
+_MISSING: Final = frozenset({"NoSuchKey", "AccessDenied"})
+"""S3 denies access to what does not exist, to those who may not list the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +35,19 @@ class S3Documents:
             )
 
     def get(self, key: str) -> str:
-        """The text under a key."""
+        """The text under a key.
+
+        :raises DocumentMissingError: there is none.
+        """
         client = self.client()
         with translated("GetObject"):
-            return client.get_object(Bucket=self.bucket, Key=key)["Body"].read().decode()
+            try:
+                answer = client.get_object(Bucket=self.bucket, Key=key)
+            except ClientError as problem:
+                if error_code(problem) not in _MISSING:
+                    raise
+                raise DocumentMissingError(f"The document '{key}' is missing.") from problem
+            return answer["Body"].read().decode()
 
     def delete(self, key: str) -> None:
         """Remove a key; an absent one is no error."""

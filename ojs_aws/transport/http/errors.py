@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import (
     BackendError,
+    BackendUnavailableError,
     InvalidRequestError,
     JsonValue,
     MethodNotAllowedError,
@@ -28,9 +29,16 @@ _TOO_LARGE: Final = 413
 _LATER: Final = frozenset({408, 429, 503})
 
 
-def answer_error(problem: Exception, request_id: str) -> Answer:
-    """The answer that reports an exception. What is no OjsError is reported without its text."""
+def answer_error(problem: Exception, request_id: str, *, may_have_written: bool = False) -> Answer:
+    """The answer that reports an exception. What is no OjsError is reported without its text.
+
+    :param may_have_written: clients must not send the request again by themselves, as they do on
+        502 to 504: several resend a PUSH without an id.
+    """
     error = _ojs_error(problem)
+    if may_have_written and isinstance(error, BackendUnavailableError):
+        hint = "See what was done before you repeat the request."
+        error = BackendError(error.message, details=error.details, hint=hint)
     body = assemble({"error": encode(error.as_dict(request_id))})
     return Answer(body, error.status, _headers(error))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -21,6 +22,7 @@ from ojs_aws.domain.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
+from ojs_aws.ports.request_scope import RequestScope, current_request
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Note, Request, Server
 from ojs_aws.transport.http.compression import expanded
@@ -38,6 +40,7 @@ from ojs_aws.transport.tracing import Tracing
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 Next: TypeAlias = "Callable[[ApiGatewayResolver], Response[str]]"
 Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
@@ -136,6 +139,8 @@ def answering_errors(logger: Logger) -> Middleware:
     """Errors become answers here; those that are the server's are logged with their stack."""
 
     def answer_errors(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        scope = RequestScope(left_s=functools.partial(_left_s, app.lambda_context))
+        token = current_request.set(scope)
         try:
             return next_middleware(app)
         except Exception as caught:
@@ -145,9 +150,19 @@ def answering_errors(logger: Logger) -> Middleware:
             elif is_fault(problem):
                 text = str(problem) if isinstance(problem, OjsError) else type(problem).__name__
                 logger.exception("Request failed", extra={"error": text})
-            return response_of(answer_error(problem, app.context[_ID]))
+            answer = answer_error(
+                problem, app.context[_ID], may_have_written=scope.may_have_written
+            )
+            return response_of(answer)
+        finally:
+            current_request.reset(token)
 
     return answer_errors
+
+
+def _left_s(context: LambdaContext) -> float:
+    """Seconds until the function's time is over."""
+    return context.get_remaining_time_in_millis() / 1000
 
 
 def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:

