@@ -10,6 +10,7 @@ import pytest
 
 from infra.emulator import Emulator, start_emulator
 from tests.aws import EmbeddedAws, emulated
+from tests.load import HUNG_S
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,6 @@ def emulated_aws(emulator: Emulator) -> Iterator[EmbeddedAws]:
     """An emulator with nothing in it but what a deployment creates."""
     request = urllib.request.Request(f"{emulator.endpoint_url}/_ministack/reset", method="POST")  # noqa: S310
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    direct.open(request, timeout=30).close()
+    direct.open(request, timeout=HUNG_S).close()
     with emulated(emulator.client_settings()) as aws:
         yield aws

@@ -16,17 +16,17 @@ import httpx
 
 from infra.deployment import Deployment, cdk_environment
 from infra.emulator import Emulator
+from tests.load import HUNG_S
 
-PATIENCE_S = 30.0
 SIGNS_OF_REFUSAL = ("AccessDenied", "Traceback", "Could not")
 """In a log. What a function could not do at once, others make up for: nobody else would see it."""
 
 
 def eventually(look: Callable[[], Any], what: str) -> Any:
     """Look until there is something true to see."""
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + HUNG_S
     while not (seen := look()):
-        assert time.monotonic() < give_up_at, f"not within {PATIENCE_S:.0f} s: {what}"
+        assert time.monotonic() < give_up_at, f"not within {HUNG_S:.0f} s: {what}"
         time.sleep(0.1)
     return seen
 
@@ -89,7 +89,7 @@ def sending(deployment: Deployment, key: str) -> httpx.Client:
     """A client with a key, or with none."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     base = f"{deployment.api_url}/ojs/v1/"
-    return httpx.Client(base_url=base, headers=headers, timeout=30, trust_env=False)
+    return httpx.Client(base_url=base, headers=headers, timeout=HUNG_S, trust_env=False)
 
 
 def cli(emulator: Emulator, deployment: Deployment, key: str, *arguments: str) -> Any:
@@ -100,7 +100,7 @@ def cli(emulator: Emulator, deployment: Deployment, key: str, *arguments: str) -
         env=cdk_environment(emulator) | environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HUNG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -33,6 +33,7 @@ from tests.e2e.steps import (
     refusals,
     sending,
 )
+from tests.load import HUNG_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -203,7 +204,7 @@ def test_every_job_of_the_lost_table_completes(emulator: Emulator, rehearsal: Re
     http.post(f"jobs/{jobs['pending']}/activate").raise_for_status()
     http.post(f"dead-letter/{jobs['dead']}/retry").raise_for_status()
     waiting = set(jobs) - STAY - {"later", "lambda"}
-    give_up_at = time.monotonic() + 90
+    give_up_at = time.monotonic() + HUNG_S
     steps = 0
     while waiting or steps < 2:
         assert time.monotonic() < give_up_at, f"still not completed: {waiting}, {steps} steps"

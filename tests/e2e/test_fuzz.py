@@ -14,6 +14,7 @@ from ojs_aws.domain.access import Permission
 from ojs_aws.transport.http.routes.access import access_of
 from tests.e2e.steps import log_lines
 from tests.functions.fuzzing import documented, operation_of, suggested
+from tests.load import HUNG_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -30,11 +31,11 @@ def test_no_request_fails_the_deployed_api_and_none_passes_without_a_key(
         is_public = access_of(operation_of(label)).permission is Permission.PUBLIC
         for case in suggested(operation, most=1):
             shown = f"{label} {case.path_parameters} {case.query} {case.body!r:.300}"
-            refused = case.call(base_url=deployment.api_url, timeout=60).status_code
+            refused = case.call(base_url=deployment.api_url, timeout=HUNG_S).status_code
             if (refused == 401) is is_public:
                 found.append(f"{refused} without a key: {shown}")
             case.headers["Authorization"] = f"Bearer {api_key}"
-            answer = case.call(base_url=deployment.api_url, timeout=60)
+            answer = case.call(base_url=deployment.api_url, timeout=HUNG_S)
             if answer.status_code >= SERVER_ERROR or answer.status_code in {401, 403}:
                 found.append(f"{answer.status_code} with a key: {shown} -> {answer.text[:300]}")
     assert not found, "\n".join(found)

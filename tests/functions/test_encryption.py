@@ -14,6 +14,7 @@ from ojs_aws.local.aws import embedded_aws
 from ojs_aws.middleware import EncryptionMiddleware, StaticKeys
 from tests.aws import embedded
 from tests.functions.test_lambda_worker import Deployment
+from tests.load import HUNG_S
 
 OLD, NEW = {"key-1": b"1" * 32}, {"key-2": b"2" * 32}
 SECRET = "4111-1111-1111-1111"
@@ -82,7 +83,7 @@ async def test_mw_enq_013_only_the_handler_sees_the_arguments_also_after_a_rotat
     assert sorted(options["n"] for _, options in seen) == [1, 2, 3]
     assert {card.replace(SECRET, "") for card, _ in seen} == {""}
     for one in (first, second, large):
-        assert await deployed.client.wait(one.id, timeout_s=1) == "paid"
+        assert await deployed.client.wait(one.id, timeout_s=HUNG_S) == "paid"
     assert SECRET not in deployed.everything_in_aws()
 
 

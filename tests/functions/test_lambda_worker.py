@@ -23,6 +23,7 @@ from ojs_aws.local.lambdas import LambdaContext
 from ojs_aws.local.triggers import SqsTrigger
 from ojs_aws.middleware import EmfSink, MetricsMiddleware, TraceContextMiddleware
 from tests.aws import embedded
+from tests.load import HUNG_S
 
 
 class Deployment:
@@ -81,7 +82,7 @@ async def test_jobs_pushed_directly_are_executed_by_the_function(deployed: Deplo
     enqueued = [await deployed.client.enqueue("email.send", [f"user{n}"]) for n in range(5)]
     assert deployed.deliver() == set()
     for n, one in enumerate(enqueued):
-        result = await deployed.client.wait(one.id, timeout_s=1)
+        result = await deployed.client.wait(one.id, timeout_s=HUNG_S)
         assert result == {"sent_to": f"user{n}", "attempt": 1}
     assert deployed.messages() == 0
 
@@ -96,7 +97,7 @@ async def test_a_large_job_arrives_whole(deployed: Deployment) -> None:
     text = "ab" * 60_000
     enqueued = await deployed.client.enqueue("a.big", [text])
     deployed.deliver()
-    assert await deployed.client.wait(enqueued.id, timeout_s=1) == text[::-1]
+    assert await deployed.client.wait(enqueued.id, timeout_s=HUNG_S) == text[::-1]
 
 
 async def test_a_failing_job_gets_a_message_for_its_next_attempt(deployed: Deployment) -> None:
@@ -117,7 +118,7 @@ async def test_a_failing_job_gets_a_message_for_its_next_attempt(deployed: Deplo
 
 async def test_ten_jobs_of_one_batch_run_at_the_same_time(deployed: Deployment) -> None:
     """Ten synchronous handlers that all wait for each other."""
-    barrier = threading.Barrier(10, timeout=10)
+    barrier = threading.Barrier(10, timeout=HUNG_S)
 
     @deployed.worker.handler("a.b")
     def handle(ctx: JobContext) -> None:

@@ -19,6 +19,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.ports import JobStore, MessageQueue
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.fetch import FetchRequest
+from tests.load import HUNG_S
 from tests.simulation.world import World
 
 A = TypeVar("A")
@@ -64,7 +65,7 @@ def lockstep(world: World, fetchers: int, count: int = 1) -> list[list[str]]:
         has_looked.is_so = True
         answers = first(), second()
         if not nested:
-            barrier.wait(30)
+            barrier.wait(HUNG_S)
         return answers
 
     ports = replace(

@@ -15,6 +15,7 @@ from tests.conformance.matchers import matches
 from tests.conformance.paths import Json
 from tests.conformance.report import line, summary
 from tests.conformance.runner import ConformanceRunner, Outcome, Verdict
+from tests.load import HUNG_S
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -185,7 +186,7 @@ def test_a_raw_body_is_sent_as_it_is() -> None:
 
 def test_parallel_steps_are_under_way_at_the_same_time() -> None:
     """Each waits for the other inside the server."""
-    barrier = threading.Barrier(2, timeout=5)
+    barrier = threading.Barrier(2, timeout=HUNG_S)
 
     def meet(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/p":

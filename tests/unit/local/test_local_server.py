@@ -18,6 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.load import HUNG_S
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -55,7 +57,7 @@ def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     yield url, process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=HUNG_S)
 
 
 def readme_push() -> str:
@@ -67,8 +69,8 @@ def readme_push() -> str:
 
 
 def wait_for(url: str, job_id: str, wanted: str) -> dict[str, object]:
-    """The job once it is in a state: long before this on a machine that is not busy."""
-    deadline = time.monotonic() + 30
+    """The job once it is in a state."""
+    deadline = time.monotonic() + HUNG_S
     while True:
         job: dict[str, object] = httpx.get(f"{url}/ojs/v1/jobs/{job_id}").json()["job"]
         if job["state"] == wanted:
@@ -160,7 +162,7 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
         assert job["result"] == {"sent_to": "a@b.c"}
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HUNG_S)
 
 
 def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
@@ -176,11 +178,11 @@ def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HUNG_S,
         )
     finally:
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=60) == 0
+        assert worker.wait(timeout=HUNG_S) == 0
     assert "result   {'sent_to': 'ada@example.com'}" in run.stdout
     assert "failed   email.bad_address 'nobody' is no address" in run.stdout
 
@@ -204,7 +206,7 @@ def test_getting_started_gets_somewhere(
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HUNG_S,
         )
         result, *told = run.stdout.splitlines()
         assert result == "{'sent_to': 'ada@example.com'}"
@@ -215,7 +217,7 @@ def test_getting_started_gets_somewhere(
         assert "next_attempt_at" in failed
     finally:
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=60) == 0
+        assert worker.wait(timeout=HUNG_S) == 0
 
 
 def test_the_lambda_workers_of_the_pages_are_handlers() -> None:
@@ -234,9 +236,9 @@ def test_the_lambda_workers_of_the_pages_are_handlers() -> None:
 def test_an_event_is_shown_within_half_a_second_of_its_transition(
     server: tuple[str, subprocess.Popen[str]],
 ) -> None:
-    """For a reader that follows its cursor; one time in ten may be the machine's fault."""
+    """For a reader that follows its cursor: so soon, or within a few looks of a slow machine."""
     url, _ = server
-    late_ms = []
+    late = 0
     with httpx.Client(base_url=f"{url}/ojs/v1") as http:
         cursor = http.get("/events").json()["cursor"]
         for number in range(20):
@@ -244,13 +246,15 @@ def test_an_event_is_shown_within_half_a_second_of_its_transition(
             job_id = http.post("/jobs", json=body).json()["id"]
             committed = time.monotonic()
             seen: set[str] = set()
+            looks = 0
             while job_id not in seen:
-                assert time.monotonic() < committed + 5
+                assert time.monotonic() < committed + HUNG_S
+                looks += 1
                 page = http.get("/events", params={"cursor": cursor}).json()
                 cursor = page["cursor"]
                 seen = {event["subject"] for event in page["events"]}
-            late_ms.append((time.monotonic() - committed) * 1000)
-    assert sorted(late_ms)[17] < 500
+            late += time.monotonic() - committed >= 0.5 and looks > 5
+    assert late <= 2
 
 
 def test_the_example_that_follows_events_goes_on_where_it_ended(
@@ -264,7 +268,13 @@ def test_the_example_that_follows_events_goes_on_where_it_ended(
     def follow() -> str:
         environ = {**os.environ, "OJS_URL": url}
         run = subprocess.run(
-            command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+            command,
+            env=environ,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=HUNG_S,
+            check=True,
         )
         return run.stdout
 
@@ -294,7 +304,7 @@ def test_a_taken_port_is_said_clearly(server: tuple[str, subprocess.Popen[str]])
     """With the ways out, before anything else is started."""
     url, _ = server
     second = start(int(url.rpartition(":")[2]))
-    output, _ = second.communicate(timeout=60)
+    output, _ = second.communicate(timeout=HUNG_S)
     assert second.returncode == 1
     assert "--port or OJS_PORT" in output
     assert "Traceback" not in output
@@ -310,7 +320,7 @@ def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
         if str(port) in line:
             break
     process.send_signal(sign)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=HUNG_S)
     assert process.returncode == 0, output
     assert "Stopped." in output
     assert "Traceback" not in output
@@ -340,12 +350,12 @@ def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
                 break
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HUNG_S)
 
 
 def test_middleware_that_cannot_be_loaded_stops_the_server() -> None:
     """With the setting and the reason; no job is taken without its middleware."""
     process = start(free_port(), OJS_ENQUEUE_MIDDLEWARE="no_such_module:chain")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=HUNG_S)
     assert process.returncode
     assert "OJS_ENQUEUE_MIDDLEWARE is 'no_such_module:chain'" in output

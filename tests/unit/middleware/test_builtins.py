@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
 from types import ModuleType
 from typing import Any
 
@@ -140,11 +139,9 @@ async def test_appendix_a_timeout_middleware_cancels_a_handler_that_takes_too_lo
             cancelled.append(True)
             raise
 
-    began = time.monotonic()
     with pytest.raises(JobTimeoutError, match=r"exceeded its timeout of 0\.001 s"):
         await run_with_timeout(slow, 0.001)
     assert cancelled == [True]
-    assert time.monotonic() - began < 2
 
 
 async def test_a_timeout_of_the_handler_s_own_is_not_the_job_s() -> None:

@@ -16,6 +16,7 @@ from ojs_aws.middleware import (
     TimeoutMiddleware,
 )
 from ojs_aws.middleware.protocols import ExecutionSide
+from tests.load import HUNG_S
 from tests.unit.middleware.doubles import context, job
 from tests.unit.middleware.test_encryption_kms import Clock
 
@@ -196,7 +197,7 @@ async def test_what_began_before_the_circuit_opened_says_nothing_about_the_trial
 def test_one_breaker_serves_many_threads() -> None:
     """Fifty event loops, each with a job that fails: exactly as many as open it are executed."""
     bench = Bench(failures=50)
-    barrier = threading.Barrier(50, timeout=10)
+    barrier = threading.Barrier(50, timeout=HUNG_S)
 
     async def failing(*_: object) -> None:
         barrier.wait()
@@ -210,7 +211,7 @@ def test_one_breaker_serves_many_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(HUNG_S)
     assert bench.breaker.state("a.b") is OPEN
 
 

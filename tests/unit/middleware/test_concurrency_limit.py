@@ -17,6 +17,7 @@ from ojs_aws.middleware import (
     JobContext,
 )
 from ojs_aws.middleware.protocols import ExecutionSide
+from tests.load import HUNG_S
 from tests.unit.middleware.doubles import context, job
 from tests.unit.worker.doubles import settle
 
@@ -61,7 +62,7 @@ def test_the_limit_holds_over_event_loops_in_many_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(HUNG_S)
     assert gauge.total == 50
     assert gauge.most <= 3
     assert limit.active("a.b") == 0

@@ -27,6 +27,7 @@ from ojs_aws.middleware import (
     TraceContextMiddleware,
 )
 from ojs_aws.middleware.error_reporting import ErrorReport
+from tests.load import HUNG_S
 from tests.unit.middleware.doubles import enqueue_sync, job, store
 
 COUNT = 50
@@ -123,7 +124,7 @@ def test_appendix_a_thread_safety_threads_share_the_built_ins() -> None:
     """MW-CHAIN-026, MW-CHAIN-027: ten at a time, each with an event loop of its own."""
     collected = Collected()
     chain = collected.chain()
-    meet = threading.Barrier(10, timeout=10).wait
+    meet = threading.Barrier(10, timeout=HUNG_S).wait
 
     def execute(number: int) -> object:
         return asyncio.run(executed(chain, number, meet))
@@ -199,6 +200,6 @@ def test_a_forked_process_runs_its_chain_in_a_loop_of_its_own() -> None:
         """
     )
     ended = subprocess.run(
-        [sys.executable, "-c", forking], capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", forking], capture_output=True, text=True, timeout=HUNG_S, check=True
     )
     assert ended.stdout == "7\n"

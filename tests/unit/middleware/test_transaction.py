@@ -19,6 +19,7 @@ from ojs_aws.middleware import (
     TransactionMiddleware,
 )
 from ojs_aws.middleware.protocols import ExecutionSide
+from tests.load import HUNG_S
 from tests.unit.middleware.doubles import context, job
 from tests.unit.worker.doubles import settle, until
 
@@ -36,7 +37,7 @@ class Database:
     @contextmanager
     def sync(self, executed: Job, ctx: JobContext) -> Iterator[str]:
         self._note("begin")
-        self.gate.wait(5)
+        self.gate.wait(HUNG_S)
         try:
             yield f"tx of {executed.id}"
         except BaseException:

@@ -277,9 +277,9 @@ def test_reported_errors_are_bounded() -> None:
 
 def test_a_text_too_long_for_its_pattern_is_refused_without_matching() -> None:
     schema = {"items": {"pattern": "^a*a*a*b$"}}
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = validated(schema, "a" * (MAX_MATCHED_CHARACTERS + 1))
-    assert time.perf_counter() - begun < 10  # and not for ever
+    assert time.process_time() - begun < 10  # and not for ever
     assert f"at most {MAX_MATCHED_CHARACTERS} characters" in found[0]["message"]
     assert validated({"items": {"pattern": "^x"}}, "x", "y")[0]["pointer"] == "/args/1"
     by_key = {"items": {"patternProperties": {"^x": {"type": "null"}}}}
@@ -290,9 +290,9 @@ def test_a_text_too_long_for_its_pattern_is_refused_without_matching() -> None:
 def test_distinct_items_are_found_in_linear_time() -> None:
     """The library compares objects pair by pair: 20 000 of them would take minutes."""
     schema = {"items": {"uniqueItems": True}}
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert validated(schema, [{"n": n} for n in range(20_000)]) == []
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
     assert validated(schema, [1, True, "1", [1], {"a": 1, "b": 2}]) == []
     assert validated(schema, [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}]) != []
 

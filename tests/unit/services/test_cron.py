@@ -31,6 +31,7 @@ from ojs_aws.services.cron import Registration
 from ojs_aws.services.cron_runs import job_of
 from ojs_aws.services.fetch import FetchRequest
 from ojs_aws.services.render import render_job
+from tests.load import HUNG_S
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -518,7 +519,7 @@ def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str
 
     def load(name: str) -> CronEntry | None:
         entry = plain_load(name)
-        all_have_read.wait(10)
+        all_have_read.wait(HUNG_S)
         return entry
 
     def save(before: CronEntry | None, after: CronEntry) -> None:

@@ -12,6 +12,7 @@ from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker.reservations import NO_IDS, Pulse
 from tests.jobs import any_job
+from tests.load import HUNG_S
 
 
 async def settle(rounds: int = 60) -> None:
@@ -21,12 +22,10 @@ async def settle(rounds: int = 60) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does; fails after two seconds."""
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it did not happen")
+    """Wait for what another thread does."""
+    async with asyncio.timeout(HUNG_S):
+        while not condition():  # noqa: ASYNC110 - what it waits for knows no event
+            await asyncio.sleep(0.001)
 
 
 class StillTimer:
