@@ -69,6 +69,10 @@ e2e: node setup emulator ## Deploy with the real CDK to an emulator and test wha
 	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
 	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
 
+.PHONY: clients
+clients: node setup emulator ## Drive the official clients, whose check-outs are named by OJS_PYTHON_SDK, OJS_JS_SDK ... (CLIENT_ARGS="--write")
+	$(BIN)/python -m tests.clients $(CLIENT_ARGS)
+
 .PHONY: check
 check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run

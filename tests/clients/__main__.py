@@ -9,11 +9,13 @@ Check-outs are named by ``OJS_PYTHON_SDK``, ``OJS_JS_SDK``, ``OJS_GO_SDK``, ``OJ
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +27,7 @@ from tests.clients.table import rendered, replaced, unexplained
 PAGE: Final = Path(__file__).parents[2] / "docs" / "clients.md"
 DRIVE_S: Final = 1200
 
+Results = dict[str, dict[str, list[Outcome]]]
 Built = dict[str, tuple[list[str], Mapping[str, str]]]
 
 
@@ -34,12 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--server", action="append", choices=[*SERVERS], help="default: all")
     names = [client.name for client in CLIENTS]
     parser.add_argument("--client", action="append", choices=names, help="default: all")
+    parser.add_argument(
+        "--results", type=Path, help="a file of results: earlier ones are in the table, too"
+    )
     parser.add_argument("--write", action="store_true", help="write the table to docs/clients.md")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="ojs-clients-") as name:
         folder = Path(name)
         built = build(options.client or names, folder)
         results = drive(built, options.server or [*SERVERS], folder)
+    if options.results:
+        results = kept(options.results, results)
     titles = {client.name: client.title for client in CLIENTS}
     table = rendered(results, titles)
     print(table)
@@ -49,6 +57,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for problem in problems:
         print(f"NOT EXPLAINED: {problem}", file=sys.stderr)
     return 1 if problems or not results else 0
+
+
+def kept(file: Path, results: Mapping[str, Mapping[str, list[Outcome]]]) -> Results:
+    """Add results to those of a file; what was driven again takes the place of the earlier."""
+    told = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    for client, by_server in results.items():
+        for server, outcomes in by_server.items():
+            told.setdefault(client, {})[server] = [asdict(outcome) for outcome in outcomes]
+    file.write_text(json.dumps(told, indent=1), "utf-8")
+    return {
+        client.name: {
+            server: [Outcome(**each) for each in told[client.name][server]]
+            for server in SERVERS
+            if server in told[client.name]
+        }
+        for client in CLIENTS
+        if client.name in told
+    }
 
 
 def build(names: Sequence[str], folder: Path) -> Built:
@@ -69,11 +95,9 @@ def build(names: Sequence[str], folder: Path) -> Built:
     return built
 
 
-def drive(
-    built: Built, servers: Sequence[str], folder: Path
-) -> dict[str, dict[str, list[Outcome]]]:
+def drive(built: Built, servers: Sequence[str], folder: Path) -> Results:
     """Run each driver on each server; by client, then by server."""
-    results: dict[str, dict[str, list[Outcome]]] = {name: {} for name in built}
+    results: Results = {name: {} for name in built}
     for server in servers if built else ():
         print(f"starting the server: {SERVERS[server]}", file=sys.stderr)
         with serving(server, folder) as (url, key):
