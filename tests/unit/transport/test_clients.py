@@ -367,6 +367,24 @@ def test_workflows_have_the_names_of_the_command_line_and_ui(api: Api) -> None:
     assert (done["state"], done["cancelled_steps"]) == ("cancelled", 2)
 
 
+def test_workflows_are_listed_in_numbered_pages(api: Api) -> None:
+    """The admin UI asks by number: no workflow twice, none left out, and a total that grows."""
+    made = []
+    for _ in range(5):
+        steps = [{"id": "a", "type": "a.b", "args": []}]
+        made.append(api.post("/workflows", {"name": "w", "steps": steps}).json["id"])
+    pages = [
+        api.get("/workflows", query={"page": str(number), "per_page": "2"}).json
+        for number in (1, 2, 3, 4)
+    ]
+    shown = [each["id"] for page in pages for each in page["items"]]
+    assert sorted(shown) == sorted(made)
+    assert [len(page["items"]) for page in pages] == [2, 2, 1, 0]
+    totals = [page["pagination"]["total"] for page in pages]
+    assert totals[2] == 5
+    assert pages[0]["pagination"]["has_more"] is True
+
+
 def test_limits_are_overridden_as_the_command_line_does(api: Api) -> None:
     """``ojs rate-limits --override key --concurrency 5``, and its flat numbers."""
     path = "/ojs/v1/rate-limits/api/override"

@@ -7,10 +7,11 @@ from urllib.parse import quote, unquote
 
 from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.ports import WorkflowPage
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.envelopes import read_job
-from ojs_aws.transport.http.dialects.pages import requested_page
+from ojs_aws.transport.http.dialects.pages import RequestedPage, requested_page
 from ojs_aws.transport.http.dialects.workflows import (
     cancelled_steps,
     render_summary,
@@ -22,6 +23,7 @@ from ojs_aws.transport.http.routes import BASE
 
 CREATED: Final = 201
 OK: Final = 200
+SKIPPED_AT_ONCE: Final = 100
 
 
 def create_workflow(call: Call) -> Answer:
@@ -54,10 +56,22 @@ def list_workflows(call: Call) -> Answer:
     """The workflows without their steps, the newest first."""
     query = call.request.query
     wanted = requested_page(query)
-    page = call.backend.workflows.list(text_of(query, "state"), wanted.limit, wanted.cursor)
+    page = _skipped(call, text_of(query, "state"), wanted)
     items: list[RawJson] = [assemble(render_summary(each)) for each in page.workflows]
-    pagination = wanted.pagination(len(items), page.cursor, is_exact=not page.cursor)
+    total = wanted.offset + len(items) + bool(page.cursor)
+    pagination = wanted.pagination(total, page.cursor, is_exact=not page.cursor)
     return Answer(workflows_answer(items, pagination))
+
+
+def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
+    """Return the page behind as many workflows as its offset says, which are read for that."""
+    cursor, left = wanted.cursor, wanted.offset
+    while left > 0:
+        before = call.backend.workflows.list(state, min(left, SKIPPED_AT_ONCE), cursor)
+        cursor, left = before.cursor, left - len(before.workflows)
+        if not cursor:
+            return WorkflowPage(())
+    return call.backend.workflows.list(state, wanted.limit, cursor)
 
 
 def _id(call: Call) -> str:
