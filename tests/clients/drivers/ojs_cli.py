@@ -339,7 +339,7 @@ def system() -> None:
     call("health", lambda: says("Status ok", "Backend dynamodb")("health"))
 
     def stats() -> None:
-        printed = " ".join(ojs("stats").replace("-", " ").split())
+        printed = " ".join(ojs("stats").replace("─", " ").split())
         for name in ("Queues: METRIC VALUE Total", "Workers: METRIC VALUE Total", "Available"):
             holds(name in printed, f"{name!r} in {printed!r}")
             holds(int(printed.split(name, 1)[1].split()[0]) >= 1, printed)

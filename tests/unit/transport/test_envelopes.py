@@ -32,6 +32,7 @@ def values(body: dict[str, Any]) -> dict[str, Any]:
     [
         ({"queue": "email"}, {"queue": "email"}),
         ({"delay_until": "2030-01-01T00:00:00Z"}, {"scheduled_at": "2030-01-01T00:00:00Z"}),
+        ({"delay_until": "PT10M"}, {"scheduled_at": "+PT10M"}),
         ({"scheduled_at": "+PT2S"}, {"scheduled_at": "+PT2S"}),
         ({"metadata": {"a": 1}}, {"meta": {"a": 1}}),
         ({"max_attempts": 5}, {"retry": {"max_attempts": 5}}),

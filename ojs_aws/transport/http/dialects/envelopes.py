@@ -26,7 +26,7 @@ from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_du
 from ojs_aws.services.batch_faults import Faults
 from ojs_aws.transport.http.dialects.schedule import (
     DELAY_UNTIL,
-    check_delay_until,
+    read_delay_until,
     with_delay,
 )
 from ojs_aws.transport.http.dialects.unique import read_unique
@@ -156,9 +156,7 @@ def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members
             continue
         if member.value is None and canonical in _ABSENT_WHEN_NULL:
             continue
-        if name == DELAY_UNTIL:
-            check_delay_until(member.value)
-        named[canonical] = member
+        named[canonical] = read_delay_until(member) if name == DELAY_UNTIL else member
     return named
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.timestamps import Instant, format_duration, parse_duration, resolve_timestamp
 
@@ -18,12 +17,16 @@ _DELAY: Final = "delay"
 _SCHEDULED_AT: Final = "scheduled_at"
 
 
-def check_delay_until(value: JsonValue) -> None:
-    """Refuse what is no instant under the name that the client gave it.
+def read_delay_until(member: Member) -> Member:
+    """Return the instant of a ``delay_until``; the JavaScript SDK also sends a duration there.
 
-    :raises InvalidRequestError: naming ``delay_until``.
+    :raises InvalidRequestError: naming ``delay_until``, if it is neither.
     """
-    resolve_timestamp(value, DELAY_UNTIL, Instant(0))
+    if isinstance(member.value, str) and member.value.startswith("P"):
+        relative = f"+{member.value}"
+        member = Member(encode(relative), relative)
+    resolve_timestamp(member.value, DELAY_UNTIL, Instant(0))
+    return member
 
 
 def with_delay(members: Mapping[str, Member]) -> dict[str, Member]:

@@ -436,12 +436,14 @@ func workers(client *ojs.Client) {
 	call("Worker: terminate by directive", func(ctx context.Context) {
 		worker := newWorker()
 		worker.Register("go.idle", func(ojs.JobContext) error { return nil })
+		running, stop := context.WithCancel(ctx)
 		stopped := make(chan error, 1)
-		go func() { stopped <- worker.Start(ctx) }()
-		until(ctx, func() bool {
-			request(ctx, "POST", "/admin/workers/terminate", map[string]any{"label": "go"})
-			return len(stopped) == 1
+		go func() { stopped <- worker.Start(running) }()
+		until(ctx, func() bool { // it tells no labels, so all workers are told; Start goes on
+			request(ctx, "POST", "/admin/workers/terminate", map[string]any{"all": true})
+			return worker.State() == ojs.WorkerStateTerminate
 		})
+		stop()
 		check(<-stopped)
 	})
 }
