@@ -57,6 +57,10 @@ class Grants:
             (permissions.table, [self.table.table.table_arn]),
             (("dynamodb:Query",) if permissions.has_index else (), [self.table.index_arn]),
             *((queue_actions, some) for some in _portions(self._queue_arns(queues))),
+            (
+                ("sqs:SendMessage",) if permissions.rejects else (),
+                [self.queues.dead_letters.queue_arn],
+            ),
             (permissions.documents, [self.bucket.arn_for_objects("*")]),
             (self._own_key_actions(permissions), self._own_key_arns()),
             (

@@ -30,6 +30,7 @@ class Permissions:
     :ivar has_index: whether it may query the index.
     :ivar queues: actions on the SQS queues.
     :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
+    :ivar rejects: whether it sends messages that nobody can decode to the dead-letter queue.
     :ivar documents: actions on the objects of the bucket.
     :ivar publishes: whether it puts events on the bus.
     :ivar switches_triggers: whether it lists event source mappings, and switches those of the
@@ -42,6 +43,7 @@ class Permissions:
     has_index: bool = False
     queues: tuple[str, ...] = ()
     creates_queues: bool = False
+    rejects: bool = False
     documents: tuple[str, ...] = ()
     publishes: bool = False
     switches_triggers: bool = False
@@ -68,6 +70,7 @@ WORKER_API: Final = Permissions(
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
     ),
+    rejects=True,
     creates_queues=True,
     documents=("s3:DeleteObject", *DOCUMENTS),
 )
@@ -127,6 +130,7 @@ LAMBDA_WORKER: Final = Permissions(
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
     ),
+    rejects=True,
     documents=DOCUMENTS,
 )
 """A user's worker, on the queues that it serves."""

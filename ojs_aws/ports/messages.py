@@ -68,7 +68,10 @@ class MessageQueue(Protocol):
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
     ) -> list[ReceivedMessage]:
-        """Receive up to ten messages; unreadable ones are left for the dead-letter queue."""
+        """Receive up to ten messages; unreadable ones are moved to the dead-letter queue."""
+
+    def reject(self, queue: str, body: str) -> None:
+        """Send a body that nobody can decode to the dead-letter queue, with the queue's name."""
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
         """Delete messages, ten to a call. A handle that is too old is no error."""

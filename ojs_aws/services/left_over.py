@@ -18,7 +18,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.limiting import Limiting
 from ojs_aws.services.setting_aside import spread
-from ojs_aws.services.waking import Waking, seconds_until
+from ojs_aws.services.waking import MAX_HIDDEN, Waking, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 AGAIN_S: Final = 2
@@ -90,11 +90,10 @@ class LeftOver:
 
     def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
         """Spread messages that would only be passed by again over the time to come."""
-        spreading = spread(
-            self.limiting.refused.values(), self.waking.waiting(self.queue), self.now
-        )
+        waiting = self.waking.waiting(self.queue)
+        spreading = spread(self.limiting.refused.values(), waiting, self.now)
         wanted = [(each, spreading.seconds(each.handle)) for each in messages]
-        return self.waking.set_aside(self.queue, wanted, self.now)
+        return self.waking.set_aside(self.queue, wanted, self.now, can_hide=waiting <= MAX_HIDDEN)
 
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
         """After how many seconds a message is wanted again; None when it is not."""

@@ -5,8 +5,8 @@ which. Came all back when the limit opens, each would invoke a worker, and nearl
 they back one by one, the limit would not be used. So they are spread over the windows to come,
 about two to each job that may begin: hardly a place stays empty, and every second one is in vain
 at most.
-Those of a limit that cannot say when it opens (concurrency) come back within a minute, and whoever
-ends such a job wakes the next.
+Those of a limit that cannot say when it opens (concurrency) come back ten in a second, within a
+minute where they are not many, and whoever ends such a job wakes the next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ LOOKS_PER_S: Final = 10
 """Messages of a queue that come back in a second where nothing says how fast jobs may begin."""
 
 MAX_BLIND_MS: Final = 60_000
-"""The longest wait there."""
+"""The longest wait there, while :data:`LOOKS_PER_S` allow it. With more than that the wait grows
+with the number of messages, up to SQS's longest delay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +67,7 @@ def spread(refusals: Collection[Refusal], waiting: int, now: Instant) -> Spread:
         per_slot = max(1, round(first.per_s * first.slot_ms / 1000))
         return Spread(opens_in, first.slot_ms, max(1, math.ceil(many / (SLACK * per_slot))))
     opens_in = min(opens_in, MAX_BLIND_MS)
-    room = (MAX_BLIND_MS - opens_in) // 1000
-    return Spread(opens_in, 1000, max(1, min(math.ceil(many / LOOKS_PER_S), room)))
+    wanted_s = math.ceil(many / LOOKS_PER_S)
+    longest_s = min(max(MAX_BLIND_MS // 1000, wanted_s), MAX_DELAY_S)
+    room_s = longest_s - opens_in // 1000
+    return Spread(opens_in, 1000, max(1, min(wanted_s, room_s)))

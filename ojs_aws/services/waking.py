@@ -31,6 +31,9 @@ MAX_HIDE_S: Final = 43_200
 MAX_ASIDE_S: Final = 60
 """Longest wait for which a message is hidden rather than sent again (seconds)."""
 
+MAX_HIDDEN: Final = 60_000
+"""Messages of a queue beyond which none is hidden because of a limit: half of what SQS allows."""
+
 MAX_RECEIVED: Final = MAX_RECEIVE_COUNT // 2
 
 _log = logging.getLogger(__name__)
@@ -141,6 +144,15 @@ class Waking:
             except (OjsError, QueueMissingError):
                 _log.warning("Could not delete %d messages of queue %s", len(handles), queue)
 
+    def reject(self, queue: str, body: str) -> bool:
+        """Send a body that nobody can decode to the dead-letter queue; False if it must stay."""
+        try:
+            self.messages.reject(queue, body)
+        except (OjsError, QueueMissingError):
+            _log.warning("An unreadable message stays in queue %s", queue, exc_info=True)
+            return False
+        return True
+
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> bool:
         """Let messages come back after so many seconds; False when that is not certain."""
         if not handles:
@@ -162,7 +174,12 @@ class Waking:
             return 0
 
     def set_aside(
-        self, queue: str, messages: Sequence[tuple[ReceivedMessage, int]], now: Instant
+        self,
+        queue: str,
+        messages: Sequence[tuple[ReceivedMessage, int]],
+        now: Instant,
+        *,
+        can_hide: bool = True,
     ) -> frozenset[str]:
         """Let messages come back after so many seconds that may be many, and so may they.
 
@@ -170,10 +187,16 @@ class Waking:
         new one is sent in its place: hidden messages count against SQS's limit of 120,000 in
         flight, and what was received too often counts as unreadable.
 
+        :param can_hide: whether messages may be hidden at all: not where there are too many.
         :returns: handles of the messages that are still there.
         """
-        short = [(each.handle, seconds) for each, seconds in messages if _is_short(each, seconds)]
-        long = [(each, seconds) for each, seconds in messages if not _is_short(each, seconds)]
+        brief = [can_hide and _is_short(each, seconds) for each, seconds in messages]
+        short = [
+            (each.handle, seconds)
+            for (each, seconds), is_brief in zip(messages, brief, strict=True)
+            if is_brief
+        ]
+        long = [each for each, is_brief in zip(messages, brief, strict=True) if not is_brief]
         self.hide(queue, short)
         anew = [(each.message, min(seconds, MAX_DELAY_S)) for each, seconds in long]
         if long and self.send(queue, anew, now):

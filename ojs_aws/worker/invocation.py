@@ -27,7 +27,7 @@ from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Executor, Failed, Outcome
 from ojs_aws.worker.logs import about
-from ojs_aws.worker.records import Record, StrayRecordError, read_record
+from ojs_aws.worker.records import Record, StrayRecordError, queue_name_of, read_record
 from ojs_aws.worker.reporting import Reported, Reporter
 
 AFTERLIFE_S: Final = 5.0
@@ -109,6 +109,7 @@ class Invocation:
     timer: Timer
     tracing: Tracing = NO_TRACING
     _active: list[ActiveJob] = field(default_factory=list)
+    _unreadable: list[Mapping[str, Any]] = field(default_factory=list)
     _is_over: bool = False
     _deadline: float = field(init=False)
 
@@ -122,9 +123,10 @@ class Invocation:
         :returns: ids of the messages that must come back.
         """
         turns = [Turn(record) for raw in records if (record := self._read(raw)) is not None]
+        rejects = [asyncio.ensure_future(self._reject(raw)) for raw in self._unreadable]
         claiming = self._claim_all(turns)
         works = [asyncio.ensure_future(self._safely(turn)) for turn in turns]
-        await self._wait(works, self.seconds - self.margin_s * GIVE_UP)
+        await self._wait([*works, *rejects], self.seconds - self.margin_s * GIVE_UP)
         self._is_over = True
         for active in self._active:
             if active.give_up("the invocation's time is over"):
@@ -136,13 +138,14 @@ class Invocation:
             for turn, work in zip(turns, works, strict=True)
             if work.done() and not work.result()
         }
-        tasks: list[asyncio.Future[Any]] = [*works, *claiming]
+        done |= {task.result() for task in rejects if task.done()}
+        tasks: list[asyncio.Future[Any]] = [*works, *rejects, *claiming]
         for task in tasks:
             task.cancel()
         ids = [str(record.get("messageId", "")) for record in records]
         return [message_id for message_id in ids if message_id not in done]
 
-    async def _wait(self, works: Sequence[asyncio.Task[bool]], seconds: float) -> None:
+    async def _wait(self, works: Sequence[asyncio.Future[Any]], seconds: float) -> None:
         """Wait for all the works, but not longer than so many seconds."""
         if not works:
             return
@@ -157,14 +160,30 @@ class Invocation:
 
     # ------------------------------------------------------------------ one message
     def _read(self, raw: Mapping[str, Any]) -> Record | None:
-        """One record; None for one that nobody can read, which comes back."""
+        """One record; None for one that cannot be read.
+
+        One that nobody can decode is noted; that of another queue comes back.
+        """
         try:
             return read_record(raw, self.queues)
         except (StrayRecordError, UnreadableMessageError) as problem:
             _log.error("Message %s cannot be read: %s", raw.get("messageId"), problem)
+            if isinstance(problem, UnreadableMessageError):
+                self._unreadable.append(raw)
         except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
             _log.exception("Message %s comes back", raw.get("messageId"))
         return None
+
+    async def _reject(self, raw: Mapping[str, Any]) -> str:
+        """Move a message to the dead-letter queue; its id if it need not come back, else empty."""
+        queue = self.queues[queue_name_of(raw)]
+        waking, body = self.backend.waking, str(raw.get("body", ""))
+        try:
+            is_moved = await asyncio.to_thread(waking.reject, queue, body)
+        except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
+            _log.exception("Message %s comes back", raw.get("messageId"))
+            return ""
+        return str(raw.get("messageId", "")) if is_moved else ""
 
     async def _safely(self, turn: Turn) -> bool:
         """Work on a message; whether it must come back."""

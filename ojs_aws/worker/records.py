@@ -35,7 +35,7 @@ def read_record(record: Mapping[str, Any], queues: Mapping[str, str]) -> Record:
     :raises StrayRecordError: from another queue.
     :raises UnreadableMessageError: not one of our messages.
     """
-    name = str(record.get("eventSourceARN", "")).rpartition(":")[2]
+    name = queue_name_of(record)
     queue = queues.get(name)
     if queue is None:
         raise StrayRecordError(f"this worker does not serve the SQS queue {name!r}")
@@ -46,6 +46,11 @@ def read_record(record: Mapping[str, Any], queues: Mapping[str, str]) -> Record:
         queue,
         ReceivedMessage(message, str(record["receiptHandle"]), int(count)),
     )
+
+
+def queue_name_of(record: Mapping[str, Any]) -> str:
+    """Return the name of the SQS queue that a record came from."""
+    return str(record.get("eventSourceARN", "")).rpartition(":")[2]
 
 
 def queues_by_sqs_name(prefix: str, queues: Sequence[str]) -> dict[str, str]:

@@ -100,12 +100,29 @@ def test_a_queue_that_does_not_exist_is_told_apart(aws: EmbeddedAws) -> None:
         messages.send_all("nowhere", [(MESSAGE, 0), (MESSAGE, 0)])
 
 
-def test_an_unreadable_message_is_left_to_the_dead_letter_queue(aws: EmbeddedAws) -> None:
-    """It keeps nobody from the others."""
-    messages = over(aws)
-    aws.clients.sqs.send_message(QueueUrl=messages.url(QUEUE), MessageBody="what?")
+def test_an_unreadable_message_is_moved_to_the_dead_letter_queue(aws: EmbeddedAws) -> None:
+    """By the first who receives it, with its text and where it came from; the others are given."""
+    messages, sqs = over(aws), aws.clients.sqs
+    name = dead_letter_queue_name(aws.settings.queue_prefix)
+    dead = sqs.create_queue(QueueName=name)["QueueUrl"]
+    sqs.send_message(QueueUrl=messages.url(QUEUE), MessageBody="what?")
     messages.send(QUEUE, MESSAGE)
     assert [item.message for item in messages.receive(QUEUE, 10, 30)] == [MESSAGE]
+    assert messages.backlog(QUEUE).total == 1
+    (moved,) = sqs.receive_message(QueueUrl=dead, MessageAttributeNames=["All"])["Messages"]
+    assert moved["Body"] == "what?"
+    assert moved["MessageAttributes"]["ojs_queue"]["StringValue"] == QUEUE
+
+
+def test_an_unreadable_message_that_cannot_be_moved_comes_back(aws: EmbeddedAws) -> None:
+    """It keeps nobody from the others, and is not lost."""
+    messages, sqs = over(aws), aws.clients.sqs
+    name = dead_letter_queue_name(aws.settings.queue_prefix)
+    sqs.delete_queue(QueueUrl=sqs.create_queue(QueueName=name)["QueueUrl"])
+    sqs.send_message(QueueUrl=messages.url(QUEUE), MessageBody="what?")
+    messages.send(QUEUE, MESSAGE)
+    assert [item.message for item in messages.receive(QUEUE, 10, 30)] == [MESSAGE]
+    assert messages.backlog(QUEUE).total == 2
 
 
 @pytest.mark.parametrize("body", ["", "null", "[]", "{}", '{"v":2,"id":"x"}', '{"v":1,"id":7}'])

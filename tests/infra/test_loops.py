@@ -35,3 +35,22 @@ def test_cron_alarms_that_nobody_hears_ring(stack: Synthesised) -> None:
     ]
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 1)
     assert alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
+
+
+def test_workers_may_move_what_nobody_can_decode(stack: Synthesised) -> None:
+    """To the dead-letter queue of their deployment, also where no pattern allows all its queues."""
+    (dead,) = [
+        stack.logical_id("AWS::SQS::Queue", each)
+        for each in stack.of("AWS::SQS::Queue")
+        if each.get("QueueName") == "ojs__UNREADABLE"
+    ]
+    allowed = [
+        policy["Roles"][0]["Ref"]
+        for policy in stack.of("AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "sqs:SendMessage"
+        and statement["Resource"] == {"Fn::GetAtt": [dead, "Arn"]}
+    ]
+    assert len(allowed) == 2
+    assert any("WorkerApi" in role for role in allowed)
+    assert any("DemoWorker" in role for role in allowed)

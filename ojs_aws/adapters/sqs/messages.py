@@ -14,7 +14,7 @@ from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
-from ojs_aws.topology import sqs_queue_name
+from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -23,6 +23,9 @@ BATCH: Final = 10
 VISIBLE: Final = "ApproximateNumberOfMessages"
 HIDDEN: Final = "ApproximateNumberOfMessagesNotVisible"
 DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
+SOURCE: Final = "ojs_queue"
+"""Attribute of an unreadable message: the OJS queue that it came from."""
+
 TRIES: Final = 2
 MISSING: Final = frozenset(
     {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NonExistentQueue"}
@@ -91,11 +94,30 @@ class SqsMessageQueue:
             try:
                 message = decode_message(raw["Body"])
             except UnreadableMessageError:
-                _log.warning("Unreadable message %s in queue %s", raw["MessageId"], queue)
+                _log.error("Unreadable message %s in queue %s", raw["MessageId"], queue)
+                self._move_unreadable(queue, raw["Body"], raw["ReceiptHandle"])
                 continue
             count = int(raw.get("Attributes", {}).get("ApproximateReceiveCount", "1"))
             received.append(ReceivedMessage(message, raw["ReceiptHandle"], count))
         return received
+
+    def reject(self, queue: str, body: str) -> None:
+        """One call."""
+        name = dead_letter_queue_name(self.queue_prefix)
+        with _missing(), translated("SendMessage"):
+            self.client.send_message(
+                QueueUrl=self.queue_url_prefix + name,
+                MessageBody=body,
+                MessageAttributes={SOURCE: {"DataType": "String", "StringValue": queue}},
+            )
+
+    def _move_unreadable(self, queue: str, body: str, handle: str) -> None:
+        """Move a message to the dead-letter queue; one that cannot be moved comes back."""
+        try:
+            self.reject(queue, body)
+            self.delete(queue, [handle])
+        except (BackendError, QueueMissingError):
+            _log.warning("An unreadable message stays in queue %s", queue, exc_info=True)
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
         """One call for ten messages."""

@@ -25,6 +25,7 @@ class MemoryQueue:
     clock: FakeClock
     queues: dict[str, dict[int, _Held]] = field(default_factory=dict)
     newest_first: bool = False
+    rejected: list[tuple[str, str]] = field(default_factory=list)
     _ids: itertools.count[int] = field(default_factory=itertools.count)
 
     def _of(self, queue: str) -> dict[int, _Held]:
@@ -55,6 +56,10 @@ class MemoryQueue:
                 held.handle = f"{key}:{held.received}"
                 taken.append(ReceivedMessage(held.message, held.handle, held.received))
         return taken
+
+    def reject(self, queue: str, body: str) -> None:
+        """Keep the body with the queue's name."""
+        self.rejected.append((queue, body))
 
     def _find(self, queue: str, handle: str) -> int | None:
         for key, held in self._of(queue).items():

@@ -109,3 +109,16 @@ def test_a_lost_message_delays_a_ready_job_by_minutes() -> None:
     while world.store.jobs[job_id].state is not JobState.COMPLETED:
         heal(world, 1)
         assert world.clock.at - pushed < 8 * 60_000
+
+
+def test_a_job_of_a_killed_lambda_worker_does_not_wait_for_its_message() -> None:
+    """SQS hides that for six times the function's timeout; the sweep sends one minutes after."""
+    world = World()
+    job_id = push(world)
+    received = world.messages.receive("default", 10, 6 * 900)
+    world.backend.fetch.claim_messages("default", received, "killed", 65_000)
+    began = world.clock.at
+    while world.store.jobs[job_id].state is not JobState.COMPLETED:
+        heal(world, 1)
+    assert world.clock.at - began <= (65 + 3 * 60) * 1000
+    assert world.messages.backlog("default").hidden == 1

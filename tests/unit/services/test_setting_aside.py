@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ojs_aws.domain.limits import Refusal
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.setting_aside import FEW, MAX_BLIND_MS, spread
+from ojs_aws.ports import Backlog
+from ojs_aws.services.setting_aside import FEW, LOOKS_PER_S, MAX_BLIND_MS, spread
 from ojs_aws.topology import MAX_DELAY_S
 from tests.simulation.world import World
 from tests.unit.services.test_limits import push
@@ -41,13 +44,43 @@ def test_nobody_waits_longer_than_a_message_can_be_delayed() -> None:
     assert {planned.seconds(str(each)) for each in range(50)} == {MAX_DELAY_S}
 
 
-@pytest.mark.parametrize("waiting", [0, 1, 50, 10**6])
+@pytest.mark.parametrize("waiting", [0, 1, 50, 500])
 def test_where_nothing_says_when_a_limit_opens_it_is_asked_within_a_minute(waiting: int) -> None:
     """Concurrency; a block that lasts for hours, too, as it may be lifted."""
     for until_ms in (5000, 86_400_000):
         planned = spread([refused(until_ms)], waiting, NOW)
         latest = max(planned.seconds(str(each)) for each in range(200))
         assert latest <= MAX_BLIND_MS // 1000
+
+
+@pytest.mark.parametrize("waiting", [2_000, 8_000, 500_000])
+def test_the_wait_for_a_place_grows_with_the_backlog(waiting: int) -> None:
+    """Ten messages come back in a second, and more only where no delay is long enough for that."""
+    planned = spread([refused(5000)], waiting, NOW)
+    seconds = [planned.seconds(str(each)) for each in range(waiting)]
+    assert max(seconds) <= MAX_DELAY_S
+    busiest = max(Counter(seconds).values())
+    assert busiest <= 3 * max(LOOKS_PER_S, waiting / MAX_DELAY_S)
+
+
+@pytest.mark.parametrize(
+    "limit", [{"concurrency": 0}, {"rate": {"limit": 5_000, "period": "PT1S"}}]
+)
+def test_a_large_backlog_is_delayed_and_not_hidden(
+    limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQS allows 120,000 hidden messages in a queue, and then gives out none."""
+    world = World()
+    for _ in range(10):
+        push(world, {"key": "k", **limit})
+    world.store.buckets["k"] = replace(
+        world.store.buckets["k"], blocked_until=Instant(world.clock.at + 1000)
+    )
+    monkeypatch.setattr(type(world.messages), "backlog", lambda *_: Backlog(delayed=500_000))
+    received = world.messages.receive("default", 10, 120)
+    world.backend.fetch.claim_messages("default", received, "lambda")
+    monkeypatch.undo()
+    assert world.messages.backlog("default") == Backlog(delayed=10)
 
 
 def test_a_hundred_jobs_under_a_limit_cost_few_receives() -> None:

@@ -15,7 +15,7 @@ import pytest
 from ojs_aws.adapters.sqs.codec import encode_message
 from ojs_aws.client.timer import SystemTimer
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
@@ -294,8 +294,8 @@ def test_a_claim_that_comes_too_late_starts_nothing(
     assert bench.job(job_id).state is JobState.COMPLETED
 
 
-def test_what_cannot_be_read_comes_back_until_the_dead_letter_queue_has_it(bench: Bench) -> None:
-    """A body that is not ours, a queue that is not served; the others are executed."""
+def test_an_unreadable_message_is_moved_to_the_dead_letter_queue(bench: Bench) -> None:
+    """That of a queue that is not served comes back; the others are executed."""
 
     @bench.worker.handler("a.b")
     async def handle(ctx: JobContext) -> None: ...
@@ -304,7 +304,24 @@ def test_what_cannot_be_read_comes_back_until_the_dead_letter_queue_has_it(bench
     good = bench.records()
     bad = {**good[0], "messageId": "bad", "body": '{"type": "a.b"}'}
     foreign = {**good[0], "messageId": "foreign", "eventSourceARN": "arn:aws:sqs:r:1:other"}
-    assert bench.invoke([bad, *good, foreign]) == {"bad", "foreign"}
+    assert bench.invoke([bad, *good, foreign]) == {"foreign"}
+    assert bench.world.messages.rejected == [("default", '{"type": "a.b"}')]
+    assert bench.job(job_id).state is JobState.COMPLETED
+
+
+def test_an_unreadable_message_that_cannot_be_moved_comes_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reason; the others are executed."""
+
+    def refuse(*_: object) -> None:
+        raise BackendError("SendMessage failed: AccessDenied.")
+
+    monkeypatch.setattr(type(bench.world.messages), "reject", refuse)
+    bench.worker.handler("a.b")(lambda ctx: None)
+    job_id = bench.push("a.b")
+    good = bench.records()
+    assert bench.invoke([{**good[0], "messageId": "bad", "body": "?"}, *good]) == {"bad"}
     assert bench.job(job_id).state is JobState.COMPLETED
 
 
