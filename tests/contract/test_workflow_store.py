@@ -13,6 +13,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain import workflow_changes as workflows
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -206,3 +207,11 @@ def test_what_a_workflow_kept_can_be_removed_again_and_again(ports: Ports) -> No
     store.forget("w-1")
     assert store.plan("w-1") is None
     assert store.results("w-1") == {}
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "\u00b2", "W10"])
+def test_a_cursor_that_no_page_gave_is_refused(ports: Ports, cursor: str) -> None:
+    """As an error of the request."""
+    store, _ = ports
+    with pytest.raises(InvalidRequestError):
+        store.page(None, 3, cursor)

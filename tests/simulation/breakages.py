@@ -171,6 +171,17 @@ MUTATIONS: Final = (
         ),
     ),
     Mutation(
+        "left-to-the-sweep",
+        "a job that is available gets no message",
+        "ojs_aws.services.waking:Waking._delay",
+        (
+            (
+                "if job.state is JobState.AVAILABLE:\n        return 0",
+                "if job.state is JobState.AVAILABLE:\n        return None",
+            ),
+        ),
+    ),
+    Mutation(
         "no-cover",
         "the sweep sends no message again for ready jobs",
         "ojs_aws.services.message_cover:MessageCover.__call__",

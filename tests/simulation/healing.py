@@ -10,6 +10,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflow import WorkflowState
 from ojs_aws.services.fetch import FetchRequest
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
+from tests.simulation.lateness import TICK_MS, Lateness
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import BOUNDED, FAR, QUEUES
@@ -38,8 +39,11 @@ class Healing:
         self._now("settings", _lift, SLOW)
         sim.promises.lifted.add(SLOW)
         self._stop_crons()
+        lateness = Lateness(sim.clock.at, is_polled=not sim.weather.heals_by_messages)
         for _ in range(HEALING_ROUNDS):
             self._round()
+            for problem in lateness.problems(sim.store.jobs.values(), sim.clock.at):
+                sim.promises.breach(problem)
             sim.check()
             if self._is_over():
                 break
@@ -80,7 +84,7 @@ class Healing:
     def _round(self) -> None:
         """A minute: the tick, the alarms, the stream, and a worker that takes what there is."""
         sim = self.sim
-        sim.advance(31_000)
+        sim.advance(TICK_MS)
         self._now("tick", tick)
         for name in sim.alarms.ringing():
             self._now("alarm", _ring, name)

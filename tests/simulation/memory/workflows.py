@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflow import Workflow, WorkflowState
@@ -67,6 +68,8 @@ class MemoryWorkflows:
         """A page, the newest first."""
         found = [each for each in self.kept.values() if state is None or each.state is state]
         found.sort(key=lambda each: (each.created_at, each.id), reverse=True)
+        if cursor and not (cursor.isascii() and cursor.isdigit()):
+            raise InvalidRequestError("no cursor", details={"field": "cursor"})
         start = int(cursor or 0)
         following = str(start + limit) if len(found) > start + limit else ""
         return WorkflowPage(tuple(found[start : start + limit]), following)

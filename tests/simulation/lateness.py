@@ -1,0 +1,79 @@
+"""How late a job may be held by a worker that is willing, once the world has healed.
+
+What the sweep repairs would be invisible otherwise: a message that is never sent costs minutes, and
+no job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+
+TICK_MS: Final = 31_000
+POLLED: Final = 2
+"""Ticks within which a worker that polls finds a job that is due."""
+
+NEW: Final = 2
+"""Ticks within which a message brings a job that was enqueued after the healing began."""
+
+REPAIRED: Final = 6
+"""The same for a job that became due after that, whose message may have been lost before."""
+
+HIDDEN: Final = 70
+"""The same for a job that was due before: workers that failed at their start may have hidden its
+messages for half an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Bounds on how long jobs stay due.
+
+    :ivar began: when the world healed.
+    :ivar is_polled: whether a worker polls; else only messages wake workers.
+    """
+
+    began: int
+    is_polled: bool
+
+    def problems(self, jobs: Iterable[JobRecord], now: int) -> list[str]:
+        """Return what is wrong with jobs that are due for too long."""
+        found = []
+        for job in jobs:
+            since = _due_since(job)
+            if since is None or _is_paced(job):
+                continue
+            ticks = (now - max(since, self.began)) // TICK_MS
+            if ticks > self._most(job, since):
+                found.append(f"job {job.id[-4:]} is {job.state}, and due for {ticks} ticks")
+        return found
+
+    def _most(self, job: JobRecord, since: Instant) -> int:
+        if self.is_polled:
+            return POLLED
+        if self._is_new(job):
+            return NEW
+        return REPAIRED if since >= self.began else HIDDEN
+
+    def _is_new(self, job: JobRecord) -> bool:
+        """Whether the job was enqueued, or activated, without any fault."""
+        is_activated = job.scheduled_at is None and (job.enqueued_at or 0) >= self.began
+        return not job.attempt and (job.created_at >= self.began or is_activated)
+
+
+def _due_since(job: JobRecord) -> Instant | None:
+    """Return since when a worker could begin the job; None where none can."""
+    if job.state is JobState.AVAILABLE:
+        return job.enqueued_at
+    if job.state is JobState.PENDING or job.state.is_terminal:
+        return None
+    return lifecycle.next_due(job)
+
+
+def _is_paced(job: JobRecord) -> bool:
+    """Whether a limit lets only few such jobs begin within a time."""
+    return job.limit is not None and (job.limit.rate is not None or job.limit.throttle is not None)
