@@ -1,17 +1,18 @@
 """The CDK app: ``cdk deploy`` runs it. It needs no credentials and no Docker.
 
-Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_separator``, ``queues``
-and ``queue_alarms`` (each separated by commas), ``allow_undeclared_queues``, ``demo``,
-``architecture`` (arm64 or x86_64), ``python`` (such as 3.13) and ``removal`` (retain or destroy).
-Who may call: ``auth`` (api-key, jwt, iam or none), with ``auth_cache_s`` for API keys,
-``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins`` (separated by commas). Middleware
-and hooks of your own: ``extensions`` (the folder of their code) with ``enqueue_middleware`` and
-``hooks`` (each as module:attribute). Functions that start warm: ``start`` (cold, snapstart, or how
-many executions to provision). Traces in AWS X-Ray: ``tracing`` (true or false). Who is told of
-alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of yours). An export of jobs that have
-ended: ``export_days`` (how long it is kept) and ``export_documents``. A KMS key of your own for the
-table and the buckets: ``encryption_key`` (its ARN). After a restore: ``restored_table`` and
-``restored_stream``, as ``ojs-aws restore table`` tells them.
+Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_separator``,
+``queues``, ``adopted_queues`` and ``queue_alarms`` (each separated by commas),
+``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such as 3.13)
+and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none), with
+``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
+(separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
+with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
+``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
+(true or false). Who is told of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of
+yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
+``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key`` (its
+ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
+tells them.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def make_app(app: App | None = None) -> App:
         prefix=said("prefix", "ojs"),
         queue_separator=_separator(said),
         queues=_listed(said("queues", "default")),
+        adopted_queues=_listed(said("adopted_queues", "")),
         queue_alarms=_listed(said("queue_alarms", "")),
         allow_undeclared_queues=said("allow_undeclared_queues", "true").lower() in _TRUE,
         has_demo=said("demo", "true").lower() in _TRUE,

@@ -37,6 +37,7 @@ class OjsStackProps:
     :ivar prefix: begins the names of the SQS queues; unique in an account and region.
     :ivar queue_separator: stands between prefix and queue in those names.
     :ivar queues: the OJS queues that exist from the beginning.
+    :ivar adopted_queues: those of them whose SQS queues were made at their first use.
     :ivar queue_alarms: queues that have alarms of their own, beside those for the jobs of all.
     :ivar allow_undeclared_queues: make others at their first use.
     :ivar has_demo: add the queue ``demo`` and its worker, for the README's first job.
@@ -57,6 +58,7 @@ class OjsStackProps:
     prefix: str = "ojs"
     queue_separator: str = QUEUE_SEPARATOR
     queues: Sequence[str] = (DEFAULT_QUEUE,)
+    adopted_queues: Sequence[str] = ()
     queue_alarms: Sequence[str] = ()
     allow_undeclared_queues: bool = True
     has_demo: bool = True
@@ -95,6 +97,7 @@ class OjsStack(Stack):
                 queue_prefix=props.prefix,
                 queue_separator=props.queue_separator,
                 queues=list(dict.fromkeys([*props.queues, *demo_queues])),
+                adopted_queues=props.adopted_queues,
                 queue_alarms=props.queue_alarms,
                 allow_undeclared_queues=props.allow_undeclared_queues,
                 extensions=props.extensions,

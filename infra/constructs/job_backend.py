@@ -82,7 +82,10 @@ class JobBackend(Construct):
             self,
             "Queues",
             JobQueuesProps(
-                prefix=props.queue_prefix, separator=props.queue_separator, names=props.queues
+                prefix=props.queue_prefix,
+                separator=props.queue_separator,
+                names=props.queues,
+                adopted=props.adopted_queues,
             ),
         )
         self.bucket = self._bucket()

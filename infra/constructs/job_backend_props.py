@@ -29,6 +29,8 @@ class JobBackendProps:
     :ivar queue_separator: stands between prefix and queue in those names. ``-`` for deployments
         that were made with it (docs/upgrades.md).
     :ivar queues: the OJS queues that exist from the beginning. Lambda workers serve only these.
+    :ivar adopted_queues: those of them whose SQS queues were made at their first use, before they
+        were declared.
     :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
         may touch the declared queues only.
     :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
@@ -68,6 +70,7 @@ class JobBackendProps:
     queue_prefix: str = "ojs"
     queue_separator: str = QUEUE_SEPARATOR
     queues: Sequence[str] = (DEFAULT_QUEUE,)
+    adopted_queues: Sequence[str] = ()
     allow_undeclared_queues: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     extensions: BackendExtensions | None = None

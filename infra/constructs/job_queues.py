@@ -40,6 +40,8 @@ class JobQueuesProps:
     :ivar separator: stands between prefix and queue. ``-`` for deployments that were made with it:
         a queue that gets another name is replaced, and its messages are lost.
     :ivar names: the OJS queues.
+    :ivar adopted: those of them whose SQS queues are there already, made at their first use. They
+        are used as they are, and stay when the stack goes (docs/queues.md).
     :ivar visibility_timeout_s: how long a received message stays hidden when nobody says
         otherwise. FETCH always does; a queue that triggers a function gets at least six times
         that function's timeout.
@@ -48,6 +50,7 @@ class JobQueuesProps:
     prefix: str = "ojs"
     separator: str = QUEUE_SEPARATOR
     names: Sequence[str] = (DEFAULT_QUEUE,)
+    adopted: Sequence[str] = ()
     visibility_timeout_s: int = 60
 
 
@@ -72,7 +75,8 @@ class JobQueues(Construct):
     def __init__(self, scope: Construct, id_: str, props: JobQueuesProps | None = None) -> None:
         """Define the queues.
 
-        :raises ValueError: a prefix or separator by which queues of two deployments could collide.
+        :raises ValueError: a prefix or separator by which queues of two deployments could collide,
+            or an adopted queue that is not declared.
         """
         super().__init__(scope, id_)
         self.props = props = props or JobQueuesProps()
@@ -90,10 +94,14 @@ class JobQueues(Construct):
             enforce_ssl=self._has_own_policies,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        self.queues: Mapping[str, sqs.Queue] = {name: self._queue(name) for name in props.names}
-        if not self._has_own_policies:
-            require_tls(self, [self.dead_letters, *self.queues.values()])
         self.url_prefix = Fn.select(0, Fn.split(name, self.dead_letters.queue_url))
+        self.queues: Mapping[str, sqs.IQueue] = {
+            each: self._adopted(each) if each in props.adopted else self._queue(each)
+            for each in props.names
+        }
+        shared = [] if self._has_own_policies else [self.dead_letters, *self.queues.values()]
+        if closed := shared or [self.queues[each] for each in props.adopted]:
+            require_tls(self, closed)
         self.any_queue_arn = Stack.of(self).format_arn(
             service="sqs", resource=any_queue_name(self.prefix)
         )
@@ -111,13 +119,23 @@ class JobQueues(Construct):
             ),
             removal_policy=RemovalPolicy.DESTROY,
         )
-        resource = queue.node.default_child
-        assert isinstance(resource, sqs.CfnQueue)  # noqa: S101 - what the L2 is made of
-        resource.add_property_override("VisibilityTimeout", self.props.visibility_timeout_s)
+        _hide_for(queue, self.props.visibility_timeout_s)
         return queue
 
-    def serve(self, name: str, function_timeout_s: int) -> sqs.Queue:
+    def _adopted(self, name: str) -> sqs.IQueue:
+        """An SQS queue that is there already: CloudFormation would refuse to make it."""
+        sqs_name = sqs_queue_name(self.prefix, name)
+        return sqs.Queue.from_queue_attributes(
+            self,
+            f"Queue-{name}",
+            queue_arn=Stack.of(self).format_arn(service="sqs", resource=sqs_name),
+            queue_url=f"{self.url_prefix}{sqs_name}",
+        )
+
+    def serve(self, name: str, function_timeout_s: int) -> sqs.IQueue:
         """The queue, its visibility timeout long enough for a function of that timeout.
+
+        That of an adopted queue is set by hand, once, before its first worker.
 
         :raises ValueError: the queue is not declared.
         """
@@ -127,22 +145,30 @@ class JobQueues(Construct):
         least = VISIBILITY_PER_TIMEOUT * function_timeout_s
         longest = max(least, self._visibility_s.get(name, self.props.visibility_timeout_s))
         self._visibility_s[name] = longest
-        resource = self.queues[name].node.default_child
-        assert isinstance(resource, sqs.CfnQueue)  # noqa: S101 - what the L2 is made of
-        resource.add_property_override("VisibilityTimeout", longest)
+        if name not in self.props.adopted:
+            _hide_for(self.queues[name], longest)
         return self.queues[name]
 
 
-def _check_names(props: JobQueuesProps) -> None:
-    """Refuse names that could be those of another deployment's queues.
+def _hide_for(queue: sqs.IQueue, seconds: int) -> None:
+    """Set for how long a queue hides a message; it may be set again, unlike the L2's."""
+    resource = queue.node.default_child
+    assert isinstance(resource, sqs.CfnQueue)  # noqa: S101 - what the L2 is made of
+    resource.add_property_override("VisibilityTimeout", seconds)
 
-    :raises ValueError: the prefix or the separator.
+
+def _check_names(props: JobQueuesProps) -> None:
+    """Refuse names that could be those of another deployment's queues, and unknown ones.
+
+    :raises ValueError: the prefix, the separator, or an adopted queue.
     """
     if props.separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
         raise ValueError(
             f"queue_separator is {props.separator!r}: use {QUEUE_SEPARATOR!r}, or "
             f"{OLD_QUEUE_SEPARATOR!r} where the deployment was made with it."
         )
+    if undeclared := sorted({*props.adopted} - {*props.names}):
+        raise ValueError(f"Declare the queues that are adopted, too: {', '.join(undeclared)}.")
     if not _PREFIX.fullmatch(props.prefix):
         raise ValueError(
             f"The queue prefix is {props.prefix!r}: use 1 to 30 letters, digits and hyphens."

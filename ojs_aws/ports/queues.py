@@ -13,6 +13,7 @@ from ojs_aws.domain.timestamps import Instant
 class QueueInfo:
     """A queue as the registry knows it.
 
+    :ivar created_at: when it was registered; None where that was not done yet.
     :ivar swept_until: every far job due up to here has its message.
     :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
         when the sweep stopped between two instants.
@@ -49,6 +50,12 @@ class QueueRegistry(Protocol):
 
     def note(self, queue: str, now: Instant) -> None:
         """Remember a queue that has jobs but no message yet; no call for one that is known."""
+
+    def register(self, queue: str, now: Instant) -> None:
+        """Write down that there is a queue; its first registration counts.
+
+        A declared queue is known without it as long as it is declared.
+        """
 
     def all(self) -> list[QueueInfo]:
         """Every declared or used queue, by name."""

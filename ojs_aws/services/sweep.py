@@ -193,6 +193,9 @@ class Sweep:
             return SweepReport(skipped=1)
         now = self.clock.now()
         try:
+            if info.created_at is None:
+                # A declared queue: when it is taken off the list, its item says that it is there.
+                self.queues.register(info.name, now)
             done = self.queue(info, is_over)
         except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
             _log.exception("Sweep of queue %s failed", info.name)

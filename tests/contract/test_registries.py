@@ -9,7 +9,9 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     EventQuery,
@@ -26,6 +28,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
+from tests.simulation.memory import FakeClock
 
 NOW = Instant(1_760_000_000_000)
 
@@ -70,6 +73,35 @@ def test_an_undeclared_queue_can_be_refused(aws: EmbeddedAws) -> None:
     registry = build_backend(settings, aws.clients).ports.queues
     with pytest.raises(NotFoundError):
         registry.ensure("other", NOW)
+
+
+@pytest.mark.parametrize("allows_undeclared", [True, False])
+def test_far_jobs_of_a_queue_that_is_no_longer_declared_are_swept(
+    aws: EmbeddedAws, *, allows_undeclared: bool
+) -> None:
+    """A tick has seen the queue while it was declared; nobody else ever wrote it down."""
+    clock = FakeClock()
+    before = build_backend(aws.settings, aws.clients, clock=clock)
+    job = before.push(Job(type="a", args=[], queue="email", scheduled_at="+PT2H")).record
+    before.sweep.tick()
+    settings = replace(aws.settings, queues=("default",), allow_undeclared_queues=allows_undeclared)
+    after = build_backend(settings, aws.clients, clock=clock)
+    assert [info.name for info in after.ports.queues.all()] == ["default", "email"]
+    clock.advance(s=6600)
+    assert after.sweep.tick().armed == 1
+    clock.advance(s=660)
+    after.sweep.tick()
+    assert job is not None
+    assert after.info(job.id).state is JobState.AVAILABLE
+
+
+def test_a_queue_keeps_the_time_of_its_first_registration(backend: Backend) -> None:
+    """The sweep of any process may register a declared queue."""
+    registry = backend.ports.queues
+    assert registry.load("email") == QueueInfo(name="email")
+    registry.register("email", NOW)
+    registry.register("email", Instant(NOW + 5))
+    assert registry.load("email") == QueueInfo(name="email", created_at=NOW)
 
 
 def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backend) -> None:

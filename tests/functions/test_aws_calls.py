@@ -36,6 +36,7 @@ def aws() -> Iterator[EmbeddedAws]:
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it, in a process that has fetched before from its usual queues."""
     made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    made.ports.queues.register("default", made.clock.now())  # as the first sweep does
     for queue in ("default", "later"):
         made.queue_terms.of(queue)
     made.fetch.limited_types.of("default")
@@ -330,6 +331,22 @@ def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
     for _ in range(30):
         push(backend, scheduled_at="+P7D")
     assert cost() == {"Query": 4, "UpdateItem": 1}
+
+
+def test_a_declared_queue_is_registered_by_its_first_sweep_alone(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """One write in the life of a queue: the sweep knows it when it is declared no more."""
+    aws.clients.dynamodb.delete_item(
+        TableName=aws.settings.table, Key={"pk": {"S": "queues"}, "sk": {"S": "default"}}
+    )
+    writes = []
+    for _ in range(3):
+        with aws.calls.counted() as calls:
+            backend.sweep.tick()
+        writes.append(calls["UpdateItem"])
+        backend.clock.advance(s=300)  # type: ignore[attr-defined]
+    assert writes == [2, 1, 1]
 
 
 def test_arming_a_hundred_timers_costs_what_their_messages_do(

@@ -68,7 +68,7 @@ class DynamoQueueRegistry:
         """
         if not self.allow_undeclared and queue not in self.declared:
             raise NotFoundError(f"There is no queue '{queue}'.", details={"queue": queue})
-        self._register(queue, now)
+        self.register(queue, now)
         dead_letters = queue_arn(
             self.sqs, self.queue_url_prefix, dead_letter_queue_name(self.queue_prefix)
         )
@@ -90,9 +90,10 @@ class DynamoQueueRegistry:
     def note(self, queue: str, now: Instant) -> None:
         """One update at the first use in this process; none for a declared queue."""
         if queue not in self.declared and queue not in self.noted:
-            self._register(queue, now)
+            self.register(queue, now)
 
-    def _register(self, queue: str, now: Instant) -> None:
+    def register(self, queue: str, now: Instant) -> None:
+        """One update."""
         with translated("UpdateItem"):
             self.dynamodb.update_item(
                 TableName=self.table,

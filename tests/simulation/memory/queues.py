@@ -28,6 +28,11 @@ class MemoryRegistry:
         """Make a queue known."""
         self.ensure(queue, now)
 
+    def register(self, queue: str, now: Instant) -> None:
+        """Write down that it is there."""
+        info = self.infos.get(queue, QueueInfo(name=queue))
+        self.infos[queue] = replace(info, created_at=info.created_at or now)
+
     def all(self) -> list[QueueInfo]:
         """Every known queue."""
         return sorted(self.infos.values(), key=lambda info: info.name)
