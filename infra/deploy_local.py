@@ -3,7 +3,7 @@
 Deploys, runs a job through API Gateway, SQS and a Lambda worker, and stays until Ctrl-C; with
 ``--once`` (or ``ONCE=1``) it tears everything down instead, and exits with 0 only if all worked.
 The API is open; with ``--auth`` (or ``AUTH=1``) it asks for API keys, as it does by default on AWS.
-``--queues`` (or ``QUEUES=default,email``) declares queues, which have alarms then.
+``--queues`` (or ``QUEUES=default,email``) declares queues.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
 from infra.constructs import ExportOptions, JobBackend, JobBackendProps
+from ojs_aws.pricing.estimate import ALARMS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
@@ -90,6 +91,12 @@ def test_the_number_of_undeclared_queues_is_watched_where_there_are_some() -> No
         alarms = synthesised(**props).of("AWS::CloudWatch::Alarm")
         watched = [each for each in alarms if each["MetricName"] == "UndeclaredQueues"]
         assert [each["Threshold"] for each in watched] == thresholds
+
+
+def test_the_estimate_of_costs_knows_the_alarms_of_the_stack() -> None:
+    """However many queues there are."""
+    for queues in (["default"], ["a", "b", "c"]):
+        assert len(synthesised(queues=queues).of("AWS::CloudWatch::Alarm")) == ALARMS
 
 
 def test_a_topic_is_told_of_every_alarm() -> None:
