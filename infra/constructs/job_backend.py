@@ -21,7 +21,11 @@ from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
 from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
 from infra.constructs.grants import Grants
 from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
-from infra.constructs.job_backend_props import JobBackendProps, check_settings
+from infra.constructs.job_backend_props import (
+    JobBackendProps,
+    check_queue_alarms,
+    check_settings,
+)
 from infra.constructs.job_export import ExportOptions, JobExport, JobExportProps
 from infra.constructs.job_queues import JobQueues, JobQueuesProps
 from infra.constructs.job_table import JobTable, JobTableProps
@@ -77,6 +81,7 @@ class JobBackend(Construct):
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
         settings = check_settings(props.settings)
+        check_queue_alarms(props)
         self.table = self._table()
         self.queues = JobQueues(
             self,

@@ -61,7 +61,7 @@ class JobBackendProps:
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
     :ivar alarm_topic: is told when an alarm rings, and when it is over; None tells nobody.
-    :ivar queue_alarms: queues that have alarms of their own, beside those for the jobs of all.
+    :ivar queue_alarms: declared queues that have alarms of their own, beside those for all jobs.
     :ivar old_job_minutes: how long a job may be available before an alarm rings.
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
     :ivar has_dashboard: make a CloudWatch dashboard.
@@ -100,6 +100,15 @@ class JobBackendProps:
     old_job_minutes: int = 15
     concurrency_alarm: int = 800
     has_dashboard: bool = True
+
+
+def check_queue_alarms(props: JobBackendProps) -> None:
+    """Refuse alarms that could never ring: undeclared queues may have no metrics of their own.
+
+    :raises ValueError: a queue that is not declared.
+    """
+    if undeclared := sorted({*props.queue_alarms} - {*props.queues}):
+        raise ValueError(f"Declare the queues of queue_alarms, too: {', '.join(undeclared)}.")
 
 
 def check_settings(settings: Mapping[str, str]) -> Settings:

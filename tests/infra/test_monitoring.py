@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
@@ -91,6 +92,12 @@ def test_the_number_of_undeclared_queues_is_watched_where_there_are_some() -> No
         alarms = synthesised(**props).of("AWS::CloudWatch::Alarm")
         watched = [each for each in alarms if each["MetricName"] == "UndeclaredQueues"]
         assert [each["Threshold"] for each in watched] == thresholds
+
+
+def test_a_queue_without_metrics_of_its_own_has_no_alarm() -> None:
+    """One that is not declared may be counted with others."""
+    with pytest.raises(ValueError, match="mail"):
+        synthesised(queues=["default"], queue_alarms=["mail"])
 
 
 def test_the_estimate_of_costs_knows_the_alarms_of_the_stack() -> None:
