@@ -14,9 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
+import hypothesis
 import pytest
 
 from tests import dynamodb_local
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile(
+    "any load", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any load")
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 INFRA_TESTS: Final = CHECKOUT / "tests" / "infra"

@@ -14,6 +14,7 @@ from typing import Final
 
 from infra.deployment import create_key, deploy, destroy
 from infra.emulator import start_emulator
+from tests.load import HUNG_S
 
 START_S: Final = 180
 _KEY: Final = re.compile(r"admin\s+(ojs_\S+)")
@@ -47,7 +48,7 @@ def _local(folder: Path, *, has_keys: bool) -> Iterator[tuple[str, str]]:
         yield url[1], key[1] if key else ""
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(HUNG_S)
 
 
 @contextmanager
