@@ -73,7 +73,7 @@ def test_an_unknown_route_is_an_ojs_error(invoke: Invoke, name: str) -> None:
 def test_the_system_function_answers_wrong_methods(invoke: Invoke) -> None:
     """API Gateway has no route for them."""
     answer = invoke("system", request("PUT", "/ojs/v1/jobs"))
-    assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "POST")
+    assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "GET, POST")
 
 
 def test_a_jobs_life_over_the_functions(invoke: Invoke) -> None:
