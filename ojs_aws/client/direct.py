@@ -28,6 +28,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import QueueInfo, TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letter_rows import DeadLetterFilter
+from ojs_aws.services.drafting import check_envelope_size
 from ojs_aws.services.pushed import Pushed
 from ojs_aws.services.render import render_job
 
@@ -56,16 +57,25 @@ class DirectTransport:
 
     async def push(self, job: Job) -> Stored:
         """Store one job."""
+        self._check_size(job)
         return _stored(await asyncio.to_thread(self._backend.push, job))
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""
+        for job in jobs:
+            self._check_size(job)
         return [_stored(one) for one in await asyncio.to_thread(self._backend.push.all, jobs)]
 
     async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
         """Prepare one job for a transaction of the caller's."""
+        self._check_size(job)
         prepared = await asyncio.to_thread(self._backend.transacting, job)
         return _stored(prepared.pushed), prepared.actions
+
+    def _check_size(self, job: Job) -> None:
+        """Refuse an envelope that is too large as the HTTP API does: by what was given."""
+        size = len(job.to_json().encode("utf-8", "surrogatepass"))
+        check_envelope_size(size, self._backend.settings.max_envelope_bytes)
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""

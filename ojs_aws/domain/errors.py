@@ -21,12 +21,16 @@ class OjsError(Exception):
     :ivar status: HTTP status.
     :ivar retryable: whether the same request may succeed later.
     :ivar type: the family of the error, for people and logs.
+    :ivar usual_hint: what to do where the error's own hint says nothing.
     """
 
     code: ClassVar[str] = "backend_error"
     status: ClassVar[int] = 500
     retryable: ClassVar[bool] = True
     type: ClassVar[str] = "server_error"
+    usual_hint: ClassVar[str] = (
+        "Send the request again later. If it fails again, report its request id."
+    )
 
     def __init__(
         self,
@@ -49,10 +53,9 @@ class OjsError(Exception):
             "message": self.message,
             "retryable": self.retryable,
             "details": self.details,
+            "hint": self.hint or self.usual_hint,
             "docs_url": f"{DOCS}#{self.code}",
         }
-        if self.hint:
-            error["hint"] = self.hint
         if request_id:
             error["request_id"] = request_id
         return error
@@ -61,6 +64,7 @@ class OjsError(Exception):
 class InvalidRequestError(OjsError):
     """A missing or malformed attribute, parameter or header."""
 
+    usual_hint = "Correct what 'message' and 'details' name, and send the request again."
     code = "invalid_request"
     status = 400
     retryable = False
@@ -70,12 +74,14 @@ class InvalidRequestError(OjsError):
 class InvalidPayloadError(InvalidRequestError):
     """The body is no JSON object, or JSON that this system refuses (NaN, repeated keys ...)."""
 
+    usual_hint = "Send one JSON object, in UTF-8 and without repeated keys."
     code = "invalid_payload"
 
 
 class InvalidWorkflowError(InvalidRequestError):
     """A workflow that cannot be followed; the details name each fault (ojs-workflows, 11.1)."""
 
+    usual_hint = "Correct the steps that 'details' name; docs/workflows.md describes each form."
     code = "invalid_workflow"
 
 
@@ -92,6 +98,7 @@ class SchemaValidationError(InvalidRequestError):
     conformance case say 422, as does every other refusal of what is well formed.
     """
 
+    usual_hint = "Send arguments that follow the schema, or name another schema."
     code = "schema_validation"
     status = 422
 
@@ -99,6 +106,7 @@ class SchemaValidationError(InvalidRequestError):
 class IncompatibleSchemaError(InvalidRequestError):
     """A schema that breaks its predecessor, and whose version does not say so."""
 
+    usual_hint = "Register the schema under a new major version."
     code = "x_schema_incompatible"
     status = 422
 
@@ -106,6 +114,7 @@ class IncompatibleSchemaError(InvalidRequestError):
 class PayloadTooLargeError(InvalidRequestError):
     """The envelope, result or body exceeds its limit; the details name size and limit in bytes."""
 
+    usual_hint = "Store the data elsewhere and send a reference to it."
     code = "payload_too_large"
     status = 413
     type = "limit_error"
@@ -120,6 +129,7 @@ class ResultTooLargeError(PayloadTooLargeError):
 class UnsupportedCompressionError(InvalidRequestError):
     """The body is compressed in a way that this server does not read (ojs-payload-limits, 9.3)."""
 
+    usual_hint = "Send the body as it is, or compressed with gzip."
     code = "unsupported_compression"
     status = 415
 
@@ -127,6 +137,7 @@ class UnsupportedCompressionError(InvalidRequestError):
 class UnsupportedError(OjsError):
     """A version or feature that this server does not have."""
 
+    usual_hint = "GET /ojs/manifest lists what this server supports."
     code = "unsupported"
     status = 422
     retryable = False
@@ -136,6 +147,7 @@ class UnsupportedError(OjsError):
 class NotFoundError(OjsError):
     """The job, queue or route does not exist."""
 
+    usual_hint = "Check the id or name. What has ended is removed after its retention."
     code = "not_found"
     status = 404
     retryable = False
@@ -145,6 +157,7 @@ class NotFoundError(OjsError):
 class ResultPrunedError(OjsError):
     """The job is over, and so is the time for which its outcome was kept (ojs-results, 10.5)."""
 
+    usual_hint = "Keep results longer by 'result_ttl' of the job, or read them sooner."
     code = "result_pruned"
     status = 410
     retryable = False
@@ -154,6 +167,7 @@ class ResultPrunedError(OjsError):
 class ResultPendingError(OjsError):
     """The job was not over when the time of waiting was (ojs-results, section 8.2)."""
 
+    usual_hint = "The job has not ended: ask again later."
     code = "x_result_pending"
     status = 408
     retryable = True
@@ -163,6 +177,7 @@ class ResultPendingError(OjsError):
 class MethodNotAllowedError(OjsError):
     """The route exists, but not with this method."""
 
+    usual_hint = "Use one of the methods in 'details.allowed'."
     code = "method_not_allowed"
     status = 405
     retryable = False
@@ -172,6 +187,7 @@ class MethodNotAllowedError(OjsError):
 class ConflictError(OjsError):
     """The job is not in a state, or not in the caller's hands, for what was asked."""
 
+    usual_hint = "Read the resource again: 'details' say in which state it is."
     code = "conflict"
     status = 409
     retryable = False
@@ -185,6 +201,7 @@ class DuplicateError(ConflictError):
         it; None where they are not known.
     """
 
+    usual_hint = "Use the job that is there already, or another id or uniqueness key."
     code = "duplicate"
     type = "duplicate"
 
@@ -207,6 +224,7 @@ class UnauthenticatedError(OjsError):
     :ivar challenge: the ``WWW-Authenticate`` header (RFC 9110, section 11.6.1; RFC 6750, 3).
     """
 
+    usual_hint = "Send 'Authorization: Bearer' and an API key; `ojs-aws keys create` makes one."
     code = "unauthenticated"
     status = 401
     retryable = False
@@ -230,12 +248,14 @@ class InvalidTokenError(UnauthenticatedError):
 class TokenExpiredError(InvalidTokenError):
     """Credentials that were valid once."""
 
+    usual_hint = "Make a new key with `ojs-aws keys create`, or renew the token."
     code = "token_expired"
 
 
 class PermissionDeniedError(OjsError):
     """The caller is known, and may not do this."""
 
+    usual_hint = "Use credentials with the scope that 'details' name."
     code = "permission_denied"
     status = 403
     retryable = False
@@ -245,6 +265,7 @@ class PermissionDeniedError(OjsError):
 class EnqueueRejectedError(OjsError):
     """An enqueue middleware of the backend refused the job."""
 
+    usual_hint = "Send the jobs without those that the middleware refused."
     code = "x_enqueue_rejected"
     status = 422
     retryable = False
@@ -254,6 +275,7 @@ class EnqueueRejectedError(OjsError):
 class BulkRefusedError(OjsError):
     """No item of a bulk operation was done; each item says why (ojs-bulk-operations, 11.2)."""
 
+    usual_hint = "Send the items that 'details' do not name, or use the mode that is not atomic."
     code = "x_bulk_refused"
     status = 422
     retryable = False
@@ -263,6 +285,7 @@ class BulkRefusedError(OjsError):
 class QueuePausedError(OjsError):
     """The queue is paused."""
 
+    usual_hint = "Resume the queue, or use another one."
     code = "queue_paused"
     status = 422
     retryable = True
@@ -272,6 +295,7 @@ class QueuePausedError(OjsError):
 class QueueDrainingError(ConflictError):
     """The queue takes no new jobs: it is to be emptied (ojs-queue-config, section 5.1)."""
 
+    usual_hint = "Use another queue, or resume this one."
     code = "x_queue_draining"
     type = "queue_draining"
 
@@ -279,6 +303,7 @@ class QueueDrainingError(ConflictError):
 class JobTypeNotAllowedError(InvalidRequestError):
     """The queue takes no jobs of this type (ojs-queue-config, section 6.5)."""
 
+    usual_hint = "Use another queue, or have its settings allow the type."
     code = "JOB_TYPE_NOT_ALLOWED"
     status = 422
 
@@ -286,6 +311,7 @@ class JobTypeNotAllowedError(InvalidRequestError):
 class RateLimitedError(OjsError):
     """Too many requests."""
 
+    usual_hint = "Wait as long as the header Retry-After says."
     code = "rate_limited"
     status = 429
     retryable = True
@@ -299,6 +325,7 @@ class QueueFullError(OjsError):
     shows beside the code stands there too: ``queue``, ``depth``, ``bound`` and ``strategy``.
     """
 
+    usual_hint = "Wait as long as the header Retry-After says, or use another queue."
     code = "QUEUE_FULL"
     status = 429
     retryable = True

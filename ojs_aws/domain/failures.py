@@ -7,7 +7,16 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import Failure
-from ojs_aws.domain.json_text import Member, RawJson, assemble, encode, json_type
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    decode,
+    encode,
+    json_type,
+    parse_object,
+)
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 MAX_FRAMES: Final = 50
@@ -15,6 +24,12 @@ MAX_BACKTRACE_CHARACTERS: Final = 10_000
 MAX_NAME_CHARACTERS: Final = 256
 MAX_MESSAGE_CHARACTERS: Final = 10_000
 MAX_EXTRA_BYTES: Final = 32_768
+LONGEST_CHARACTER: Final = 12
+"""Bytes of JSON that one character of a text takes at most: two escaped surrogates."""
+
+CUT: Final = "…"
+"""Stands at the end of a text that was cut."""
+
 DEFAULT_TYPE: Final = "handler_error"
 
 _OWN: Final = frozenset(
@@ -27,7 +42,8 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
 
     The type is ``type``, else ``details.error_class``, else ``code``. Texts that are too long are
     cut; the backtrace keeps at most 50 frames and 10,000 characters. Further attributes (details
-    among them) are kept as sent, or none of them when they exceed 32 KiB together.
+    among them) are kept as sent; when they exceed 32 KiB together, the ends of their texts are cut
+    or whole members left out, and ``truncated`` is true.
 
     :raises InvalidRequestError: ``message`` is missing, or an attribute has the wrong type.
     """
@@ -40,8 +56,8 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
     if retryable is not None and not isinstance(retryable, bool):
         raise _malformed("retryable", "a boolean", retryable)
     extra = {name: member.raw for name, member in error.items() if name not in _OWN}
-    if len(assemble(extra).encode()) > MAX_EXTRA_BYTES:
-        extra = {}
+    if _size(assemble(extra)) > MAX_EXTRA_BYTES:
+        extra = _truncated(extra)
     return Failure(
         type=_name(error, "type") or error_class or code or DEFAULT_TYPE,
         code=code,
@@ -74,6 +90,54 @@ def render_failure(failure: Failure) -> RawJson:
         "timestamp": occurred,
     }
     return assemble(members)
+
+
+def _truncated(extra: Mapping[str, RawJson]) -> dict[str, RawJson]:
+    """Keep as much of a failure's further attributes as there is room for, and mark them."""
+    kept: dict[str, RawJson] = {"truncated": RawJson("true")}
+    room = MAX_EXTRA_BYTES - _size(assemble(kept))
+    for name, raw in sorted(extra.items(), key=lambda pair: pair[0] != "details"):
+        room -= _size(encode(name)) + len(", : ")
+        short = raw if _size(raw) <= room else _shortened(raw, room)
+        if short is None or name in kept:
+            room += _size(encode(name)) + len(", : ")
+            continue
+        kept[name] = short
+        room -= _size(short)
+    return kept
+
+
+def _shortened(raw: RawJson, room: int) -> RawJson | None:
+    """The beginning of a text, or those members of an object that have room; None for others."""
+    value = decode(raw, max_depth=ANY_DEPTH)
+    if not isinstance(value, dict):
+        return _cut(Member(raw, value), room)
+    kept = _truncated_object(parse_object(raw, max_depth=ANY_DEPTH), room)
+    return assemble(kept) if kept else None
+
+
+def _truncated_object(members: Mapping[str, Member], room: int) -> dict[str, RawJson]:
+    kept: dict[str, RawJson] = {}
+    room -= len("{}")
+    for name, member in members.items():
+        own = _size(encode(name)) + len(", : ")
+        short = member.raw if _size(member.raw) + own <= room else _cut(member, room - own)
+        if short is not None:
+            kept[name] = short
+            room -= own + _size(short)
+    return kept
+
+
+def _cut(member: Member, room: int) -> RawJson | None:
+    """The beginning of a text that has no room; None for anything else."""
+    if not isinstance(member.value, str):
+        return None
+    text = member.value[: max(0, room // LONGEST_CHARACTER - 1)]
+    return encode(text + CUT) if text else None
+
+
+def _size(raw: str) -> int:
+    return len(raw.encode("utf-8", "surrogatepass"))
 
 
 def _value(error: Mapping[str, Member], name: str) -> JsonValue:

@@ -252,6 +252,7 @@ _ALIASES: Final = {
     "backoff_multiplier": "backoff_coefficient",
     "strategy": "backoff_strategy",
     "backoff": "backoff_strategy",
+    "backoff_type": "backoff_strategy",
 }
 POLICY_MEMBERS: Final = frozenset({*_READERS, *_ALIASES})
 """Every member that a retry policy may have, by each name that is understood."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import VALIDATE, Job
@@ -21,6 +21,29 @@ if TYPE_CHECKING:
     from ojs_aws.domain.queue_config import QueueConfig
     from ojs_aws.services.queue_terms import QueueTerms
     from ojs_aws.services.schema_checking import SchemaChecking
+
+
+ADDED_BYTES: Final = 65_536
+"""Bytes that middleware and what is read in another form may add to what a client sent."""
+
+
+def check_envelope_size(size: int, max_bytes: int, *, room: int = 0) -> None:
+    """Refuse an envelope that is too large (ojs-payload-limits, section 4.1).
+
+    :param size: in bytes, of what the client sent.
+    :param room: bytes beyond the limit that are not the client's.
+    :raises PayloadTooLargeError: the details name size and limit.
+    """
+    if size > max_bytes + room:
+        raise PayloadTooLargeError(
+            f"The envelope has {size} bytes; at most {max_bytes} are accepted.",
+            details={
+                "field": "envelope",
+                "actual_bytes": size,
+                "size_bytes": size,
+                "max_bytes": max_bytes,
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +100,7 @@ class Drafting:
         (self.rules.check if self.is_internal else self.rules.admit)(envelope.queue)
         document = assemble(envelope.document)
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
-        if size > self.max_envelope_bytes:
-            raise PayloadTooLargeError(
-                f"The envelope has {size} bytes; at most {self.max_envelope_bytes} are accepted.",
-                details={
-                    "field": "envelope",
-                    "actual_bytes": size,
-                    "size_bytes": size,
-                    "max_bytes": self.max_envelope_bytes,
-                },
-                hint="Store the data elsewhere and send a reference to it.",
-            )
+        check_envelope_size(size, self.max_envelope_bytes, room=ADDED_BYTES)
         if self.is_internal:
             config = self.terms.of(envelope.queue).config
         else:

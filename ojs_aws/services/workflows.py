@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import workflow_changes
@@ -45,6 +45,7 @@ class WorkflowView:
     :ivar jobs: jobs by the index of their step.
     :ivar results: what jobs left, by the same.
     :ivar enqueued: further steps whose jobs exist, though they were not read.
+    :ivar envelopes: the jobs as they are or will be enqueued, by the index of their step.
     """
 
     workflow: Workflow
@@ -52,6 +53,7 @@ class WorkflowView:
     jobs: Mapping[int, JobRecord]
     results: Mapping[int, RawJson]
     enqueued: frozenset[int] = frozenset()
+    envelopes: Mapping[int, RawJson] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class WorkflowService:
         if first.has_ready:
             with suppress(BackendError):  # it is stored: the stream goes on with it
                 first = self.advancing.advance(first.id, start=first) or first
-        view = WorkflowView(first, plan.graph, self._by_step(records), {})
+        view = WorkflowView(first, plan.graph, self._by_step(records), {}, envelopes=plan.envelopes)
         return Created(view, is_new=True)
 
     def _again(self, made: Workflow, known: Workflow | None) -> Created:
@@ -136,7 +138,8 @@ class WorkflowService:
         :raises NotFoundError: there is none.
         """
         workflow = self._found(workflow_id)
-        graph = self.advancing.plan(workflow).graph
+        plan = self.advancing.plan(workflow)
+        graph = plan.graph
         jobs = self._jobs(workflow, graph)
         running = {*workflow.outstanding(graph)}
         news = [
@@ -150,7 +153,8 @@ class WorkflowService:
             workflow = (
                 self.advancing.advance(workflow_id, news, started_at=at, start=workflow) or workflow
             )
-        return WorkflowView(workflow, graph, jobs, self.workflows.results(workflow_id))
+        results = self.workflows.results(workflow_id)
+        return WorkflowView(workflow, graph, jobs, results, envelopes=plan.envelopes)
 
     def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
         """The jobs of steps that were enqueued, those that have not ended first, as of now."""
@@ -217,7 +221,7 @@ class WorkflowService:
                 continue
             after = self.advancing.cancel_jobs(after)
             enqueued = frozenset({*workflow.outstanding(graph), *view.jobs})
-            return WorkflowView(after, graph, {}, {}, enqueued)
+            return WorkflowView(after, graph, {}, {}, enqueued, view.envelopes)
         raise BackendError(
             f"Workflow '{workflow_id}' is being changed by too many at once.",
             hint="Repeat the request.",

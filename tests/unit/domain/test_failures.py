@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.failures import read_failure, render_failure
+from ojs_aws.domain.failures import MAX_EXTRA_BYTES, read_failure, render_failure
 from ojs_aws.domain.job import Failure
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
@@ -111,9 +111,22 @@ def test_long_texts_are_cut_and_not_refused() -> None:
 
 @pytest.mark.parametrize(("size", "is_kept"), [(16_000, True), (17_000, False)])
 def test_what_is_sent_beside_is_kept_up_to_its_limit_in_bytes(size: int, is_kept: bool) -> None:
-    """32 KiB; two bytes to a letter here."""
+    """32 KiB; two bytes to a letter here. Beyond, texts are cut."""
     text = '{"message":"m","details":{"x":"' + "ä" * size + '"}}'
-    assert bool(read_failure(parse_object(text), 1, NOW).extra) is is_kept
+    extra = read_failure(parse_object(text), 1, NOW).extra
+    assert ("truncated" not in extra) is is_kept
+    assert (extra["details"] == '{"x":"' + "ä" * size + '"}') is is_kept
+    assert sum(map(len, extra.values())) <= MAX_EXTRA_BYTES
+
+
+def test_a_failure_too_large_to_cut_keeps_what_has_room() -> None:
+    """Lists and numbers are kept whole or not at all; the details come first."""
+    long = json.dumps(["x" * 20_000, "y" * 20_000])
+    text = f'{{"message":"m","a":"{"z" * 40_000}","details":{{"list":{long},"n":7}},"b":[1]}}'
+    extra = read_failure(parse_object(text), 1, NOW).extra
+    assert (extra["truncated"], extra["details"], extra["b"]) == ("true", '{"n":7}', "[1]")
+    assert extra["a"].endswith('…"')
+    assert sum(len(raw.encode()) for raw in extra.values()) <= MAX_EXTRA_BYTES
 
 
 def test_what_the_worker_did_not_say_is_not_answered() -> None:

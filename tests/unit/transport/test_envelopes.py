@@ -42,7 +42,7 @@ def values(body: dict[str, Any]) -> dict[str, Any]:
             {"timeout_ms": 5, "visibility_timeout_ms": 6},
             {"timeout_ms": 5, "visibility_timeout_ms": 6},
         ),
-        ({"expires_at": None, "unique": None, "x": None}, {"options": {"x": None}, "x": None}),
+        ({"expires_at": None, "unique": None, "x": None}, {"options": {"x": None}}),
     ],
 )
 def test_options_become_attributes(options: dict[str, Any], flat: dict[str, Any]) -> None:
@@ -70,8 +70,8 @@ def test_flat_aliases_are_known_too() -> None:
     assert values(body)["scheduled_at"] == "2030-01-01T00:00:00Z"
 
 
-def test_unknown_options_stay_and_are_hoisted_where_the_name_is_free() -> None:
-    """So that they are found where they were sent, and where the flat form has them."""
+def test_unknown_options_stay_where_they_were_sent() -> None:
+    """They come back once, and an attribute of the same name is another one."""
     body = {
         "type": "a",
         "args": [],
@@ -81,7 +81,7 @@ def test_unknown_options_stay_and_are_hoisted_where_the_name_is_free() -> None:
     read_values = values(body)
     assert read_values["options"] == {"color": "blue", "x": [1]}
     assert read_values["color"] == "red"
-    assert read_values["x"] == [1]
+    assert "x" not in read_values
     assert read_values["queue"] == "q"
 
 
@@ -170,7 +170,6 @@ def test_the_very_text_of_client_data_is_kept() -> None:
     args = args.replace("1e400000", "1E+2")
     kept = read(f'{{"type": "a", "args": {args}, "options": {{"x": {args}}}}}')
     assert kept["args"] == args
-    assert kept["x"] == args
     assert kept["options"] == f'{{"x":{args}}}'
 
 
@@ -208,14 +207,14 @@ def test_a_batch_is_an_array(jobs: object) -> None:
     """400, naming the attribute."""
     body = {} if jobs is None else {"jobs": jobs}
     with pytest.raises(InvalidRequestError) as refused:
-        read_jobs(parse_object(json.dumps(body)), 100)
+        read_jobs(parse_object(json.dumps(body)), 100, 1000)
     assert refused.value.details["field"] == "jobs"
 
 
 def test_a_fault_in_a_batch_names_its_index() -> None:
     """HTTP binding, section 9.2."""
     with pytest.raises(InvalidRequestError) as refused:
-        read_jobs(parse_object('{"jobs": [{"type": "a", "args": []}, 5]}'), 100)
+        read_jobs(parse_object('{"jobs": [{"type": "a", "args": []}, 5]}'), 100, 1000)
     assert refused.value.details["index"] == 1
     assert "index 1" in refused.value.message
 

@@ -7,6 +7,7 @@ but where it was sent, always ``timeout_ms``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.failures import render_failure
@@ -88,10 +89,22 @@ def outcome(record: JobRecord) -> Rendered:
 
 
 def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
-    """ACK and FAIL: the job's outcome flat, and in a ``job`` wrapper."""
+    """ACK and FAIL: the job's outcome flat, and the whole job in a ``job`` wrapper.
+
+    A document that is kept apart was not read for it: then the wrapper has the outcome only.
+    """
     members = outcome(record)
+    job = changed_job(_without_large_result(record))
+    if record.state.is_terminal:  # the delay of the retry before
+        members.pop("retry_delay_ms", None)
+        job.pop("retry_delay_ms", None)
     head: Rendered = {"acknowledged": RawJson("true")} if is_acknowledged else {}
-    return assemble(head | {"job_id": encode(record.id)} | members | {"job": assemble(members)})
+    return assemble(head | {"job_id": encode(record.id)} | members | {"job": assemble(job)})
+
+
+def _without_large_result(record: JobRecord) -> JobRecord:
+    """A job without the result that its worker has just sent, where that is kept apart."""
+    return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
 def push_answer(pushed: Pushed, job_id: str) -> RawJson:
@@ -168,6 +181,7 @@ def heartbeat_answer(beat: Beat, worker_id: str) -> RawJson:
     answer: dict[str, JsonValue] = {
         "acknowledged": True,
         "state": beat.state,
+        "directive": "" if beat.state == "running" else beat.state,
         "worker_id": worker_id,
         "jobs_extended": [*beat.extended],
         "jobs_cancelled": [*beat.cancelled],

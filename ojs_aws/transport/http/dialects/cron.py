@@ -100,6 +100,7 @@ def render_entry(entry: CronEntry) -> Rendered:
         "options": RawJson("{}"),
         **{name: member.raw for name, member in document.items()},
     }
+    described = {} if defined.description is None else {"description": encode(defined.description)}
     return {
         "id": encode(entry.name),
         "name": encode(entry.name),
@@ -113,7 +114,7 @@ def render_entry(entry: CronEntry) -> Rendered:
         "overlap_policy": encode(str(defined.overlap)),
         "enabled": encode(defined.is_enabled),
         "status": encode("active" if defined.is_enabled else "paused"),
-        "description": encode(defined.description),
+        **described,
         "last_run_at": _instant(entry.last_run_at),
         "next_run_at": _instant(entry.next_run_at),
         "run_count": encode(entry.run_count),

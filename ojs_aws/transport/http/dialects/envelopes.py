@@ -24,6 +24,7 @@ from ojs_aws.domain.json_text import (
 )
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
 from ojs_aws.services.batch_faults import Faults
+from ojs_aws.services.drafting import check_envelope_size
 from ojs_aws.transport.http.dialects.schedule import (
     DELAY_UNTIL,
     read_delay_until,
@@ -34,7 +35,11 @@ from ojs_aws.transport.http.dialects.unique import read_unique
 Members = dict[str, Member]
 
 _ALIASES: Final[Mapping[str, str]] = {DELAY_UNTIL: "scheduled_at"}
-_OPTION_ALIASES: Final[Mapping[str, str]] = {**_ALIASES, "metadata": "meta"}
+_OPTION_ALIASES: Final[Mapping[str, str]] = {
+    **_ALIASES,
+    "metadata": "meta",
+    "retry_policy": "retry",
+}
 
 ENVELOPE_OPTIONS: Final = frozenset(
     {
@@ -55,9 +60,11 @@ ENVELOPE_OPTIONS: Final = frozenset(
         "schema",
         "result_ttl",
         "result_size_limit",
+        "unique_key",
+        "version",
     }
 )
-"""Options that are attributes of the envelope; any other one is kept where it stands, too."""
+"""Options that are attributes of the envelope; any other one is kept where it stands."""
 
 _NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
 """Names that mean the job itself, and nothing that an option may say."""
@@ -105,8 +112,11 @@ def _without_mark(flat: Members) -> Members:
     return named
 
 
-def read_jobs(members: Mapping[str, Member], max_depth: int) -> list[Job]:
+def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> list[Job]:
     """The envelopes of a batch, in order.
+
+    :param max_bytes: of one envelope.
+    :raises PayloadTooLargeError: one has more; its index is in the details.
 
     :raises InvalidRequestError: ``jobs`` is no array of objects; every index in the details.
     """
@@ -117,6 +127,7 @@ def read_jobs(members: Mapping[str, Member], max_depth: int) -> list[Job]:
     raws, read, faults = items_of(jobs.raw), [], Faults()
     for at, value in enumerate(jobs.value):
         with faults.at(at):
+            check_envelope_size(len(raws[at].encode()), max_bytes)
             read.append(_read(at, raws[at], value, max_depth))
     faults.raise_all()
     return read
@@ -174,7 +185,7 @@ def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
     for name, member in named.items():
         if name == "meta" and "meta" in flat:
             added["meta"] = _joined(flat["meta"], member)
-        elif name not in flat and name not in _NEVER_OPTIONS:
+        elif name not in flat and name in ENVELOPE_OPTIONS:
             added[name] = member
     if attempts is not None and attempts.value is not None:
         given = added.get("retry") or flat.get("retry")

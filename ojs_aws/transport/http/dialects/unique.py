@@ -29,6 +29,7 @@ def read_unique(flat: Mapping[str, Member], max_depth: int) -> dict[str, Member]
     changed: dict[str, Member] = {}
     _keys(policy)
     _period(policy)
+    _conflict(policy)
     key = policy.get("key")
     job_type = flat.get("type")
     if key and isinstance(key.value, str) and key.value and job_type and UNIQUE_KEY not in flat:
@@ -71,6 +72,13 @@ def _period(policy: dict[str, Member]) -> None:
     value = None if period is None else period.value
     if _is_duration(value, unit_ms=1000):
         policy["period"] = _member(format_duration(value * 1000))
+
+
+def _conflict(policy: dict[str, Member]) -> None:
+    """``use_existing``, which the binding's OpenAPI document has for ``ignore``."""
+    on_conflict = policy.get("on_conflict")
+    if on_conflict is not None and on_conflict.value == "use_existing":
+        policy["on_conflict"] = _member("ignore")
 
 
 def _is_duration(value: JsonValue, *, unit_ms: int) -> TypeGuard[int]:

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    RawJson,
+    assemble,
+    assemble_array,
+    encode,
+    parse_object,
+)
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workflow import Workflow, WorkflowState
 from ojs_aws.domain.workflow_graph import ROOT, Kind
@@ -20,6 +27,9 @@ from ojs_aws.transport.http.dialects.answers import FLAT_LIMIT, Rendered
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.services.workflows import WorkflowView
+
+MAX_ARGS: Final = 250_000
+"""Characters of arguments that an answer shows; steps that have no room go without them."""
 
 MAX_RESULTS: Final = 1_000_000
 """Characters of results that an answer shows; Lambda answers 6 MB at most."""
@@ -148,6 +158,7 @@ class _Steps:
     def __init__(self, view: WorkflowView) -> None:
         self._view = view
         self._results_left = MAX_RESULTS
+        self._args_left = MAX_ARGS
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
 
     def of(self, index: int) -> Rendered:
@@ -190,7 +201,7 @@ class _Steps:
         rendered = {name: encode(value) for name, value in members.items()}
         if step.kind is not Kind.JOB:
             return rendered | self.of(index)
-        return rendered | self._result(index, state)
+        return rendered | self._args(index) | self._result(index, state)
 
     def _job(self, index: int, state: str) -> dict[str, JsonValue]:
         workflow, job = self._view.workflow, self._view.jobs.get(index)
@@ -215,6 +226,17 @@ class _Steps:
             if at is not None:
                 members[name] = format_instant(at)
         return members
+
+    def _args(self, index: int) -> Rendered:
+        """The arguments of a job, as long as there is room."""
+        envelope = self._view.envelopes.get(index)
+        if envelope is None or len(envelope) > self._args_left:
+            return {}
+        args = parse_object(envelope, max_depth=ANY_DEPTH).get("args")
+        if args is None:
+            return {}
+        self._args_left -= len(args.raw)
+        return {"args": args.raw}
 
     def _result(self, index: int, state: str) -> Rendered:
         """What a completed job left, as long as there is room."""

@@ -208,6 +208,8 @@ def _bulk(call: Call, action: BulkAction) -> Answer:
         "errors": errors,
         "has_more": bool(report.cursor),
     }
+    if action is BulkAction.RETRY:
+        body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
     if report.cursor:
         body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
     return Answer(encode(body))

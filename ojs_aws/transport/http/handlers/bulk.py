@@ -28,6 +28,7 @@ from ojs_aws.services.bulk_changes import BulkChanged
 from ojs_aws.services.bulk_enqueue import MAX_ITEMS, BulkItem, reading
 from ojs_aws.services.bulk_requests import Answered
 from ojs_aws.services.dead_letter_bulk import BulkOutcome, BulkStatus
+from ojs_aws.services.drafting import check_envelope_size
 from ojs_aws.services.job_bulk import BulkAction
 from ojs_aws.services.job_filter import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs
@@ -84,6 +85,7 @@ def bulk_enqueue(call: Call) -> Answer:
             with reading(jobs):
                 if not raw.startswith("{"):
                     raise invalid(f"jobs[{index}]", "an object", decode(raw, max_depth=depth))
+                check_envelope_size(len(raw.encode()), call.backend.settings.max_envelope_bytes)
                 job = read_job(parse_object(raw, max_depth=depth), depth)
                 if id_of is not None and not job.id and "id" not in job:
                     job.id = id_of(index)

@@ -13,6 +13,7 @@ from ojs_aws.domain.validation import check_priority, invalid
 from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
+from ojs_aws.services.drafting import check_envelope_size
 from ojs_aws.services.pushed import Pushed
 from ojs_aws.services.render import render_job
 from ojs_aws.transport.http.authorization import bind_jobs
@@ -29,14 +30,12 @@ from ojs_aws.transport.http.routes import BASE
 CREATED: Final = 201
 OK: Final = 200
 
-_AROUND_ENVELOPE: Final = 65_536
-"""Bytes that a body may have beside the envelope it makes: white space, options, system fields."""
-
 
 def push(call: Call) -> Answer:
     """PUSH one job: 201, or 200 when the very same envelope had been pushed before."""
     settings = call.backend.settings
-    members = call.members(max_bytes=settings.max_envelope_bytes + _AROUND_ENVELOPE)
+    check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
+    members = call.members()
     job = read_job(members, settings.max_depth)
     call.note({"job_id": job.id, "job_type": job.type, "queue": job.queue})
     bind_jobs(call, [("", job)])
@@ -86,7 +85,7 @@ def push_batch(call: Call) -> Answer:
     listed = members.get("jobs")
     if listed is not None and isinstance(listed.value, list):
         check_count(len(listed.value), settings.max_batch_jobs)
-    jobs = read_jobs(members, settings.max_depth)
+    jobs = read_jobs(members, settings.max_depth, settings.max_envelope_bytes)
     bind_jobs(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
     results = call.backend.push.all(jobs)
     call.note_jobs([pushed.record for pushed in results if pushed.record is not None])

@@ -20,6 +20,7 @@ class RetryPolicyBody(Body):
     initial_interval_ms: Annotated[int, Field(ge=0)] | None = None
     backoff_coefficient: Annotated[float, Field(ge=1.0, le=1000.0)] | None = None
     backoff_strategy: str | None = None
+    backoff_type: str | None = None
     max_interval: str | None = None
     max_interval_ms: Annotated[int, Field(ge=0)] | None = None
     jitter: bool | None = None
@@ -35,9 +36,12 @@ class UniquePolicyBody(Body):
     meta_keys: list[str] | None = None
     period: str | None = None
     states: list[str] | None = None
-    on_conflict: Literal["reject", "replace", "replace_except_schedule", "ignore"] | None = None
+    on_conflict: (
+        Literal["reject", "replace", "replace_except_schedule", "ignore", "use_existing"] | None
+    ) = None
     key: list[str] | str | None = None
     within: str | int | None = None
+    period_ms: Annotated[int, Field(ge=0)] | None = None
 
 
 class OptionsBody(Body):
@@ -48,11 +52,14 @@ class OptionsBody(Body):
     timeout_ms: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS)] | None = None
     timeout: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS // 1000)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
+    visibility_timeout: int | str | None = None
+    metadata: dict[str, Any] | None = None
     scheduled_at: str | None = None
     delay_until: str | None = None
     delay: str | None = None
     expires_at: str | None = None
     retry: RetryPolicyBody | None = None
+    retry_policy: RetryPolicyBody | None = None
     unique: UniquePolicyBody | None = None
     rate_limit: RateLimitBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None

@@ -26,6 +26,7 @@ class RateLimitBody(Body):
     ] = None
     concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     rate: WindowBody | int | None = None
+    max_per_second: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     throttle: WindowBody | None = None
     on_limit: Literal["wait", "reschedule", "drop"] | None = None
 

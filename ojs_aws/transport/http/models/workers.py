@@ -158,6 +158,7 @@ class HeartbeatBody(WorkerBody):
         | None
     ) = None
     active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
+    job_id: JobId | None = None
     reservation_ids: dict[JobId, ReservationId] | None = None
     attempts: dict[JobId, AttemptNumber] | None = None
     visibility_timeout_ms: VisibilityMs | None = None

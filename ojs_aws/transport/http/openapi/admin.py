@@ -50,28 +50,34 @@ ANSWERS: Final[Mapping[str, Schema]] = {
         total=INTEGER,
         order={"type": "object"},
     ),
-    "JobDetailAnswer": members(
-        ("job", "id", "history"),
-        job=ref("Job"),
-        id=JOB_ID,
-        history=array(
+    "JobDetailAnswer": {
+        "allOf": [
+            ref("Job"),
             members(
-                ("at", "what"),
-                at=INSTANT,
-                what=STRING,
-                attempt=INTEGER,
-                error=ref("Failure"),
-                before_retry=BOOLEAN,
-            )
-        ),
-        events=members(("items", "cursor", "has_more"), cursor=STRING, has_more=BOOLEAN),
-    ),
+                ("job", "id", "history"),
+                job=ref("Job"),
+                id=JOB_ID,
+                history=array(
+                    members(
+                        ("at", "what"),
+                        at=INSTANT,
+                        what=STRING,
+                        attempt=INTEGER,
+                        error=ref("Failure"),
+                        before_retry=BOOLEAN,
+                    )
+                ),
+                events=members(("items", "cursor", "has_more"), cursor=STRING, has_more=BOOLEAN),
+            ),
+        ]
+    },
     "JobBulkAnswer": members(
         ("action", "dry_run", "matched", "succeeded", "failed", "errors", "has_more"),
         action={"type": "string", "enum": ["retry", "cancel", "delete"]},
         dry_run=BOOLEAN,
         matched=INTEGER,
         succeeded=INTEGER,
+        retried=INTEGER,
         failed=INTEGER,
         job_ids=array(JOB_ID),
         errors=array(

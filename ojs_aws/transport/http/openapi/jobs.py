@@ -19,7 +19,7 @@ from ojs_aws.transport.http.openapi.parts import (
 )
 
 _JOB: Final = members(
-    ("id", "type", "state", "queue", "attempt", "max_attempts", "created_at"),
+    ("id", "type", "state", "queue", "args", "attempt", "max_attempts", "created_at"),
     id=JOB_ID,
     type=STRING,
     queue=STRING,
@@ -30,6 +30,12 @@ _JOB: Final = members(
     attempt=INTEGER,
     max_attempts=INTEGER,
     timeout_ms=INTEGER,
+    scheduled_at=STRING,
+    expires_at=STRING,
+    tags=array(STRING),
+    retry={"type": "object"},
+    unique={"type": "object"},
+    parent_results={"type": "object"},
     created_at=INSTANT,
     enqueued_at=INSTANT,
     started_at=INSTANT,

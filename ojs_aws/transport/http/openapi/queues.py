@@ -28,6 +28,9 @@ _QUEUE: Final = members(
     created_at=INSTANT,
     counts={"type": "object"},
     depth=INTEGER,
+    available=INTEGER,
+    active=INTEGER,
+    completed=INTEGER,
     estimated=array(STRING),
 )
 

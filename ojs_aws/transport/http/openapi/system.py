@@ -8,6 +8,7 @@ from typing import Final
 from ojs_aws.transport.http.openapi.parts import (
     BOOLEAN,
     INSTANT,
+    INTEGER,
     STRING,
     Schema,
     array,
@@ -17,6 +18,32 @@ from ojs_aws.transport.http.openapi.parts import (
 
 ANSWERS: Final[Mapping[str, Schema]] = {
     "Object": {"type": "object"},
+    "ManifestAnswer": members(
+        ("specversion", "implementation", "conformance_level", "capabilities"),
+        specversion=STRING,
+        ojs_version=STRING,
+        implementation=members(
+            ("name", "version", "language"), name=STRING, version=STRING, language=STRING
+        ),
+        conformance_level=INTEGER,
+        protocols=array(STRING),
+        backend=STRING,
+        capabilities={"type": "object"},
+        extensions=array(STRING),
+    ),
+    "HealthAnswer": members(
+        ("status", "version", "uptime_seconds", "backend"),
+        status={"type": "string", "enum": ["ok", "degraded"]},
+        version=STRING,
+        uptime_seconds=INTEGER,
+        backend=members(
+            ("type", "status", "latency_ms"),
+            type=STRING,
+            status={"type": "string", "enum": ["ok", "unhealthy"]},
+            latency_ms=INTEGER,
+            error=STRING,
+        ),
+    ),
     "Middleware": members(
         ("enqueue", "hooks"), enqueue=array(ref("Member")), hooks=array(ref("Member"))
     ),

@@ -40,6 +40,7 @@ ANSWERS: Final[Mapping[str, Schema]] = {
     "HeartbeatAnswer": members(
         ("state", "jobs_extended", "server_time"),
         state=_DIRECTIVE,
+        directive={"type": "string", "enum": ["", "quiet", "terminate"]},
         acknowledged=BOOLEAN,
         jobs_extended=array(JOB_ID),
         jobs_cancelled=array(JOB_ID),

@@ -21,6 +21,7 @@ _STEP: Final = members(
     id=STRING,
     index=INTEGER,
     type=STRING,
+    args={"type": "array"},
     state=STRING,
     job_id={"type": ["string", "null"]},
     job_state=STATE,

@@ -46,6 +46,8 @@ __all__ = [
 _PREFIXES: Final = (BASE + BASE, "/v1")
 """What some clients make of the base path."""
 
+_SCHEMAS: Final = (f"{BASE}/schemas/", f"{BASE}/admin/schemas/")
+
 _PARAMETER: Final = re.compile(r"<(\w+)>")
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -72,7 +74,19 @@ def canonical_path(path: str) -> str:
         if path.startswith(prefix + "/"):
             path = BASE + path.removeprefix(prefix)
             break
-    return path.rstrip("/") or "/"
+    return _with_one_uri(path.rstrip("/") or "/")
+
+
+def _with_one_uri(path: str) -> str:
+    """The path of a schema with its URI as one segment: gateways decode the slashes in it.
+
+    A URI has a colon in its first segment, where the type of a job has none.
+    """
+    for home in _SCHEMAS:
+        first, slash, rest = path.removeprefix(home).partition("/")
+        if slash and ":" in first and path.startswith(home):
+            return f"{home}{first}%2F{rest.replace('/', '%2F')}"
+    return path
 
 
 def pattern_of(path: str) -> re.Pattern[str]:

@@ -13,6 +13,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="manifest",
         group=Group.SYSTEM,
         summary="What this server implements",
+        response="ManifestAnswer",
     ),
     Route(
         method="GET",
@@ -21,6 +22,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="health",
         group=Group.SYSTEM,
         summary="Whether the server and its table can be reached",
+        response="HealthAnswer",
         errors=(503,),
     ),
     Route(
