@@ -121,6 +121,8 @@ def _cli(copy: Path, folder: Path) -> tuple[list[str], Mapping[str, str]]:
 
 
 CLIENTS: Final = (
+    # First, while the server has few queues: its statistics count them one by one.
+    Client(name="cli", title="ojs-cli", variable="OJS_CLI", tools=("go",), build=_cli),
     Client(
         name="python",
         title="ojs-python-sdk",
@@ -139,7 +141,6 @@ CLIENTS: Final = (
     Client(
         name="ruby", title="ojs-ruby-sdk", variable="OJS_RUBY_SDK", tools=("ruby",), build=_ruby
     ),
-    Client(name="cli", title="ojs-cli", variable="OJS_CLI", tools=("go",), build=_cli),
 )
 
 
