@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
+import os
+from collections.abc import Iterator
 
 import boto3
 import httpx
 import pytest
 
-from infra.deployment import DeploymentError, create_key, deploy, destroy
-from infra.emulator import Emulator
+from infra.deployment import create_key, deploy
+from infra.emulator import Emulator, start_emulator
 from tests.e2e.steps import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -17,27 +18,39 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 STACK = "Adopting"
 
 
-def test_a_queue_of_first_use_is_adopted_with_its_messages(emulator: Emulator) -> None:
-    """Declared alone it fails the deployment; adopted, its worker runs what was there before."""
-    context = {"auth": "api-key", "prefix": f"adopt-{secrets.token_hex(3)}"}
-    deployment = deploy(emulator, print, context | {"demo": "false"}, STACK)
-    headers = {"Authorization": f"Bearer {create_key(emulator, deployment, 'e2e', 'admin')}"}
+@pytest.fixture
+def apart() -> Iterator[Emulator]:
+    """An emulator of its own: other tests read what all functions of theirs have logged."""
+    running = start_emulator(os.environ, enforces_iam=True)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def test_a_queue_of_first_use_is_adopted_with_its_messages(apart: Emulator) -> None:
+    """Its worker runs what was enqueued before it was declared; the queue is the same one.
+
+    That a queue which is declared only fails the deployment, AWS alone shows: the emulator takes
+    the queue of that name.
+    """
+    context = {"auth": "api-key", "prefix": "adopting"}
+    deployment = deploy(apart, print, context | {"demo": "false"}, STACK)
+    headers = {"Authorization": f"Bearer {create_key(apart, deployment, 'e2e', 'admin')}"}
     api = f"{deployment.api_url}/ojs/v1"
     with httpx.Client(headers=headers, timeout=30, trust_env=False) as http:
         job = {"type": "demo.echo", "args": [1], "options": {"queue": "demo"}}
         pushed = http.post(f"{api}/jobs", json=job).raise_for_status().json()["job"]
-        with pytest.raises(DeploymentError, match="cdk deploy"):
-            deploy(emulator, print, context | {"demo": "true"}, STACK)
         # As docs/queues.md says: long enough for the worker's timeout of 60 s.
         url = "{QueueUrlPrefix}{QueuePrefix}demo".format(**deployment.outputs)
-        boto3.client("sqs", **emulator.client_settings()).set_queue_attributes(
-            QueueUrl=url, Attributes={"VisibilityTimeout": "360"}
-        )
-        deploy(emulator, print, context | {"demo": "true", "adopted_queues": "demo"}, STACK)
+        sqs = boto3.client("sqs", **apart.client_settings())
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "360"})
+        deploy(apart, print, context | {"demo": "true", "adopted_queues": "demo"}, STACK)
 
-        def state() -> bool:
+        def is_completed() -> bool:
             found = http.get(f"{api}/jobs/{pushed['id']}").raise_for_status().json()["job"]
             return bool(found["state"] == "completed")
 
-        eventually(state, "the job of before, by the worker of the adopted queue")
-    destroy(emulator, STACK)
+        eventually(is_completed, "the job of before, by the worker of the adopted queue")
+    made = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+    assert made["Attributes"]["VisibilityTimeout"] == "360"  # it was not made again
