@@ -9,9 +9,11 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.retry import RetryPolicy
+from ojs_aws.domain.progress import Progress
+from ojs_aws.domain.retry import Exhaustion, RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 from tests.unit.domain.test_lifecycle import START, a_job, broken, reserved
 
@@ -55,6 +57,7 @@ def changed(before: JobRecord, after: JobRecord | None) -> dict[str, Any]:
 
 
 HELD: Final = reserved(NOW)
+PROGRESS: Final = Progress(attempt=3, updated_at=NOW, fraction=0.5)
 RECORDED: Final = (broken(START, attempt=2), FAILED)
 AVAILABLE: Final = {"state": S.AVAILABLE, "enqueued_at": NOW}
 
@@ -142,11 +145,12 @@ CASES: Final[dict[str, tuple[JobRecord, Callable[[JobRecord], JobRecord | None],
         AVAILABLE | {"activated_at": NOW, "order": ORDER},
     ),
     "retry of a discarded job": (
-        used(S.DISCARDED, next_attempt_at=None, expires_at=NOW),
+        used(S.DISCARDED, next_attempt_at=None, expires_at=NOW, uncounted_attempts=2),
         lambda job: lifecycle.retry_discarded(job, NOW, ORDER),
         AVAILABLE
         | {
             "attempt": 0,
+            "uncounted_attempts": 0,
             "order": ORDER,
             "started_at": None,
             "completed_at": None,
@@ -202,3 +206,106 @@ def test_an_attempt_whose_worker_was_lost_leaves_the_job_as_new() -> None:
 def test_nothing_is_due_of_an_active_job_without_a_reservation() -> None:
     """Which no write makes, but a damaged item may be."""
     assert lifecycle.next_due(a_job(S.ACTIVE)) is None
+
+
+def test_an_attempt_without_a_start_lasted_no_time() -> None:
+    """As items have it that were written before starts were kept."""
+    before = used(S.ACTIVE, started_at=None)
+    after = lifecycle.settle_once(before, Instant(START + 30_000))
+    assert after is not None
+    assert after.failures[-1].extra["elapsed_seconds"] == "0"
+
+
+GUARDED: Final[dict[str, tuple[JobState, Callable[[JobRecord], JobRecord]]]] = {
+    "drop": (S.AVAILABLE, lambda job: lifecycle.drop(job, NOW)),
+    "reschedule": (S.AVAILABLE, lambda job: lifecycle.reschedule(job, LATER, NOW)),
+    "requeue": (S.ACTIVE, lambda job: lifecycle.requeue(job, None, NOW)),
+    "report progress": (
+        S.ACTIVE,
+        lambda job: lifecycle.report_progress(job, PROGRESS, LATER, LATER),
+    ),
+    "retry at once": (S.RETRYABLE, lambda job: lifecycle.retry_now(job, NOW, ORDER)),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_job_in_another_state_is_refused(name: str) -> None:
+    """And is told in which state it is."""
+    wanted, transition = GUARDED[name]
+    transition(used(wanted))
+    for state in set(S) - {wanted}:
+        with pytest.raises(ConflictError) as refused:
+            transition(used(state))
+        assert refused.value.details["current_state"] == state
+
+
+def test_a_job_given_back_without_a_reason_has_no_failure() -> None:
+    """And is told from one that failed, or is new."""
+    before = used(S.ACTIVE)
+    after = lifecycle.requeue(before, None, NOW)
+    assert after.failures == before.failures
+    assert lifecycle.is_requeue(before, after)
+    assert not lifecycle.is_requeue(before, lifecycle.fail(before, FAILED, NOW))
+    assert not lifecycle.is_requeue(None, after)
+
+
+@pytest.mark.parametrize(("alive", "expected"), [(None, None), (Instant(START + 5), LATER)])
+def test_progress_extends_as_a_heartbeat_does(
+    alive: Instant | None, expected: Instant | None
+) -> None:
+    """Who is not known to beat is not expected to."""
+    held = replace(reserved(START), alive_until=alive)
+    before = used(S.ACTIVE, reservation=held)
+    after = lifecycle.report_progress(before, PROGRESS, LATER, LATER)
+    assert changed(before, after) == {
+        "progress": PROGRESS,
+        "reservation": replace(held, expires_at=LATER, alive_until=expected),
+    }
+    without = used(S.ACTIVE, reservation=None)
+    reported = lifecycle.report_progress(without, PROGRESS, LATER, LATER)
+    assert changed(without, reported) == {"progress": PROGRESS}
+
+
+def test_a_checkpoint_is_cleared_once() -> None:
+    """A job that has none is left as it is."""
+    before = used(S.ACTIVE)
+    after = lifecycle.clear_checkpoint(before)
+    assert changed(before, after) == {"checkpoint": None}
+    assert lifecycle.clear_checkpoint(after) is after
+
+
+@pytest.mark.parametrize("state", S)
+def test_the_priority_changes_of_what_waits_to_begin(state: JobState) -> None:
+    """ojs-priority, section 8.1; the priority that it has changes nothing."""
+    before = used(state)
+    if state not in {S.AVAILABLE, S.SCHEDULED, S.PENDING}:
+        with pytest.raises(ConflictError):
+            lifecycle.reprioritise(before, 7)
+        return
+    assert changed(before, lifecycle.reprioritise(before, 7)) == {"priority": 7}
+    assert lifecycle.reprioritise(before, before.priority) is before
+
+
+def test_replays_are_counted() -> None:
+    """From the first one on."""
+    for replay, count in ((None, 1), (Replay(count=4, at=NOW, rule="old"), 5)):
+        after = lifecycle.replay_discarded(used(S.DISCARDED, replay=replay), "r", NOW, ORDER)
+        assert after.replay == Replay(count=count, at=NOW, rule="r")
+
+
+def test_a_wait_begins_when_the_job_came_into_its_state() -> None:
+    """Created, enqueued last, or failed; what is not due at any time does not wait."""
+    due = Instant(START + 900)
+    waiting = a_job(S.SCHEDULED, scheduled_at=due)
+    assert lifecycle.wait_ms(waiting) == 900
+    assert lifecycle.wait_ms(replace(waiting, enqueued_at=Instant(START + 100))) == 800
+    assert lifecycle.wait_ms(replace(waiting, failures=(broken(START + 200),))) == 700
+    assert lifecycle.wait_ms(a_job(S.RETRYABLE)) == 0
+    assert lifecycle.wait_ms(a_job(S.AVAILABLE, expires_at=due)) == 0
+
+
+def test_a_dead_letter_keeps_its_checkpoint() -> None:
+    """ojs-durable-execution, section 6.3: it may be enqueued again."""
+    before = used(S.ACTIVE, retry=RetryPolicy(max_attempts=3, on_exhaustion=Exhaustion.DEAD_LETTER))
+    after = lifecycle.fail(before, FAILED, NOW)
+    assert (after.is_dead_letter, after.checkpoint) == (True, before.checkpoint)
