@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tests.mutation.enumeration import mutants_of
+from tests.mutation.enumeration import all_mutants, mutants_of
 from tests.mutation.mutants import CHECKOUT, Mutant, path_of, read_source
 from tests.mutation.patching import constants_of
 from tests.mutation.playing import Session, collect, kill, note, prepare
@@ -102,7 +102,7 @@ class Campaign:
         if not stale:
             return False
         self.say(f"which tests of {len(stale)} files reach what is left")
-        whole = [each for each in self.mutants if each.module in modules]
+        whole = all_mutants()  # so that it serves whoever looks for others later
 
         def work(session: Session) -> None:
             prepare(whole)

@@ -123,7 +123,6 @@ def test_each_branch_of_a_function_that_writes_is_removed_once() -> None:
     found = [each.what for each in update_branches(source(BRANCHES))]
     assert found == [
         "if job.result: never",
-        "if job.result: always",
         "update.set_if_absent('c', 'c', job.now) in any case",
     ]
 

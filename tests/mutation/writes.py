@@ -201,14 +201,14 @@ def _is_new_attribute(node: ast.AST) -> bool:
 
 
 def branch_removals(function: ast.AST, kind: Kind = Kind.BRANCH) -> Iterator[Removal]:
-    """Yield each branch of a function, removed, and each one taken whatever its condition says."""
+    """Yield each branch of a function, removed; of transitions also what one depends on."""
     for node in ast.walk(function):
         if isinstance(node, ast.If):
             test = f"if {_short(node.test)}"
             yield Removal(kind, f"{test}: never", node.test, ast.Constant(value=False), node.body)
-            yield Removal(
-                kind, f"{test}: always", node.test, ast.Constant(value=True), node.orelse or None
-            )
+            if node.orelse or kind is Kind.TRANSITION:
+                whole, others = ast.Constant(value=True), node.orelse or None
+                yield Removal(kind, f"{test}: always", node.test, whole, others)
         elif isinstance(node, ast.IfExp):
             yield Removal(kind, f"{_short(node)}: never", node.test, ast.Constant(value=False))
             yield Removal(kind, f"{_short(node)}: always", node.test, ast.Constant(value=True))
