@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(mutants)} removals, {len(mutants) - len(left)} noticed, {survivors} not")
     if is_whole and not problems:
         campaign.results.write_killers(mutants)
-        write_page(mutants, reasons)
+        write_page(mutants, campaign.results.hints(mutants), reasons)
     return 1 if problems and not campaign.was_cut else 0
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,24 +29,26 @@ def explained() -> dict[str, str]:
     return {each["removal"]: " ".join(each["reason"].split()) for each in listed}
 
 
-def table(mutants: Sequence[Mutant], reasons: Mapping[str, str]) -> str:
-    """Return the table of the docs: how many there are of each kind, and how many are explained."""
-    found: Counter[tuple[str, Kind]] = Counter()
-    told: Counter[Kind] = Counter()
+def table(mutants: Sequence[Mutant], noticed: Collection[str], reasons: Collection[str]) -> str:
+    """Return the table of the docs: what became of the removals of each kind."""
+    found: dict[tuple[str, Kind], list[str]] = {}
     for mutant in mutants:
-        found[_where(mutant), mutant.removal.kind] += 1
-        told[mutant.removal.kind] += mutant.id in reasons
+        found.setdefault((_where(mutant), mutant.removal.kind), []).append(mutant.id)
     lines = [
-        "| where | what | removed | noticed by a test | explained |",
-        "|---|---|---:|---:|---:|",
+        "| where | what | removed | noticed by a test | explained | not tried yet |",
+        "|---|---|---:|---:|---:|---:|",
     ]
-    for (where, kind), number in sorted(found.items()):
-        lines.append(
-            f"| `{where}` | {WHAT[kind]} | {number} | {number - told[kind]} | {told[kind]} |"
-        )
-    number, left = sum(found.values()), sum(told.values())
-    lines.append(f"| all | | {number} | {number - left} | {left} |")
+    for (where, kind), names in sorted(found.items()):
+        lines.append(f"| `{where}` | {WHAT[kind]} | {_numbers(names, noticed, reasons)} |")
+    every = [mutant.id for mutant in mutants]
+    lines.append(f"| all | | {_numbers(every, noticed, reasons)} |")
     return "\n".join(lines) + "\n"
+
+
+def _numbers(names: Sequence[str], noticed: Collection[str], reasons: Collection[str]) -> str:
+    told = sum(name in reasons for name in names)
+    seen = sum(name in noticed and name not in reasons for name in names)
+    return f"{len(names)} | {seen} | {told} | {len(names) - seen - told}"
 
 
 def _where(mutant: Mutant) -> str:
@@ -60,9 +61,11 @@ def listed(reasons: Mapping[str, str]) -> str:
     return "".join(f"- `{name.removeprefix('ojs_aws.')}`: {why}\n" for name, why in reasons.items())
 
 
-def write_page(mutants: Sequence[Mutant], reasons: Mapping[str, str]) -> None:
+def write_page(
+    mutants: Sequence[Mutant], noticed: Collection[str], reasons: Mapping[str, str]
+) -> None:
     """Put the table and the list into the docs."""
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    made = f"{BEGIN}{table(mutants, reasons)}\n{listed(reasons)}{END}"
+    made = f"{BEGIN}{table(mutants, noticed, reasons)}\n{listed(reasons)}{END}"
     PAGE.write_text(before + made + after, "utf-8")

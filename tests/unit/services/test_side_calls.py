@@ -70,10 +70,11 @@ def test_a_fetch_without_messages_finds_the_head_of_its_queue(
 
 def test_a_limit_that_cannot_say_that_it_is_exceeded_still_holds(world: World) -> None:
     """And what it lets begin begins."""
-    for _ in range(2):
-        push(world, rate_limit={"key": "k", "concurrency": 1})
+    limit = {"key": "k", "concurrency": 1, "on_limit": "drop"}
+    _, second = (push(world, rate_limit=limit) for _ in range(2))
     tried = refuse(world, "tell")
     assert len(fetch(world)) == 1
+    assert world.store.jobs[second].state is JobState.DISCARDED
     assert tried
 
 
@@ -105,6 +106,24 @@ def test_a_job_is_there_though_its_message_cannot_be_sent(
     job = push(world, "undeclared")
     assert world.store.jobs[job].state is JobState.AVAILABLE
     assert set(names) <= set(tried)
+
+
+def test_a_queue_that_is_missing_is_made_for_the_first_message(world: World) -> None:
+    """And the message is sent again."""
+    whole, missing = world.faults.around, list[str]()
+
+    def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def once(*given: Any, **named: Any) -> Any:
+            if not missing:
+                missing.append(name)
+                raise MISSING
+            return call(*given, **named)
+
+        return once if name == "send" else whole(name, call)
+
+    world.faults.around = around  # type: ignore[method-assign]
+    push(world, "undeclared")
+    assert len(world.messages.receive("undeclared", 10, 30)) == 1
 
 
 def test_a_heartbeat_extends_though_no_message_can_be_hidden(world: World) -> None:
