@@ -182,6 +182,7 @@ def test_op_019_op_024_state_035_state_036_a_fetched_job_is_whole_and_bounded(
     """As INFO shows it; and it comes back by itself when the reservation ends."""
     job_id = push(api, meta={"a": None}, x_own=[1.0], retry={"max_attempts": 4})
     (claimed,) = fetch(api, visibility_timeout_ms=3000)
+    assert claimed.pop("reservation_id")
     assert claimed == job(api, job_id)
     assert claimed["started_at"] == claimed["created_at"]  # the clock has not moved
     world.clock.advance(s=3)
