@@ -100,10 +100,7 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them
-        aws = deployed(settings or Settings(), {})
-        yield aws
-        if dynamodb_local.is_in_use():
-            dynamodb_local.drop_tables(aws.clients.dynamodb)
+        yield deployed(settings or Settings(), {})
 
 
 def changes_of(table: str) -> ReadStream:

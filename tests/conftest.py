@@ -28,7 +28,7 @@ hypothesis.settings.load_profile("any load")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 INFRA_TESTS: Final = CHECKOUT / "tests" / "infra"
 NO_NODE: Final = "the AWS CDK needs Node 18 or newer, and this machine has none"
-ONLY_MOTO: Final = "it looks into moto itself"
+ONLY_MOTO: Final = "it needs what only moto has: its own tables, or backups"
 NO_DYNAMODB_LOCAL: Final = (
     "--dynamodb-local needs Java 17 or newer and what `make dynamodb-local` installs"
 )
@@ -45,23 +45,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _dynamodb(request: pytest.FixtureRequest) -> Iterator[list[str] | None]:
+def _dynamodb(request: pytest.FixtureRequest) -> Iterator[dynamodb_local.Server | None]:
     """Start DynamoDB Local, if it is asked for, and send all clients there."""
     if not request.config.getoption("--dynamodb-local"):
         yield None
         return
-    with dynamodb_local.running() as url, dynamodb_local.used(url) as errors:
-        yield errors
+    with dynamodb_local.running() as url, dynamodb_local.used(url) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
-def _dynamodb_understands_every_request(_dynamodb: list[str] | None) -> Iterator[None]:
+def _dynamodb_understands_every_request(
+    _dynamodb: dynamodb_local.Server | None,
+) -> Iterator[None]:
     """Fail a test in which DynamoDB Local refused a request for another reason than a condition."""
     yield
-    if _dynamodb:
-        found = list(_dynamodb)
-        _dynamodb.clear()
-        pytest.fail("DynamoDB Local refused:\n" + "\n".join(found))
+    if _dynamodb is not None:
+        refused = list(_dynamodb.refused)
+        _dynamodb.refused.clear()
+        assert not refused, "DynamoDB Local refused:\n" + "\n".join(refused)
 
 
 def has_node() -> bool:

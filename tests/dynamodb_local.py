@@ -14,12 +14,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import botocore.session
 import pytest
 from botocore.exceptions import BotoCoreError
+from moto.core.models import MockAWS
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / ".dynamodb-local"
 ENDPOINTS: Final = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_DYNAMODB_STREAMS")
@@ -78,33 +80,58 @@ def running() -> Iterator[str]:
             process.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server of this process.
+
+    :ivar client: a client of its own.
+    :ivar refused: errors of the tests' clients that no code provokes on purpose.
+    """
+
+    client: Any
+    refused: list[str] = field(default_factory=list)
+
+    def drop_tables(self) -> None:
+        """Delete all tables."""
+        for name in self.client.list_tables()["TableNames"]:
+            table = self.client.describe_table(TableName=name)["Table"]
+            if table.get("DeletionProtectionEnabled"):
+                self.client.update_table(TableName=name, DeletionProtectionEnabled=False)
+            self.client.delete_table(TableName=name)
+
+
 @contextmanager
-def used(url: str) -> Iterator[list[str]]:
-    """Send this process's DynamoDB calls to a server; yields the errors nobody should provoke."""
-    errors: list[str] = []
+def used(url: str) -> Iterator[Server]:
+    """Send this process's DynamoDB calls to a server, and note what it refuses.
+
+    As a fresh moto has no tables, the server's are deleted when one starts.
+    """
     create_client = botocore.session.Session.create_client
-
-    def create_watched(self: botocore.session.Session, service_name: str, *a: Any, **k: Any) -> Any:
-        client = create_client(self, service_name, *a, **k)
-        if service_name == "dynamodb" and client.meta.endpoint_url == url:
-            client.meta.events.register("after-call.dynamodb", _noting(errors))
-        return client
-
+    own = {"region_name": "us-east-1", "aws_access_key_id": "own", "aws_secret_access_key": "own"}
     with pytest.MonkeyPatch.context() as patch:
         for name in ENDPOINTS:
             patch.setenv(name, url)
         patch.setenv("NO_PROXY", "127.0.0.1")
+        server = Server(create_client(botocore.session.Session(), "dynamodb", **own))
+
+        def create_watched(
+            self: botocore.session.Session, service_name: str, *a: Any, **k: Any
+        ) -> Any:
+            client = create_client(self, service_name, *a, **k)
+            if service_name == "dynamodb" and client.meta.endpoint_url == url:
+                client.meta.events.register("after-call.dynamodb", _noting(server.refused))
+            return client
+
+        start = MockAWS.start
+
+        def start_empty(self: MockAWS, reset: bool = True) -> None:  # noqa: FBT001, FBT002 - as moto has it
+            start(self, reset)
+            if MockAWS._nested_count == 1:  # noqa: SLF001 - moto says it nowhere else
+                server.drop_tables()
+
         patch.setattr(botocore.session.Session, "create_client", create_watched)
-        yield errors
-
-
-def drop_tables(client: Any) -> None:
-    """Delete all tables, so that the next test begins with none."""
-    for name in client.list_tables()["TableNames"]:
-        table = client.describe_table(TableName=name)["Table"]
-        if table.get("DeletionProtectionEnabled"):
-            client.update_table(TableName=name, DeletionProtectionEnabled=False)
-        client.delete_table(TableName=name)
+        patch.setattr(MockAWS, "start", start_empty)
+        yield server
 
 
 def _noting(errors: list[str]) -> Any:

@@ -17,6 +17,8 @@ from benchmarks.capacity import (
 )
 from benchmarks.hot_keys import Writes, observe
 
+pytestmark = pytest.mark.moto
+
 
 @pytest.fixture(scope="module")
 def writes() -> Writes:

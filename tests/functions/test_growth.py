@@ -11,6 +11,8 @@ import pytest
 from benchmarks.growth import HOUR_MS, Counter, asked, backlogs, counter, grown, queues, timers
 from ojs_aws.domain.envelope import Job
 
+pytestmark = pytest.mark.moto
+
 MINUTE_MS = 60_000
 
 

@@ -51,6 +51,7 @@ def test_a_small_job_costs_eight_units_and_eight_calls() -> None:
     assert (beat.writes, beat.reads) == (BEAT_WRITES, BEAT_READS)
 
 
+@pytest.mark.moto
 @pytest.mark.parametrize(("together", "rate"), [(1, 1.0), (FULL, BUSY_RATE)])
 def test_the_estimate_of_the_stream_agrees_with_the_meter(together: int, rate: float) -> None:
     """Single changes at a job a second, full batches when busy; within a tenth of a unit."""

@@ -28,6 +28,8 @@ from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
+pytestmark = pytest.mark.moto
+
 LARGE = Job("demo.large", ["x" * 40_000], id="019539a4-b68c-7def-8000-00000000000a")
 
 
