@@ -124,9 +124,9 @@ def used(url: str) -> Iterator[Server]:
 
         start = MockAWS.start
 
-        def start_empty(self: MockAWS, reset: bool = True) -> None:  # noqa: FBT001, FBT002 - as moto has it
+        def start_empty(self: MockAWS, reset: bool = True) -> None:
             start(self, reset)
-            if MockAWS._nested_count == 1:  # noqa: SLF001 - moto says it nowhere else
+            if MockAWS._nested_count == 1:
                 server.drop_tables()
 
         patch.setattr(botocore.session.Session, "create_client", create_watched)
