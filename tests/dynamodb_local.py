@@ -107,7 +107,11 @@ def used(url: str) -> Iterator[Server]:
     As a fresh moto has no tables, the server's are deleted when one starts.
     """
     create_client = botocore.session.Session.create_client
-    own = {"region_name": "us-east-1", "aws_access_key_id": "own", "aws_secret_access_key": "own"}
+    own: dict[str, Any] = {
+        "region_name": "us-east-1",
+        "aws_access_key_id": "own",
+        "aws_secret_access_key": "own",
+    }
     with pytest.MonkeyPatch.context() as patch:
         for name in ENDPOINTS:
             patch.setenv(name, url)
