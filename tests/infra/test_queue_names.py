@@ -69,14 +69,15 @@ def test_two_stages_share_neither_a_queue_nor_rights() -> None:
 def test_a_deployment_keeps_the_old_names_of_its_queues_by_a_setting() -> None:
     """And all that goes by them: rights, settings, policies; nothing of its queues is replaced."""
     template = made(queue_prefix="shop", queue_separator="-", queues=["email"])
-    names = {each.get("QueueName") for each in template.of("AWS::SQS::Queue")}
+    queues = template.of("AWS::SQS::Queue")
+    names = {each.get("QueueName") for each in queues}
     assert {"shop-email", "shop-UNREADABLE", "shop-CRON"} <= names
     function = template.function("functions.producer.handler.handler")
     assert function["Environment"]["Variables"]["OJS_QUEUE_PREFIX"] == "shop"
     resources = [where for _, where in template.statements("functions.producer.handler.handler")]
     assert any(where.endswith(":shop-*") for where in resources)
     policies = template.of("AWS::SQS::QueuePolicy")
-    assert [len(each["Queues"]) for each in policies] == [1] * len(names)
+    assert [len(each["Queues"]) for each in policies] == [1] * len(queues)
 
 
 @pytest.mark.parametrize("prefix", ["ojs_dev", "ojs__", "", "a" * 31, "ojs.dev"])
