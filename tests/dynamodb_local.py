@@ -36,6 +36,7 @@ _EXPECTED: Final = frozenset(
         "ConditionalCheckFailedException",
         "TransactionCanceledException",
         "ResourceInUseException",  # a second process creates the table
+        "ResourceNotFoundException",  # a test takes the table away
         "TrimmedDataAccessException",
     }
 )
