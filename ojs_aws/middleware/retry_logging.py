@@ -21,7 +21,8 @@ class RetryLoggingMiddleware:
     A retry is logged when it starts, with what the attempt before failed with. A failure is logged
     with ``delay_ms``, the delay until the next attempt, or as the last attempt. The delay is the
     one that the backend will choose: its jitter depends on the job and the attempt alone. A policy
-    that cannot be read leaves it out.
+    that cannot be read leaves it out. Attempts that were given back do not count, except in the
+    field ``attempt``.
 
     The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``max_attempts``, and as they
     are known ``delay_ms`` and ``error``.
@@ -40,7 +41,7 @@ class RetryLoggingMiddleware:
         self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
     ) -> object:
         """Execute, and log what concerns retries."""
-        if ctx.attempt > 1:
+        if _counted(job, ctx) > 1:
             before = job.error or {}
             known = [before.get("type") or before.get("code"), before.get("message")]
             error = ": ".join(str(part) for part in known if part)
@@ -64,7 +65,7 @@ class RetryLoggingMiddleware:
             message = f"{failed}; it was the last"
             self._logger.log(logging.ERROR, message, extra=fields)
         else:
-            delay_ms = policy.delay_ms(ctx.attempt, f"{job.id}:{ctx.attempt}")
+            delay_ms = policy.delay_ms(_counted(job, ctx), f"{job.id}:{ctx.attempt}")
             message = f"{failed}; the next one follows in {delay_ms / 1000:g} s"
             self._logger.log(self._level, message, extra=fields | {"delay_ms": delay_ms})
 
@@ -81,6 +82,12 @@ def _allowed(job: Job) -> int:
     return job.max_attempts or max(policy.max_attempts if policy else 0, 1)
 
 
+def _counted(job: Job, ctx: JobContext) -> int:
+    """Return the number of the attempt without those that were given back (NACK with requeue)."""
+    given_back = job.get("x_aws_uncounted_attempts")
+    return max(ctx.attempt - (given_back if isinstance(given_back, int) else 0), 1)
+
+
 def _is_final(problem: BaseException, policy: RetryPolicy, job: Job, ctx: JobContext) -> bool:
     """Whether the backend will not retry, as far as a worker can know."""
     if getattr(problem, "retryable", None) is False:
@@ -91,11 +98,11 @@ def _is_final(problem: BaseException, policy: RetryPolicy, job: Job, ctx: JobCon
     name = own if isinstance(own, str) and own else type(problem).__name__
     if outcome_of(problem) == TIMEOUT:
         name = TIMEOUT
-    return policy.forbids(name) or ctx.attempt >= _allowed(job)
+    return policy.forbids(name) or _counted(job, ctx) >= _allowed(job)
 
 
 def _of(job: Job, ctx: JobContext) -> str:
-    return f"{ctx.attempt} of {_allowed(job)}"
+    return f"{_counted(job, ctx)} of {_allowed(job)}"
 
 
 def _fields(job: Job, ctx: JobContext) -> dict[str, object]:

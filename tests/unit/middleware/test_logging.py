@@ -306,6 +306,19 @@ async def test_a_retry_says_what_failed_before() -> None:
     assert fields["error"] == "OSError: SMTP"
 
 
+async def test_attempts_that_were_given_back_do_not_count() -> None:
+    """As for the backend: the attempt after a requeue is neither the last, nor is its delay longer."""
+    from ojs_aws.domain.retry import RetryPolicy
+
+    given = {"attempt": 3, "max_attempts": 3, "x_aws_uncounted_attempts": 1}
+    started, (level, message, fields) = await attempt(OSError("x"), **given)
+    assert started[1] == "Retrying: attempt 2 of 3"
+    delay_ms = RetryPolicy().delay_ms(2, f"{JOB_ID}:3")
+    assert (level, fields["delay_ms"]) == (logging.WARNING, delay_ms)
+    assert str(message).startswith("Attempt 2 of 3 failed; the next one follows in")
+    assert fields["attempt"] == 3
+
+
 @pytest.mark.parametrize(
     ("problem", "given"),
     [
