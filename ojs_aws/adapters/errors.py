@@ -64,7 +64,7 @@ def translated(operation: str) -> Iterator[None]:
         yield
     except ClientError as problem:
         code = error_code(problem)
-        is_refused = code in REFUSED or is_contended(problem)
+        is_refused = code in REFUSED or is_contended(problem) or met_transaction(problem)
         kind = BackendUnavailableError if is_refused and had_no_effect(problem) else BackendError
         hint = _NO_TABLE if code == "ResourceNotFoundException" else "Repeat the request."
         raise kind(f"{operation} failed: {code}.", hint=hint) from problem
@@ -93,9 +93,25 @@ def is_contended(problem: Exception) -> bool:
         return False
     if error_code(problem) == "TransactionConflictException":
         return True
+    reasons = _reasons(problem)
+    return bool(reasons) and reasons <= _IN_THE_WAY
+
+
+def met_transaction(problem: ClientError) -> bool:
+    """Whether a part of a cancelled transaction met another one, whatever the other parts met.
+
+    What that one is about to write is not known yet: the same call may end otherwise a moment
+    later.
+    """
+    return "TransactionConflict" in _reasons(problem)
+
+
+def _reasons(problem: ClientError) -> frozenset[str]:
+    """Why a transaction was cancelled, by its parts; empty for another error."""
+    if error_code(problem) != CANCELLED:
+        return frozenset()
     response: Any = problem.response
-    reasons = {str(each.get("Code")) for each in response.get("CancellationReasons") or ()}
-    return error_code(problem) == CANCELLED and bool(reasons) and reasons <= _IN_THE_WAY
+    return frozenset(str(each.get("Code")) for each in response.get("CancellationReasons") or ())
 
 
 def error_code(problem: ClientError) -> str:

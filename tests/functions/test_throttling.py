@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
@@ -112,6 +113,36 @@ def test_a_push_that_meets_its_own_lost_attempt_is_there_once(server: Server) ->
     """The repeated put finds its own token."""
     assert server.post("/jobs", BODY, "PutItem", LOST).status == 201
     assert server.stored() == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"unique": {"keys": ["type", "args"]}}])
+def test_a_batch_sent_again_while_it_is_committed_is_no_duplicate(
+    server: Server, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    """DynamoDB shows some of its jobs, and that others are in a transaction: 503, then success."""
+    ids = [f"0190a0b0-0000-7000-8000-00000000000{number}" for number in (1, 2)]
+    body = {"jobs": [{**BODY, **more, "id": each, "args": [each]} for each in ids]}
+    assert server.post("/jobs/batch", body, "TransactWriteItems").status == 201
+    client: Any = server.aws.clients.dynamodb
+    key = {"pk": {"S": f"job#{ids[0]}"}, "sk": {"S": "job"}}
+    stored = client.get_item(TableName=server.aws.settings.table, Key=key)["Item"]
+
+    def collide(**_: object) -> None:
+        reasons = [
+            {"Code": "ConditionalCheckFailed", "Item": stored},
+            *[{"Code": "TransactionConflict"}] * (3 if more else 1),
+        ]
+        answer: Any = {
+            "Error": {"Code": "TransactionCanceledException"},
+            "CancellationReasons": reasons,
+        }
+        raise ClientError(answer, "TransactWriteItems")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "transact_write_items", collide)
+        check(server.api.post("/jobs/batch", body), 503)
+    assert server.api.post("/jobs/batch", body).status in {200, 201}
+    assert server.stored() == 2
 
 
 @pytest.mark.parametrize("body", [BODY, {"jobs": [BODY, BODY]}])

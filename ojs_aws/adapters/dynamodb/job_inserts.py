@@ -23,7 +23,7 @@ from ojs_aws.adapters.dynamodb.item_sizes import check_new
 from ojs_aws.adapters.dynamodb.job_reads import JobReads
 from ojs_aws.adapters.dynamodb.job_writes import JobWrites
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import met_transaction, translated
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.ports import AlreadyStoredError
 
@@ -116,12 +116,14 @@ class JobInserts(JobReads):
                     taken = taken_items(problem, len(items))
                     if taken is None:
                         raise
+                    if any(read_string(old, n.TOKEN) == token for old in taken.values()):
+                        # The transaction took effect, and its answer was lost. One item is enough
+                        # to tell: others may have been claimed since.
+                        return
+                    if met_transaction(problem):
+                        raise  # maybe one that stores these very jobs, and is not done with it
                     raise ItemsTakenError(taken) from problem
         except ItemsTakenError as problem:
-            if any(read_string(old, n.TOKEN) == token for old in problem.items.values()):
-                # The transaction took effect, and its answer was lost. One item is enough to tell:
-                # others may have been claimed since.
-                return
             existing = {index: from_item(old) for index, old in problem.items.items()}
             raise AlreadyStoredError(existing) from None
 

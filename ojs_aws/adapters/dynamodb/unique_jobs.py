@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
 
 _CANCELLED: Final = "TransactionCanceledException"
-_EXPLAINED: Final = frozenset({CONDITION_CODE, "TransactionConflict"})
+_MET: Final = "TransactionConflict"
+_EXPLAINED: Final = frozenset({CONDITION_CODE, _MET})
 """Why a transaction fails when others had the same key first: it is looked at again."""
 
 
@@ -227,7 +228,7 @@ class DynamoUniqueJobs:
                 reasons = _reasons(problem)
                 if reasons is None:
                     raise
-                self._explain(transaction, reasons, token)
+                self._explain(transaction, reasons, token, problem)
 
     def _documents(self, transaction: _Transaction) -> list[dict[str, Any]]:
         """The puts of documents; those that the transaction has no room for are made now."""
@@ -247,17 +248,24 @@ class DynamoUniqueJobs:
         return puts
 
     def _explain(
-        self, transaction: _Transaction, reasons: Sequence[dict[str, Any]], token: str
+        self,
+        transaction: _Transaction,
+        reasons: Sequence[dict[str, Any]],
+        token: str,
+        problem: ClientError,
     ) -> None:
         """Tell from the reasons of a cancelled transaction who stood in the way.
 
         :raises NotAdmittedError: unless it was this very transaction, whose answer was lost. One
             item is enough to tell: others may have been changed since.
+        :raises ClientError: some jobs are stored, and others are in a transaction.
         """
         met = {at: reason["Item"] for at, reason in enumerate(reasons) if reason.get("Item")}
         if any(read_string(item, n.TOKEN) == token for item in met.values()):
             return
         jobs, locks = transaction.jobs, transaction.locks
+        if any(at in jobs for at in met) and any(reasons[at].get("Code") == _MET for at in jobs):
+            raise problem  # one that stores these very jobs, maybe, and is not done with it
         raise NotAdmittedError(
             {jobs[at]: from_item(item) for at, item in met.items() if at in jobs},
             {locks[at]: _read(item) for at, item in met.items() if at in locks},

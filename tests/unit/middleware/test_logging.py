@@ -307,7 +307,7 @@ async def test_a_retry_says_what_failed_before() -> None:
 
 
 async def test_attempts_that_were_given_back_do_not_count() -> None:
-    """As for the backend: the attempt after a requeue is neither the last, nor is its delay longer."""
+    """As for the backend: such an attempt makes the next neither the last, nor later."""
     from ojs_aws.domain.retry import RetryPolicy
 
     given = {"attempt": 3, "max_attempts": 3, "x_aws_uncounted_attempts": 1}
