@@ -23,8 +23,7 @@ from ojs_aws.ports import (
     QueueRegistry,
 )
 from ojs_aws.services.limiting import LimitedTypes
-from ojs_aws.services.waking import MAX_HIDE_S, Waking, message_of_row
-from ojs_aws.topology import MAX_DELAY_S
+from ojs_aws.services.waking import MAX_HIDE_S, Waking, count_covered, message_of_row
 
 UNCOVERED_AFTER_MS: Final = 60_000
 """Jobs ready longer than this may have lost their message."""
@@ -107,9 +106,8 @@ class MessageCover:
         """
         missing = late - there.total
         if -PAGE < missing <= 0:
-            until, reach = Instant(now + MAX_HIDE_S * 1000), Instant(now + MAX_DELAY_S * 1000)
-            waiting = self.store.due(queue, Instant(0), until, PAGE).jobs
-            missing += sum(not row.is_far or row.due <= reach for row in waiting)
+            until = Instant(now + MAX_HIDE_S * 1000)
+            missing += count_covered(self.store.due(queue, Instant(0), until, PAGE).jobs, now)
         return max(0, missing)
 
     def _not_sent_lately(

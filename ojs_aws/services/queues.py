@@ -27,14 +27,15 @@ from ojs_aws.ports import (
     QueueRegistry,
     Triggers,
 )
-from ojs_aws.services.waking import Waking, message_of_row
+from ojs_aws.services.waking import MAX_HIDE_S, Waking, count_covered, message_of_row
 
 MAX_WOKEN: Final = 1000
 """Jobs for which a resume sends messages; the sweep goes on where there are more."""
 
 MOST_PER_JOB: Final = 4
-"""Messages of a queue for each ready job, hidden and delayed ones included, beyond which none is
-sent for a resume or a changed limit. Else each change would add as many as there are jobs."""
+"""Messages of a queue for each ready job, hidden and delayed ones included, but not those of jobs
+that wait, beyond which none is sent for a resume or a changed limit. Else each change would add as
+many as there are jobs."""
 
 PAGE: Final = 100
 
@@ -200,7 +201,7 @@ class Queues:
         """
         try:
             rows = self._ready(name)
-            missing = self._missing(name, len(rows)) if rows else 0
+            missing = self._missing(name, len(rows), now) if rows else 0
         except OjsError:
             _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
             return
@@ -208,19 +209,36 @@ class Queues:
             messages = [(message_of_row(row, row.sort_key), 0) for row in rows[:missing]]
             self.waking.send(name, messages, now)
 
-    def _missing(self, name: str, ready: int) -> int:
+    def _missing(self, name: str, ready: int, now: Instant) -> int:
         """Return for how many of the ready jobs a message is to be sent.
 
-        For all of them where there is no SQS queue: sending makes it. So it is after a restore,
-        for queues that were made at their first use.
+        The messages of waiting jobs are not theirs; those jobs are read where that matters. For all
+        of them where there is no SQS queue: sending makes it. So it is after a restore, for queues
+        that were made at their first use.
         """
         try:
             there = self.messages.backlog(name)
         except QueueMissingError:
             return ready
+        missing = ready - there.visible
         if ready >= MAX_WOKEN:  # there are more jobs than were read
-            return ready - there.visible
-        return min(ready - there.visible, MOST_PER_JOB * ready - there.total)
+            return missing
+        room = MOST_PER_JOB * ready - there.total
+        if missing > 0 and room < missing:
+            room += self._covered(name, now)
+        return min(missing, room)
+
+    def _covered(self, name: str, now: Instant) -> int:
+        """Count the messages of waiting jobs, a bounded number of them."""
+        covered, cursor = 0, ""
+        until = Instant(now + MAX_HIDE_S * 1000)
+        for _ in range(MAX_WOKEN // PAGE):
+            page = self.store.due(name, Instant(0), until, PAGE, cursor=cursor)
+            covered += count_covered(page.jobs, now)
+            cursor = page.cursor
+            if not cursor:
+                break
+        return covered
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
         """The first ready jobs, a bounded number of them."""

@@ -8,7 +8,7 @@ here are logged and never undo or deny what has been committed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,6 +50,12 @@ def message_of(job: JobRecord) -> Message:
 def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
     """The message of a listed job, with its place in line where it has one."""
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
+
+
+def count_covered(rows: Iterable[ListedJob], now: Instant) -> int:
+    """Count the waiting jobs that have a message: those under way, and those due in SQS's reach."""
+    reach = Instant(now + MAX_DELAY_S * 1000)
+    return sum(not row.is_far or row.due <= reach for row in rows)
 
 
 def seconds_until(due: Instant, now: Instant) -> int:

@@ -219,6 +219,20 @@ def test_messages_do_not_multiply_with_each_resume(world: World) -> None:
         assert len(world.messages.queues["default"]) <= MOST_PER_JOB * 3
 
 
+def test_a_resume_wakes_workers_however_many_jobs_are_scheduled(world: World) -> None:
+    """Messages of jobs that are due later say nothing of those that are ready."""
+    world.triggers.by_queue.clear()
+    for _ in range(2 * MOST_PER_JOB):
+        push(world, scheduled_at="+PT10M")
+    push(world)
+    world.backend.queues.pause("default")
+    received = world.messages.receive("default", 10, 120)
+    world.backend.fetch.claim_messages("default", received, "lambda")
+    assert world.messages.backlog("default").visible == 0
+    world.backend.queues.resume("default")
+    assert world.messages.backlog("default").visible == 1
+
+
 def test_statistics_count_each_state_once(world: World) -> None:
     """STATE-024: the numbers add up to the number of jobs."""
     count_changes(world)
