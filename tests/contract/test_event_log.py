@@ -184,6 +184,18 @@ def test_a_log_whose_chunks_have_all_expired_goes_on_behind_them(
     assert log.read(EventQuery(cursor=cursor)).events == (event(9),)
 
 
+def test_a_row_begins_behind_the_last_one_whatever_the_clock_says(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """Nothing is left of the log, and the clock went back since it was begun."""
+    log.append([event(1)], NOW)
+    cursor = log.read(EventQuery()).cursor
+    for item in _chunks(aws):
+        _remove(aws, item["sk"]["S"])
+    log_of(aws).append([event(2)], Instant(NOW - 5))
+    assert all_of(log_of(aws), EventQuery(cursor=cursor)) == [event(2)]
+
+
 DAY = 24 * HOUR
 
 

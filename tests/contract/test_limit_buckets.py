@@ -128,11 +128,20 @@ def test_a_limited_claim_needs_the_job_that_was_read(both: Both) -> None:
     job = a_job()
     both[0].insert(job)
     both[0].save(job, lifecycle.reprioritise(job, 7))
-    with pytest.raises(StaleJobError):
+    with pytest.raises(StaleJobError) as stale:
         take(both, job, look(both, "k"))
     stored = both[0].load(job.id)
     assert stored is not None
     assert stored.state is JobState.AVAILABLE
+    assert stale.value.current == stored
+    assert active(both, "k") == [0]
+
+
+def test_a_limited_claim_of_a_job_that_was_deleted_finds_none(both: Both) -> None:
+    """And takes no place."""
+    with pytest.raises(StaleJobError) as stale:
+        take(both, a_job(), look(both, "k"))
+    assert stale.value.current is None
     assert active(both, "k") == [0]
 
 
@@ -205,3 +214,39 @@ def test_a_bucket_remembers_a_bounded_number_of_queues(both: Both) -> None:
     assert bucket is not None
     assert bucket.queues == tuple(f"q{number:02}" for number in range(MAX_QUEUES))
     assert bucket.policy == f'{{"n":{MAX_QUEUES + 1}}}'
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_a_process_notes_a_policy_once(aws: EmbeddedAws, both: Both) -> None:
+    """So that a job with a limit costs no more than the first time."""
+    limits = both[1]
+    limits.note("k", "{}", "default", NOW)
+    with aws.calls.counted() as calls:
+        limits.note("k", "{}", "default", NOW)
+    assert calls == {}
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_a_process_remembers_a_bounded_number_of_policies(
+    aws: EmbeddedAws, both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are made by clients, and a process may live long."""
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.limits.MAX_NOTED", 1)
+    limits = both[1]
+    for key in ("k", "other"):
+        limits.note(key, "{}", "default", NOW)
+    with aws.calls.counted() as calls:
+        limits.note("k", "{}", "default", NOW)
+        limits.note("other", "{}", "default", NOW)
+    assert calls == {"UpdateItem": 1}
+
+
+def test_only_limits_of_types_are_listed_until_they_are_lifted(both: Both) -> None:
+    """A queue's is found in its ready list; to name it here would cost every FETCH a read."""
+    limits = both[1]
+    for key in ("queue:a", "type:b", "queue:a:type:c"):
+        limits.override(key, scope_of(key), '{"concurrency":3}', None, NOW)
+    assert sorted(each.type for each in limits.scopes(NOW)) == ["b", "c"]
+    for key in ("queue:a", "type:b"):
+        limits.lift(key, scope_of(key), NOW)
+    assert [each.type for each in limits.scopes(NOW)] == ["c"]

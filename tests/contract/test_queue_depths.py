@@ -40,6 +40,13 @@ def test_places_are_taken_up_to_the_bound(depths: Depths) -> None:
     assert (full.value.depth, jobs(depths)) == (3, 3)
 
 
+def test_more_than_the_bound_never_fits(depths: Depths) -> None:
+    """Not even where nothing is counted yet."""
+    with pytest.raises(QueueIsFullError) as full:
+        depths.take("q", 4, 3)
+    assert (full.value.depth, jobs(depths)) == (0, None)
+
+
 def test_only_what_is_bounded_is_counted(depths: Depths) -> None:
     """A queue's counter begins with its first place."""
     assert depths.add("q", 1) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
@@ -84,6 +84,37 @@ def test_a_version_or_a_uri_is_taken_once(schemas: Schemas) -> None:
             schemas.add(other)
         assert caught.value.existing == entry.name
     assert schemas.names() == [entry.name]
+
+
+def test_a_name_that_is_free_again_by_now_was_taken_all_the_same() -> None:
+    """Its schema is deleted between the refusal and the look at who holds it."""
+
+    class Deletes:
+        """A client whose every refused transaction is followed by somebody else's deletion."""
+
+        def __init__(self, client: DynamoDBClient) -> None:
+            self._client = client
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "transact_write_items":
+                return getattr(self._client, name)
+
+            def refused(**arguments: Any) -> Any:
+                try:
+                    return self._client.transact_write_items(**arguments)
+                finally:
+                    others.delete(an_entry().name)
+
+            return refused
+
+    with embedded() as aws:
+        others = over(aws)
+        others.add(an_entry())
+        client = cast("DynamoDBClient", Deletes(aws.clients.dynamodb))
+        clients = replace(aws.clients, dynamodb=client)
+        with pytest.raises(SchemaTakenError) as caught:
+            build_backend(aws.settings, clients).ports.schemas().add(an_entry(created=NOW + 1))
+        assert caught.value.existing is None
 
 
 def test_names_are_those_of_the_type(schemas: Schemas) -> None:

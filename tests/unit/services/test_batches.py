@@ -248,15 +248,16 @@ def die_after(world: World, call: str, times: int = 1) -> None:
     world.faults.afterwards = watch
 
 
-def left_open() -> tuple[World, list[Job]]:
+def left_open(world: World | None = None, start: int = 1) -> tuple[World, list[Job]]:
     """A committed batch, none of whose jobs is in its place, and nobody at work on it."""
-    world = world_of()
-    jobs = jobs_of()
+    world = world or world_of()
+    jobs = jobs_of(start=start)
+    world.faults.calls.clear()
     die_after(world, "decide")
     outcome(lambda: push(world, jobs))
     world.faults.spoiled = None
     world.faults.afterwards = lambda _: None
-    assert not world.store.jobs
+    assert not {job.id for job in jobs} & world.store.jobs.keys()
     return world, jobs
 
 
@@ -325,6 +326,27 @@ def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() 
     assert push(world, jobs) == [job.id for job in jobs]
     assert happened == ["committed", "swept"]
     assert len(world.batches.decisions) == 1
+
+
+def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:
+    """Whatever its error is."""
+    world, first = left_open()
+    _, second = left_open(world, start=1000)
+    whole = world.faults.around
+
+    def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def observed(*given: Any) -> Any:
+            if name == "part" and given[0].holds_any([first[0].id]):
+                raise ValueError("unreadable")
+            return whole(name, call)(*given)
+
+        return observed
+
+    world.faults.around = around  # type: ignore[method-assign]
+    world.clock.advance(s=61)
+    report = world.backend.sweep.tick()
+    assert report.batches_failed == 1
+    assert world.store.jobs.keys() == {job.id for job in second}
 
 
 @pytest.mark.parametrize("gone", ["part", "decision"])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ojs_aws.bootstrap.machine import InThreads
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.uniqueness import DEFAULT_STATES
+from ojs_aws.domain.uniqueness import DEFAULT_STATES, parse_unique_policy
+from ojs_aws.ports import UniqueLock
 from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.unique_entries import Wanted
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -107,6 +112,31 @@ def test_a_rejected_job_keeps_all_of_the_batch_out_and_locks_nothing() -> None:
     assert list(world.store.jobs) == [name(7)]
     for at in (1000, 1000 + MANY - 1):
         assert world.backend.push(unique(at + 500, "reject", key=at)).is_new
+
+
+def test_a_batch_is_refused_when_nothing_is_at_work_for_it_any_more() -> None:
+    """A thread that went on after the answer could be frozen with its process."""
+    world = world_of()
+    world.backend.push(unique(7, "reject"))
+    jobs = batch_of("reject", first_key=7)
+    is_refused, done = threading.Event(), list[str]()
+    reserve = world.unique.reserve
+
+    def slowly(lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
+        if lock.job_id == jobs[1].id:
+            is_refused.wait(0.2)
+            done.append(lock.job_id)
+        return reserve(lock, seen)
+
+    world.unique.reserve = slowly  # type: ignore[method-assign]
+    batching = replace(world.backend.batching, spread=InThreads().each)
+    check = world.backend.push.check
+    wanted = [Wanted(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
+    with pytest.raises(DuplicateError):
+        batching.store_all(wanted, world.backend.push.same)
+    at_the_end = [*done]
+    is_refused.set()
+    assert at_the_end == [jobs[1].id]
 
 
 def test_two_jobs_of_a_batch_with_one_key() -> None:

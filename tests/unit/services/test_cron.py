@@ -307,6 +307,25 @@ def test_cancel_previous_makes_room(world: World) -> None:
     assert len(jobs(world, JobState.AVAILABLE)) == 2
 
 
+def test_a_run_that_is_gone_before_it_is_cancelled_makes_room(world: World) -> None:
+    """Somebody removes it between the claim of the occurrence and the cancellation."""
+    register(world, overlap="cancel_previous")
+    pass_minutes(world)
+    (first,) = fetch(world)
+    plain = world.cron.save
+
+    def save(before: CronEntry | None, after: CronEntry) -> None:
+        plain(before, after)
+        if after.is_claimed:
+            assert after.latest is not None
+            assert after.latest.cancels == (first,)
+            del world.store.jobs[first]
+
+    world.cron.save = save  # type: ignore[method-assign]
+    pass_minutes(world)
+    assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
+
+
 def test_enqueue_never_runs_two_at_once_and_loses_none(world: World) -> None:
     """CRON-18: runs wait for the ones before them, in their order."""
     register(world, overlap="enqueue")
@@ -508,6 +527,23 @@ def test_a_large_job_is_refused(world: World) -> None:
 
 
 # ------------------------------------------------------------------------------- once
+def test_a_tick_that_another_one_overtakes_has_not_failed(world: World) -> None:
+    """The other one fired what was due."""
+    register(world)
+    world.clock.advance(s=60)
+    plain = world.cron.save
+
+    def save(before: CronEntry | None, after: CronEntry) -> None:
+        world.cron.save = plain  # type: ignore[method-assign]
+        world.backend.cron_firing.tick()
+        plain(before, after)
+
+    world.cron.save = save  # type: ignore[method-assign]
+    report = world.backend.cron_firing.tick()
+    assert (report.cron_due, report.cron_fired, report.cron_failed) == (1, 0, 0)
+    assert len(jobs(world)) == 1
+
+
 @pytest.mark.parametrize("overlap", ["allow", "skip", "enqueue"])
 def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str) -> None:
     """CRON-21: no leader is needed. All read the same version; one conditional write decides."""

@@ -1,0 +1,204 @@
+"""Requests that find something else by the time they write: they go on from it, or say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.cron import OverlapPolicy
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError, ConflictError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.queue_config import DEFAULT_POLICY
+from ojs_aws.ports import StaleSettingsError
+from ojs_aws.services.cron_firing import GRACE_MS
+from ojs_aws.services.fetch import FetchRequest
+from tests.simulation.world import World
+from tests.unit.services.test_cron import NAME, at, fetch, jobs, pass_minutes, register
+
+REFUSED = BackendError("refused")
+SOON = "2026-02-12T20:15:10Z"
+
+
+@pytest.fixture
+def world() -> World:
+    """A world that begins ten seconds past a quarter."""
+    made = World()
+    made.clock.at = at(SOON)
+    return made
+
+
+def before(port: Any, name: str, act: Callable[[], object], *, call: int = 1) -> None:
+    """Let something happen before the next call of a method, or before one after it."""
+    plain, left = getattr(port, name), [call]
+
+    def acting(*given: Any, **named: Any) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            setattr(port, name, plain)
+            act()
+        return plain(*given, **named)
+
+    setattr(port, name, acting)
+
+
+def after(port: Any, name: str, act: Callable[[], object]) -> None:
+    """Let something happen right after the next call of a method."""
+    plain = getattr(port, name)
+
+    def acting(*given: Any, **named: Any) -> Any:
+        setattr(port, name, plain)
+        answer = plain(*given, **named)
+        act()
+        return answer
+
+    setattr(port, name, acting)
+
+
+def refuse(problem: Exception = REFUSED) -> Callable[[], object]:
+    """Make something that happens and raises an error."""
+
+    def refused() -> object:
+        raise problem
+
+    return refused
+
+
+# ------------------------------------------------------------------------------------------- cron
+def test_a_registration_goes_on_from_another_one(world: World) -> None:
+    """The last one holds, and the plan is kept."""
+    before(world.cron, "save", lambda: register(world, overlap="allow"))
+    register(world, overlap="skip")
+    assert world.cron.entries[NAME].definition.overlap is OverlapPolicy.SKIP
+    assert world.cron.entries[NAME].version == 2
+
+
+def test_a_cron_job_is_disabled_although_it_is_registered_again_meanwhile(world: World) -> None:
+    """Of the other one's change everything else is kept."""
+    register(world)
+    before(world.cron, "save", lambda: register(world, overlap="allow"))
+    world.backend.cron.set_enabled(NAME, is_enabled=False)
+    found = world.cron.entries[NAME].definition
+    assert (found.is_enabled, found.overlap) == (False, OverlapPolicy.ALLOW)
+
+
+def test_a_cron_job_is_deleted_although_it_changes_meanwhile(world: World) -> None:
+    """The request names it, not one of its versions."""
+    register(world)
+    before(world.cron, "delete", lambda: register(world, overlap="allow"))
+    world.backend.cron.delete(NAME)
+    assert world.cron.entries == {}
+
+
+def test_a_trigger_goes_on_from_an_occurrence_that_came_first(world: World) -> None:
+    """Both are run."""
+    register(world, overlap="allow")
+    before(world.cron, "save", lambda: pass_minutes(world))
+    world.backend.cron.trigger(NAME)
+    assert len(jobs(world)) == 2
+
+
+def test_a_triggered_run_that_another_one_finishes_is_enqueued_once(world: World) -> None:
+    """A slow request and a tick: the claim is there for both."""
+    register(world, overlap="allow")
+
+    def finish() -> None:
+        world.clock.advance(ms=GRACE_MS)
+        world.backend.cron_firing.fire(NAME)
+
+    before(world.cron, "save", finish, call=2)
+    _, occurrence = world.backend.cron.trigger(NAME)
+    assert [job.id for job in jobs(world)] == [occurrence.job_id]
+    assert not world.cron.entries[NAME].is_claimed
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["cancelled", "gone"])
+def test_a_cron_job_is_deleted_although_a_run_of_it_waits_no_more(
+    world: World, *, is_gone: bool
+) -> None:
+    """Somebody cancelled the run that was held, and somebody else may have removed it."""
+    register(world, overlap="enqueue")
+    pass_minutes(world)
+    fetch(world)
+    pass_minutes(world)
+    (held,) = world.cron.entries[NAME].held
+    world.backend.cancel(held)
+    if is_gone:
+        del world.store.jobs[held]
+    world.backend.cron.delete(NAME)
+    assert world.cron.entries == {}
+
+
+def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World) -> None:
+    """Its reservation is over; between the look and the write that says so it goes."""
+    register(world, overlap="skip")
+    pass_minutes(world)
+    (first,) = fetch(world)
+    world.clock.advance(s=7200)
+    after(world.store, "load_many", lambda: world.store.jobs.pop(first))
+    report = world.backend.cron_firing.tick()
+    assert (report.cron_fired, report.cron_failed) == (1, 0)
+    assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
+
+
+# ----------------------------------------------------------------------------------- queue settings
+def change(world: World, **members: Any) -> Callable[[], object]:
+    """Make a change of a queue's settings."""
+    return lambda: world.backend.configuring.change("q", members)
+
+
+def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> None:
+    """The second may be repeated, and is told then that there is such a queue."""
+    first: dict[str, Any] = {"max_size": 7}
+    before(world.book, "save", lambda: world.backend.configuring.create("q", first))
+    with pytest.raises(ConflictError):
+        world.backend.configuring.create("q", {"max_size": 8})
+    assert world.backend.configuring.get("q").own == first
+
+
+def test_two_changes_of_a_queue_at_once_are_both_made(world: World) -> None:
+    """Each names its own members."""
+    before(world.book, "save", change(world, max_size=7))
+    change(world, warning_threshold=0.5)()
+    members = world.backend.configuring.get("q").own
+    assert (members["max_size"], members["warning_threshold"]) == (7, 0.5)
+
+
+def test_a_queue_is_drained_although_its_settings_change_meanwhile(world: World) -> None:
+    """And keeps the change."""
+    change(world, max_size=7)()
+    before(world.book, "save", change(world, max_size=8))
+    drained = world.backend.configuring.drain("q")
+    assert (drained.settings.state, drained.settings.members["max_size"]) == ("draining", 8)
+
+
+def test_a_queue_whose_settings_change_meanwhile_is_not_deleted(world: World) -> None:
+    """Whoever changes it wants to use it."""
+    change(world, max_size=7)()
+    before(world.book, "save", change(world, max_size=8))
+    with pytest.raises(ConflictError):
+        world.backend.configuring.delete("q", {"strategy": "reject"})
+    assert world.backend.configuring.get("q").own == {"max_size": 8}
+
+
+@pytest.mark.parametrize("problem", [REFUSED, StaleSettingsError()], ids=["refused", "overtaken"])
+def test_a_job_is_there_though_its_queue_cannot_take_over_the_default(
+    world: World, problem: Exception
+) -> None:
+    """The next job of another process tries again, or somebody has done it."""
+    world.backend.configuring.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
+    before(world.book, "save", refuse(problem))
+    world.backend.push(Job("demo.echo", [], queue="q"))
+    assert len(world.backend.fetch(FetchRequest(("q",)))) == 1
+
+
+def test_a_deleted_queue_that_two_jobs_bring_back_takes_both(world: World) -> None:
+    """One of the two processes writes that it is there again."""
+    change(world, max_size=7)()
+    world.backend.configuring.delete("q", {"strategy": "reject"})
+    before(world.book, "save", refuse(StaleSettingsError()))
+    world.clock.advance(s=10)
+    world.backend.push(Job("demo.echo", [], queue="q"))
+    assert len(world.backend.fetch(FetchRequest(("q",)))) == 1
