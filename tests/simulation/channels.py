@@ -23,14 +23,15 @@ class SimulatedQueue(MemoryQueue):
     :ivar made: queues that there are.
     :ivar lost: messages that the dead-letter queue took, being received too often.
     :ivar chain: of the invocation that sends, and ``chains`` of those that have sent messages.
-    :ivar sent: learns of each message which job it names, and how many name it now.
+    :ivar sent: learns of each message its queue, the job that it names, how many name it now, and
+        how many messages the queue has.
     """
 
     chance: Callable[[], random.Random] = random.Random
     weather: Callable[[], Weather] = Weather
     lost: list[Message] = field(default_factory=list)
     made: set[str] = field(default_factory=lambda: {"default"})
-    sent: Callable[[str, int], None] = lambda _job_id, _there: None
+    sent: Callable[[str, str, int, int], None] = lambda *_: None
     chain: Callable[[], Chain] = Chain
     chains: dict[str, Chain] = field(default_factory=dict)
 
@@ -43,7 +44,7 @@ class SimulatedQueue(MemoryQueue):
             self._of(queue)[newest].visible_at += self.chance().randrange(MAX_DELAY_MS)
         self.chains[f"{queue}/{next(reversed(self._of(queue)))}"] = self.chain()
         named = sum(held.message.job_id == message.job_id for held in self._of(queue).values())
-        self.sent(message.job_id, named)
+        self.sent(queue, message.job_id, named, len(self._of(queue)))
 
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0

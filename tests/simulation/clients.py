@@ -78,6 +78,13 @@ class Clients(Asking):
         if not self._is_full():
             self._push(self._job(pending=True))
 
+    def push_slow(self, count: int) -> None:
+        """Push jobs to one queue of which one begins in twenty minutes."""
+        queue = self.sim.chance.choice(QUEUES)
+        for _ in range(count):
+            limit = {"key": SLOW, **LIMITS[SLOW], "on_limit": "wait"}
+            self._push(self._job(queue=queue, rate_limit=limit))
+
     def _push(self, job: Job) -> None:
         def work(process: Process) -> None:
             try:

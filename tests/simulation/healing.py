@@ -10,7 +10,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflow import WorkflowState
 from ojs_aws.services.fetch import FetchRequest
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
-from tests.simulation.lateness import TICK_MS, Lateness
+from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import BOUNDED, FAR, QUEUES
@@ -39,9 +39,11 @@ class Healing:
         self._now("settings", _lift, SLOW)
         sim.promises.lifted.add(SLOW)
         self._stop_crons()
-        lateness = Lateness(sim.clock.at, is_polled=not sim.weather.heals_by_messages)
+        behind = {queue: HIDDEN for queue in QUEUES if sim.messages.backlog(queue).hidden}
+        is_polled = not sim.weather.heals_by_messages
+        lateness = Lateness(sim.clock.at, is_polled, behind)
         for _ in range(HEALING_ROUNDS):
-            self._round()
+            self._round(lateness)
             for problem in lateness.problems(sim.store.jobs.values(), sim.clock.at):
                 sim.promises.breach(problem)
             sim.check()
@@ -81,7 +83,7 @@ class Healing:
 
         self.sim.begin(Cause(kind=kind, worker=worker, job_id=job_id), work, FAR)
 
-    def _round(self) -> None:
+    def _round(self, lateness: Lateness | None = None) -> None:
         """A minute: the tick, the alarms, the stream, and a worker that takes what there is."""
         sim = self.sim
         sim.advance(TICK_MS)
@@ -92,6 +94,8 @@ class Healing:
         for job in [*sim.store.jobs.values()]:
             if job.state is JobState.PENDING and "cron_name" not in str(job.document):
                 self._now("activate", _activate, job.id)
+        if lateness is not None:
+            lateness.look(sim.store.jobs.values(), sim.clock.at)
         self._work_off()
         self._drain_stream()
 

@@ -7,7 +7,7 @@ no job.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain import lifecycle
@@ -18,8 +18,8 @@ TICK_MS: Final = 31_000
 POLLED: Final = 2
 """Ticks within which a worker that polls finds a job that is due."""
 
-NEW: Final = 2
-"""Ticks within which a message brings a job that was enqueued after the healing began."""
+NEW: Final = 0
+"""Whole ticks after which a message has brought a job that was enqueued after the healing began."""
 
 REPAIRED: Final = 6
 """The same for a job that became due after that, whose message may have been lost before."""
@@ -35,29 +35,35 @@ class Lateness:
 
     :ivar began: when the world healed.
     :ivar is_polled: whether a worker polls; else only messages wake workers.
+    :ivar behind: the bounds of queues in which older jobs wait, or messages are hidden: a message
+        that comes runs the first in line, and the job for which it was sent waits as long as that
+        one would have. Until nothing waits there.
     """
 
     began: int
     is_polled: bool
+    behind: dict[str, int] = field(default_factory=dict)
+
+    def look(self, jobs: Iterable[JobRecord], now: int) -> list[tuple[JobRecord, Instant]]:
+        """Note in which queues jobs wait that are not new, and return those that are due."""
+        due = [(job, since) for job in jobs if (since := _due_since(job)) and since <= now]
+        for queue in self.behind.keys() - {job.queue for job, _ in due}:
+            del self.behind[queue]
+        for job, since in due:
+            if _is_paced(job) or not self._is_new(job):
+                own = REPAIRED if since >= self.began else HIDDEN
+                self.behind[job.queue] = max(self.behind.get(job.queue, 0), own)
+        return [(job, since) for job, since in due if not _is_paced(job)]
 
     def problems(self, jobs: Iterable[JobRecord], now: int) -> list[str]:
         """Return what is wrong with jobs that are due for too long."""
         found = []
-        for job in jobs:
-            since = _due_since(job)
-            if since is None or _is_paced(job):
-                continue
+        for job, since in self.look(jobs, now):
             ticks = (now - max(since, self.began)) // TICK_MS
-            if ticks > self._most(job, since):
+            most = POLLED if self.is_polled else self.behind.get(job.queue, NEW)
+            if ticks > most:
                 found.append(f"job {job.id[-4:]} is {job.state}, and due for {ticks} ticks")
         return found
-
-    def _most(self, job: JobRecord, since: Instant) -> int:
-        if self.is_polled:
-            return POLLED
-        if self._is_new(job):
-            return NEW
-        return REPAIRED if since >= self.began else HIDDEN
 
     def _is_new(self, job: JobRecord) -> bool:
         """Whether the job was enqueued, or activated, without any fault."""

@@ -49,10 +49,6 @@ CANCELLERS: Final = frozenset(
 SPARES: Final = frozenset({"bulk", "purge"})
 """Those that leave active jobs to their workers."""
 
-MOST_MESSAGES: Final = 20
-"""That may name one job at a time. Repeated requests, lost answers and the sweep send some more
-than one; what sends another each minute is noticed."""
-
 KIND_OF: Final = {
     S.SCHEDULED: "job.scheduled",
     S.AVAILABLE: "job.enqueued",
@@ -349,15 +345,6 @@ class Promises:
         """One that is registered under its name again is another one."""
         for key in [key for key in self.occurrences if key[0] == name]:
             del self.occurrences[key]
-
-    # ------------------------------------------------------------------ each message
-    def message_sent(self, job_id: str, there: int) -> None:
-        """A message was sent that names a job; so many of its queue name this job now.
-
-        The stream gives its records again as often as it likes, and a message for each of them.
-        """
-        if there > MOST_MESSAGES and self.cause().kind != "stream":
-            self.breach(f"job {job_id[-4:]} has {there} messages; by {self.cause()}")
 
     # ------------------------------------------------------------------ after each call
     def after_call(self) -> None:

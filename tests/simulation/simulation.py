@@ -44,6 +44,7 @@ from tests.simulation.queue_memory import (
     MemorySettings,
     MemoryTallies,
 )
+from tests.simulation.sending import Sending
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
 from tests.simulation.table import SimulatedStore, Watched
@@ -141,11 +142,18 @@ class Simulation:
         self.promises.is_held = self._is_held
         self.promises.is_staged = weather.transaction < 100
         self.stream = SimulatedStream(self.clock, lambda: self.chance)
+        self.sending = Sending(
+            lambda: self.clock.at,
+            self.store.jobs,
+            self._sender,
+            lambda queue: self.registry.paused_at.get(queue, 0),
+            lambda problem: self.promises.breach(f"{problem}; by {self.cause}"),
+        )
         self.messages = SimulatedQueue(
             self.clock,
             chance=lambda: self.chance,
             weather=lambda: self.weather,
-            sent=self.promises.message_sent,
+            sent=self.sending.sent,
             chain=self._chain,
         )
         self.alarms = SimulatedAlarms(self.clock, chain=self._chain)
@@ -223,6 +231,12 @@ class Simulation:
     def _chain(self) -> Chain:
         """Return the chain of whoever sends a message now."""
         return self._acting.chain if self._acting else Chain()
+
+    def _sender(self) -> tuple[str, str]:
+        """Return the process that sends a message now, and the kind of its operation."""
+        if self._causes or self._acting is None:
+            return "", ""
+        return self._acting.process.name, self._acting.cause.kind
 
     def chain_of(self, received: Sequence[ReceivedMessage]) -> Chain:
         """Return the chain of an invocation by these messages."""
@@ -396,6 +410,8 @@ class Simulation:
             self._made(operation, label, call)
             if mishap is Mishap.DIES_AFTER:
                 raise ProcessDiedError
+        if label.startswith("Queue.send"):
+            self.sending.is_uncertain(operation.process.name)
         if label == "Depths.add" and operation.cause.kind == "stream":
             self.depths.misses += 1
         if mishap is Mishap.FAILS and self.chance.random() < 0.5:

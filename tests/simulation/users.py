@@ -95,14 +95,17 @@ class Users(Clients, Operators, Workers):
     def do_quiet(self) -> None:
         """For some minutes nobody asks for anything: the timer ticks, and messages wake workers.
 
-        These work, or fail at their start: then the messages come back when SQS says so. What was
-        under way has ended after a minute. Once in a run: the jobs of cron jobs pile up.
+        These work, or fail at their start: then the messages come back when SQS says so. In half of
+        the runs, some jobs wait for a slow limit. What was under way has ended after a minute. Once
+        in a run: the jobs of cron jobs pile up.
         """
         chance = self.sim.chance
         if self.was_quiet:
             return
         self.was_quiet = True
         are_broken = chance.random() < 0.5
+        if chance.random() < 0.5:
+            self.push_slow(chance.randint(2, 5))
         for _ in range(chance.randint(10, 40)):
             self.sim.advance(60_000)
             for operation in [*self.sim.running]:
