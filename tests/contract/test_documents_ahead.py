@@ -173,3 +173,15 @@ def test_a_refusal_is_told_though_its_documents_cannot_be_removed(aws: EmbeddedA
     failing(aws, "BatchGetItem", lambda: True)
     with pytest.raises(AlreadyStoredError):
         store.insert(large(1, IN_BUCKET))
+
+
+@pytest.mark.parametrize("size", [IN_TABLE, IN_BUCKET])
+def test_the_document_of_a_job_that_is_gone_is_removed(aws: EmbeddedAws, size: int) -> None:
+    """From the place where it is kept."""
+    store = job_store(aws.settings, aws.clients)
+    store.insert(large(1, size))
+    stored = store.load(a_job(1).id)
+    assert stored is not None
+    assert documents(aws) == 1
+    store.forget_documents(stored)
+    assert documents(aws) == 0

@@ -12,8 +12,9 @@ from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.failures import read_failure
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
@@ -114,6 +115,22 @@ def test_what_is_inserted_is_loaded_unchanged(store: JobStore) -> None:
     assert store.load_many([job.id, a_job(2).id]) == {job.id: job}
     assert store.load(a_job(2).id) is None
     assert store.load_whole(a_job(2).id) is None
+
+
+def test_what_a_worker_reported_is_loaded_unchanged(store: JobStore) -> None:
+    """Its result, its progress and its checkpoint, also where a job comes with them."""
+    job = a_job(
+        result=RawJson('{"n":1.50}'),
+        result_ttl_s=60,
+        result_limit_bytes=100,
+        progress=Progress(attempt=1, updated_at=NOW, fraction=0.5, message="half"),
+        checkpoint=Checkpoint(state=RawJson("[1.0]"), sequence=2, created_at=NOW),
+        checkpoints=2,
+    )
+    store.insert(job)
+    assert store.load(job.id) == job
+    store.save(job, replace(job, version=job.version + 1, checkpoints=3))
+    assert store.load(job.id) == replace(job, version=job.version + 1, checkpoints=3)
 
 
 def test_an_id_is_stored_once(store: JobStore) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.limits import MAX_QUEUES
+from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
@@ -250,3 +250,23 @@ def test_only_limits_of_types_are_listed_until_they_are_lifted(both: Both) -> No
     for key in ("queue:a", "type:b"):
         limits.lift(key, scope_of(key), NOW)
     assert [each.type for each in limits.scopes(NOW)] == ["c"]
+
+
+def test_a_place_is_taken_with_the_window_that_it_opens(both: Both) -> None:
+    """RL-003: what began, and when the next may."""
+    job = a_job()
+    both[0].insert(job)
+    (before,) = look(both, "k").values()
+    opened = replace(
+        before, version=1, active=1, opened_at=NOW, started=3, next_at=Instant(NOW + 500)
+    )
+    both[0].claim_within(job, replace(a_reservation(), places=("k",)), [(before, opened)], NOW)
+    assert both[1].load("k") == opened
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_what_was_laid_down_until_an_instant_expires_after_it(aws: EmbeddedAws, both: Both) -> None:
+    """Not before what it may hold back."""
+    until = Instant(NOW + 3_600_000)
+    both[1].override("k", scope_of("k"), '{"concurrency":3}', until, NOW)
+    assert ends(aws, "k") == until // 1000 + KEPT_S

@@ -104,6 +104,15 @@ def test_a_queue_keeps_the_time_of_its_first_registration(backend: Backend) -> N
     assert registry.load("email") == QueueInfo(name="email", created_at=NOW)
 
 
+def test_a_process_registers_a_queue_once(aws: EmbeddedAws, backend: Backend) -> None:
+    """Every job for it notes it."""
+    registry = backend.ports.queues
+    with aws.calls.counted() as calls:
+        for _ in range(3):
+            registry.note("reports", NOW)
+    assert calls == {"UpdateItem": 1}
+
+
 def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backend) -> None:
     """A slow sweep that ends after a faster one changes nothing."""
     registry = backend.ports.queues

@@ -26,7 +26,7 @@ from ojs_aws.adapters.dynamodb.workflow_codec import (
     workflow_of,
     workflow_pk,
 )
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflow import Workflow, WorkflowState
@@ -141,8 +141,6 @@ class DynamoWorkflows:
             try:
                 self.client.transact_write_items(TransactItems=actions)
             except ClientError as problem:
-                if error_code(problem) != "TransactionCanceledException":
-                    raise
                 response: Any = problem.response
                 reasons = response.get("CancellationReasons") or [{}]
                 if reasons[0].get("Code") == "ConditionalCheckFailed":
