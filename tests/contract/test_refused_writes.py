@@ -28,7 +28,7 @@ from tests.contract.test_unique_jobs import new, unique_job
 class Refusing:
     """A client whose transactions are refused."""
 
-    def __init__(self, client: DynamoDBClient, response: dict[str, Any]) -> None:
+    def __init__(self, client: DynamoDBClient, response: Any) -> None:
         """Wrap a client."""
         self._client = client
         self._response = response
@@ -72,17 +72,17 @@ def claim(ports: Ports) -> object:
     return ports.store.claim_within(a_job(), a_reservation(), [], NOW)
 
 
-def save_settings(ports: Ports) -> object:
+def save_settings(ports: Ports) -> None:
     after = QueueSettings(queue="q", revision=1)
-    return ports.settings_book().save(QueueSettings(queue="q"), after)
+    ports.settings_book().save(QueueSettings(queue="q"), after)
 
 
-def admit(ports: Ports) -> object:
+def admit(ports: Ports) -> None:
     admissions: list[Admission] = [new(unique_job())]
-    return ports.unique().admit(admissions)
+    ports.unique().admit(admissions)
 
 
-WRITES: list[Callable[[Ports], object]] = [
+WRITES: list[Callable[[Ports], Any]] = [
     commit,
     claim,
     save_settings,
@@ -95,7 +95,7 @@ WRITES: list[Callable[[Ports], object]] = [
 @pytest.mark.parametrize("response", [INVALID, THROTTLED], ids=["invalid", "throttled"])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_transaction_that_is_refused_for_another_reason_is_an_error(
-    aws: EmbeddedAws, write: Callable[[Ports], object], response: dict[str, Any]
+    aws: EmbeddedAws, write: Callable[[Ports], Any], response: dict[str, Any]
 ) -> None:
     """Whatever its condition would have said."""
     client = cast("DynamoDBClient", Refusing(aws.clients.dynamodb, response))
