@@ -96,11 +96,26 @@ class SchemaValidationError(InvalidRequestError):
 
     The binding's table has 400 for this code; the schema registry, the error catalogue and the
     conformance case say 422, as does every other refusal of what is well formed.
+
+    :ivar of_type: the other job type that the schema belongs to, which decides who may read what it
+        says; empty where it belongs to the job's own type.
     """
 
     usual_hint = "Send arguments that follow the schema, or name another schema."
     code = "schema_validation"
     status = 422
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, JsonValue] | None = None,
+        hint: str = "",
+        of_type: str = "",
+    ) -> None:
+        """Keep whose schema it is beside what every error has."""
+        super().__init__(message, details=details, hint=hint)
+        self.of_type = of_type
 
 
 class IncompatibleSchemaError(InvalidRequestError):

@@ -71,8 +71,7 @@ class SchemaChecking:
         errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS)
         if not errors:
             return
-        if schema.name.rpartition("@")[0] != job.type:
-            raise _of_another_type(uri)
+        of_type = schema.name.rpartition("@")[0]
         details: dict[str, JsonValue] = {
             "field": "args",
             "schema": uri if isinstance(uri, str) else schema.name,
@@ -85,6 +84,7 @@ class SchemaChecking:
             f"{errors[0]['path']}: {errors[0]['message']}.",
             details=details,
             hint="Correct the arguments, or name the schema of the version that they follow.",
+            of_type="" if of_type == job.type else of_type,
         )
 
     def _schema(self, uri: str) -> ArgsSchema | None:
@@ -129,15 +129,6 @@ class SchemaChecking:
             if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         return schema
-
-
-def _of_another_type(uri: JsonValue) -> SchemaValidationError:
-    """Say that the arguments do not match, and nothing of what another job type's schema holds."""
-    return SchemaValidationError(
-        "The job's arguments do not match its schema, which is of another job type.",
-        details={"field": "args", "schema": uri},
-        hint="Name a schema of the job's own type, or none.",
-    )
 
 
 def _unchecked(job: Job) -> SchemaValidationError:
