@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -167,8 +168,10 @@ def test_a_workflow_is_cancelled_though_a_job_of_it_is_removed_meanwhile(world: 
 
 
 # ------------------------------------------------------------------------------- dead letters
-def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(world: World) -> None:
-    """It is a job again."""
+def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a job again, and that is no error."""
     dead = die(world)
     upkeep = world.backend.dead_letter_upkeep
     upkeep.max_count = 0
@@ -176,6 +179,7 @@ def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(world: W
     before(world.store, "delete", lambda: world.backend.dead_letters.retry(dead.id))
     report = upkeep.tick()
     assert (report.pruned, report.failed) == (0, 0)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
     assert world.store.jobs[dead.id].state is JobState.AVAILABLE
 
 
