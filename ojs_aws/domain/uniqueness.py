@@ -218,6 +218,17 @@ def fingerprint(job: Job, policy: UniquePolicy) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def has_dimensions(job: Job, policy: UniquePolicy) -> bool:
+    """Return True if the job has all that ``args_keys`` and ``meta_keys`` of a policy name."""
+    chosen = dimensions(job, policy)
+    named = {"args": policy.args_keys, "meta": policy.meta_keys}
+    for dimension, keys in named.items():
+        values = chosen.get(dimension)
+        if keys and isinstance(values, dict) and not values.keys() >= set(keys):
+            return False
+    return True
+
+
 def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
     """Return the values that the fingerprint is made of (section 4.1, step 1).
 

@@ -14,8 +14,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
-from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, fingerprint, parse_unique_policy
+from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.uniqueness import (
+    OnConflict,
+    UniquePolicy,
+    fingerprint,
+    has_dimensions,
+    parse_unique_policy,
+)
 from ojs_aws.middleware.protocols import EnqueueNext
 
 DEFAULT_WINDOW_S: Final = 60.0
@@ -199,8 +205,8 @@ class DeduplicationMiddleware:
         return fingerprint(job, policy), window_s
 
     def _by_own_policy(self, job: Job) -> str:
-        """The fingerprint; empty where the arguments lack what the middleware's policy names."""
-        try:
-            return fingerprint(job, self._policy)
-        except InvalidRequestError:  # the policy was not meant for jobs of this type
-            return ""
+        """Return the fingerprint; an empty text where the job lacks what the policy names.
+
+        Such a policy is not meant for jobs of this type: all of them would be the same.
+        """
+        return fingerprint(job, self._policy) if has_dimensions(job, self._policy) else ""
