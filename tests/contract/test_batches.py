@@ -92,6 +92,18 @@ def test_a_log_comes_back_exactly(batches: Batches) -> None:
     assert [job.record for job in read[1:]] == [job.record for job in jobs[1:]]
 
 
+def test_documents_that_are_alike_share_the_bytes_of_a_part() -> None:
+    """Each by itself they are too large for one: they are deflated together."""
+    same = random.Random(1).randbytes(1500).hex()
+    jobs = [
+        StagedJob(a_job(at, document=RawJson(f'{{"args":["{at}","{same}"]}}')))
+        for at in range(PART_JOBS)
+    ]
+    with embedded() as aws:
+        batches = batches_of(aws)
+        assert opened(batches, "one", jobs).sizes == (PART_JOBS,)
+
+
 def test_the_first_decision_is_the_last(batches: Batches) -> None:
     """Whether to commit or to give up; the same one again is no other."""
     one, two = opened(batches, "one", staged(3)), opened(batches, "two", staged(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,8 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.workflow_codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain import workflow_changes as workflows
 from ojs_aws.domain.errors import InvalidRequestError
@@ -54,6 +57,35 @@ def ports(request: pytest.FixtureRequest) -> Iterator[Ports]:
     else:
         with embedded() as aws:
             yield over(aws, is_losing=request.param == "lost answers")
+
+
+class Writing:
+    """A client that notes its writes, with the bytes of each item."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        """Wrap a client."""
+        self._client = client
+        self.writes: list[tuple[str, list[int]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """The client's method, which is noted if it writes."""
+        method = getattr(self._client, name)
+        if name not in {"put_item", "transact_write_items"}:
+            return method
+
+        def noted(**arguments: Any) -> Any:
+            puts = [each["Put"] for each in arguments.get("TransactItems", [])] or [arguments]
+            self.writes.append((name, [item_bytes(put["Item"]) for put in puts]))
+            return method(**arguments)
+
+        return noted
+
+
+def writing(aws: EmbeddedAws) -> tuple[Workflows, list[tuple[str, list[int]]]]:
+    """A store, and what it writes."""
+    client = Writing(aws.clients.dynamodb)
+    clients = replace(aws.clients, dynamodb=cast("DynamoDBClient", client))
+    return build_backend(aws.settings, clients).ports.workflows(), client.writes
 
 
 def a_plan(jobs: int = 2, envelope: RawJson = ENVELOPE) -> WorkflowPlan:
@@ -153,6 +185,44 @@ def test_a_change_without_jobs_and_results_is_one_put(ports: Ports) -> None:
     started = workflows.start(made, NOW)
     store.save(made, started, {}, [])
     assert store.load("w-1") == started
+
+
+def test_what_comes_alone_costs_no_transaction() -> None:
+    """Which DynamoDB bills twice."""
+    with embedded() as aws:
+        store, writes = writing(aws)
+        plan = a_plan()
+        made = a_workflow(plan)
+        store.create(made, plan, [])
+        store.save(made, workflows.start(made, NOW), {}, [])
+    assert [name for name, _ in writes] == ["transact_write_items", "put_item"]
+
+
+def test_a_plan_beyond_a_transaction_is_put_before_it() -> None:
+    """DynamoDB takes 4 MB."""
+    chance = random.Random(1)
+    noise = [base64.b64encode(chance.randbytes(420_000)).decode() for _ in range(10)]
+    plan = a_plan(10)
+    envelopes = zip(plan.envelopes, noise, strict=True)
+    plan = replace(plan, envelopes={at: RawJson(f'{{"type":"{text}"}}') for at, text in envelopes})
+    made = a_workflow(plan)
+    with embedded() as aws:
+        store, writes = writing(aws)
+        store.create(made, plan, [its_job(made, 1)])
+        assert store.plan("w-1") == plan
+    sizes = [size for name, size in writes if name == "transact_write_items"]
+    assert [len(size) for size in sizes] == [2]
+    assert sum(sum(size) for _, size in writes) > 4_000_000
+
+
+def test_a_workflow_goes_some_time_after_its_end_and_not_before() -> None:
+    """For ever is no time."""
+    plan = a_plan()
+    made = a_workflow(plan)
+    ended = workflows.cancel(made, plan.graph, Instant(NOW + 999))
+    assert "ttl" not in to_item(made, 60)
+    assert to_item(ended, 60)["ttl"] == {"N": str(NOW // 1000 + 60)}
+    assert "ttl" not in to_item(ended, 0)
 
 
 def test_a_change_of_what_is_gone_is_refused(ports: Ports) -> None:

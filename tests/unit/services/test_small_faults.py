@@ -41,8 +41,13 @@ def active(world: World, **attributes: Any) -> str:
 # ------------------------------------------------------------------------------- what is refused
 @pytest.mark.parametrize(
     ("text", "is_told"),
-    [('{"type": "nonsense"}', True), ('{"$ref": "http://[x"}', False)],
-    ids=["no schema", "unreadable URI"],
+    [
+        ('{"type": "nonsense"}', True),
+        ('{"$id": "http://[x"}', False),
+        ('{"pattern": "a{99999999999999999999}"}', False),
+        ('{"items":' * 300 + "{}" + "}" * 300, False),
+    ],
+    ids=["no schema", "unreadable URI", "large number", "deeply nested"],
 )
 def test_a_schema_that_is_none_is_refused(world: World, text: str, is_told: bool) -> None:
     """With what is wrong with it, as far as that is known."""
