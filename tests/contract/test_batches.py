@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from string import ascii_lowercase
 from typing import cast
 
 import pytest
@@ -94,10 +95,12 @@ def test_a_log_comes_back_exactly(batches: Batches) -> None:
 
 def test_documents_that_are_alike_share_the_bytes_of_a_part() -> None:
     """Each by itself they are too large for one: they are deflated together."""
-    same = random.Random(1).randbytes(1500).hex()
+    chance = random.Random(1)
+    words = ["".join(chance.choices(ascii_lowercase, k=40)) for _ in range(200)]
+    texts = [" ".join(chance.sample(words, len(words))) for _ in range(PART_JOBS)]
     jobs = [
-        StagedJob(a_job(at, document=RawJson(f'{{"args":["{at}","{same}"]}}')))
-        for at in range(PART_JOBS)
+        StagedJob(a_job(at, document=RawJson(f'{{"args":["{text}"]}}')))
+        for at, text in enumerate(texts)
     ]
     with embedded() as aws:
         batches = batches_of(aws)
