@@ -150,6 +150,10 @@ def test_pri_r003_available_jobs_are_counted_by_priority(api: Api) -> None:
     assert stats == {
         "queue": "default",
         "counts_by_priority": {"100": 1, "10": 1, "0": 2, "-100": 1},
+        "distribution": [  # as the admin UI reads it
+            {"priority": priority, "count": count}
+            for priority, count in ((-100, 1), (0, 2), (10, 1), (100, 1))
+        ],
         "total": 5,
         "is_exact": True,
     }
