@@ -309,3 +309,13 @@ def test_a_dead_letter_keeps_its_checkpoint() -> None:
     before = used(S.ACTIVE, retry=RetryPolicy(max_attempts=3, on_exhaustion=Exhaustion.DEAD_LETTER))
     after = lifecycle.fail(before, FAILED, NOW)
     assert (after.is_dead_letter, after.checkpoint) == (True, before.checkpoint)
+
+
+def test_a_timeout_names_its_limit_and_how_long_the_attempt_ran() -> None:
+    """The two differ where the deadline that was kept is not the job's timeout."""
+    held = replace(reserved(START), execution_ends_at=Instant(START + 9_000))
+    job = used(S.ACTIVE, timeout_ms=7_000, reservation=held)
+    after = lifecycle.settle_once(job, Instant(START + 9_000))
+    assert after is not None
+    extra = after.failures[-1].extra
+    assert (extra["limit_seconds"], extra["elapsed_seconds"]) == ("7", "9")
