@@ -17,6 +17,10 @@ class TransactionTooLargeError(Exception):
     """One transaction cannot hold a batch; a log can."""
 
 
+class BatchDecidedError(Exception):
+    """A batch was committed, or given up, while a request still took locks for it."""
+
+
 def check_count(received: int, most: int) -> None:
     """Refuse a batch of no jobs, or of too many.
 

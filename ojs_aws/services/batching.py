@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import OpenBatch
 from ojs_aws.ports.batches import mark_of
-from ojs_aws.services.batch_faults import at_index
+from ojs_aws.services.batch_faults import BatchDecidedError, at_index
 from ojs_aws.services.batch_placing import Placing
 from ojs_aws.services.sameness import id_taken
 
@@ -54,8 +55,12 @@ class Batching(Placing):
             if known := self._known(wanted, name, same):
                 return known
             batch_id = f"{name}-{attempt}"
-            reserving = Reserving(self.unique(), batch_id, same)
-            plan = reserving.plan(wanted, self.spread)
+            is_decided = partial(self._is_decided, batch_id)
+            reserving = Reserving(self.unique(), batch_id, same, is_decided)
+            try:
+                plan = reserving.plan(wanted, self.spread)
+            except BatchDecidedError:
+                continue
             now = self.clock.now()
             if not plan.staged:
                 return plan.lets({})
@@ -74,6 +79,10 @@ class Batching(Placing):
             "Too many requests want the same jobs or uniqueness keys at once.",
             hint="Repeat the request.",
         )
+
+    def _is_decided(self, batch_id: str) -> bool:
+        """Whether a batch is committed or given up."""
+        return self.batches.decided(batch_id) is not None
 
     def _known(self, wanted: Sequence[Wanted], name: str, same: Same) -> list[Let]:
         """The jobs of a batch that is stored already; none when no id is taken.

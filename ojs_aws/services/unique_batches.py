@@ -8,7 +8,7 @@ done after the commit, when it is put into its place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ojs_aws.domain import lifecycle
@@ -23,7 +23,7 @@ from ojs_aws.ports import (
     StagedJob,
     UniqueLock,
 )
-from ojs_aws.services.batch_faults import at_index
+from ojs_aws.services.batch_faults import BatchDecidedError, at_index
 from ojs_aws.services.batch_placing import Placed, Spread
 from ojs_aws.services.unique import MAX_LOOKS, Uniqueness
 from ojs_aws.services.unique_entries import (
@@ -86,17 +86,22 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Reserving:
-    """Takes the locks of a batch that is not committed yet."""
+    """Takes the locks of a batch that is not committed yet.
+
+    :ivar is_decided: whether another copy of the request committed the batch, or it was given up.
+    """
 
     unique: Uniqueness
     batch_id: str
     same: Same
+    is_decided: Callable[[], bool]
 
     def plan(self, wanted: Sequence[Wanted], spread: Spread) -> Plan:
         """Find out what becomes of the jobs, and take the locks of those that get in.
 
         :raises DuplicateError: one is kept out and its policy says to reject it; the index in the
             details. What was taken for the others is of no effect.
+        :raises BatchDecidedError: it is too late to take locks for the batch.
         """
         entries = entries_of(wanted)
         locked = [
@@ -105,18 +110,20 @@ class Reserving:
             if entry.admission is not None and entry.admission.lock is not None
         ]
 
-        def reserve(each: tuple[int, Entry]) -> OjsError | None:
+        def reserve(each: tuple[int, Entry]) -> OjsError | BatchDecidedError | None:
             index, entry = each
             try:
                 with at_index(index):
                     self._reserve(entry)
-            except OjsError as problem:
+            except (OjsError, BatchDecidedError) as problem:
                 return problem
             return None
 
         problems = [problem for problem in spread(reserve, locked) if problem is not None]
-        if problems:
-            raise problems[0]
+        if problems:  # of a batch that is decided, what the others met may be its own jobs
+            raise next(
+                (each for each in problems if isinstance(each, BatchDecidedError)), problems[0]
+            )
         check_whole(entries)
         return Plan(entries)
 
@@ -154,6 +161,11 @@ class Reserving:
             fresh(entry, found)
             return
         self.unique.decide_on(entry, found, self.same)
+        # Another copy of this request may have committed the batch, and the holder have taken the
+        # key since: a lock of a committed batch would count in the place of the holder's. Asked
+        # after the lock was read: whoever commits it later has taken this lock from the holder.
+        if entry.admission is not None and entry.holder_id and self.is_decided():
+            raise BatchDecidedError
 
 
 def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> Placed:

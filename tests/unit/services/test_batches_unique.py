@@ -267,3 +267,40 @@ def test_the_keys_are_free_when_the_jobs_have_ended() -> None:
     assert [one.is_new for one in push_all(world, batch_of("reject", 3000))] == [True] * MANY
     for at in range(1001, 1000 + MANY):
         assert world.backend.push(unique(at + 5000, "reject", key=at)).is_new
+
+
+def store(world: World, jobs: list[Job]) -> list[str]:
+    """Store a batch; the ids of the jobs that it came to."""
+    check = world.backend.push.check
+    wanted = [Wanted(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
+    stored = world.backend.batching.store_all(wanted, world.backend.push.same)
+    return [one.record.id for one in stored]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> None:
+    """One copy is done, and its job replaced, while the other still takes locks."""
+    jobs = batch_of("replace", first_key=7)
+    later = unique(8, "replace_except_schedule", key=7, scheduled_at="+PT1H")
+    for at in (0, 1, 3):  # once it looked for its jobs, for them again, and at the lock's holder
+        world = world_of()
+        world.backend.push(unique(6, "reject", key=7))
+        world.faults.calls.clear()
+        policy = parse_unique_policy(later["unique"])
+        wanted = Wanted(world.backend.push.check(later.copy()), policy)
+
+        def meanwhile(
+            number: int, world: World = world, at: int = at, wanted: Wanted = wanted
+        ) -> None:
+            if number == at:
+                world.faults.afterwards = lambda _: None
+                store(world, jobs)
+                let = world.backend.batching.unique().let_in([wanted], world.backend.push.same)
+                assert let[0].is_new
+
+        world.faults.afterwards = meanwhile
+        late = store(world, jobs)
+        assert live(world, 7) == [name(8)], at
+        outcome(lambda world=world: world.backend.push(unique(9, strategy, key=7)))  # type: ignore[misc]
+        assert len(live(world, 7)) == 1, world.faults.calls[: at + 1]
+        assert late == [job.id for job in jobs]
