@@ -88,9 +88,7 @@ class Uniqueness:
                 check_whole(entries)
             else:
                 return outcomes(entries)
-        raise BackendError(
-            "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
-        )
+        raise contended()
 
     def admission(self, wanted: Wanted, same: Same) -> tuple[Let, Admission | None]:
         """How a job would get in as things are now; nothing is stored.
@@ -151,9 +149,7 @@ class Uniqueness:
         elif lock.applied_id == record.id:
             entry.let = Let(record=self.store.fill(holder), is_update=True)
             entry.admission = None
-        elif _is_elsewhere(policy, record, holder) or not keeps_out(
-            policy, current := self._settled(holder, now), now
-        ):
+        elif (current := self.blocker(entry.wanted, holder, now)) is None:
             fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
             raise _rejected(record, current)
@@ -162,6 +158,21 @@ class Uniqueness:
             entry.admission = None
         else:
             self.replace_holder(entry, lock, current, max(now, lifecycle.last_change(current)))
+
+    def blocker(
+        self, wanted: Wanted, holder: JobRecord, now: Instant, *, asked_at: Instant | None = None
+    ) -> JobRecord | None:
+        """Return the holder of a key as of now if it keeps a job out, by that job's policy.
+
+        :param asked_at: when the job was enqueued, if that was before: what a period is held to.
+        """
+        policy = wanted.policy
+        assert policy is not None  # noqa: S101 - no other job has a lock
+        if _is_elsewhere(policy, wanted.record, holder):
+            return None
+        current = self._settled(holder, now)
+        at = now if asked_at is None else asked_at
+        return current if keeps_out(policy, current, at) else None
 
     def _settled(self, holder: JobRecord, now: Instant) -> JobRecord:
         """The holder as of now; what time has decided is written down before it lets others in.
@@ -177,20 +188,28 @@ class Uniqueness:
         """A lock as it counts, and the job that has it.
 
         A lock that was taken by a batch which is not committed counts as before, and the batch
-        must not be committed any more.
+        must not be committed any more. So does one of a committed batch that has no such job:
+        another copy of the request took the lock, and the one that was committed did without.
+
+        :raises BackendError: others change the lock all the time.
         """
-        if lock is None:
-            return None, None
-        holder = self.store.load(lock.job_id)
-        if not lock.batch or (holder is not None and not lock.is_brought):
-            return lock, holder
-        if self.decide(lock.batch):
-            self.changing.missing([lock.applied_id or lock.job_id])
-            now = self.jobs.lock(lock.key)
-            return now, None if now is None else self.store.load(now.job_id)
-        if holder is None and lock.previous:
-            holder = self.store.load(lock.previous)
-        return replace(lock, applied_id=""), holder
+        for _ in range(MAX_LOOKS):
+            if lock is None:
+                return None, None
+            holder = self.store.load(lock.job_id)
+            if not lock.batch or (holder is not None and not lock.is_brought):
+                return lock, holder
+            if self.decide(lock.batch):
+                self.changing.missing([lock.applied_id or lock.job_id])
+                now = self.jobs.lock(lock.key)
+                if now is None or now.version != lock.version:
+                    lock = now
+                    continue
+                holder = self.store.load(lock.job_id)
+            if holder is None and lock.previous:
+                holder = self.store.load(lock.previous)
+            return replace(lock, applied_id=""), holder
+        raise contended()
 
     def holder(self, key: str) -> JobRecord | None:
         """The job that was last let in under a key, whole."""
@@ -227,6 +246,13 @@ class Uniqueness:
             before=holder,
             after=after,
         )
+
+
+def contended() -> BackendError:
+    """Make the error of a request that others were always ahead of."""
+    return BackendError(
+        "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
+    )
 
 
 def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:

@@ -15,7 +15,7 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
-from ojs_aws.domain.uniqueness import UniquePolicy, parse_unique_policy
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, parse_unique_policy
 from ojs_aws.ports import (
     Admission,
     AlreadyStoredError,
@@ -25,7 +25,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.batch_faults import BatchDecidedError, at_index
 from ojs_aws.services.batch_placing import Placed, Spread
-from ojs_aws.services.unique import MAX_LOOKS, Uniqueness
+from ojs_aws.services.unique import MAX_LOOKS, Uniqueness, contended
 from ojs_aws.services.unique_entries import (
     Entry,
     Let,
@@ -148,15 +148,14 @@ class Reserving:
                 return
             if entry.replaces:
                 return
-        raise BackendError(
-            "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
-        )
+        raise contended()
 
     def _look(self, entry: Entry, found: UniqueLock) -> None:
         """Find out how a job gets past the lock that it met."""
         record = entry.wanted.record
         if found.batch == self.batch_id and record.id in {found.job_id, found.applied_id}:
-            # Taken by this very request, sent before.
+            # Taken by this very request, sent before. Whether the job does anything to the one
+            # that held the key is decided when it is put into its place.
             entry.replaces = True
             fresh(entry, found)
             return
@@ -195,11 +194,16 @@ def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> Placed:
 
 
 def _replacing(unique: Uniqueness, entry: Entry, lock: UniqueLock) -> None:
-    """What is to be written so that a job takes the place of the one that held its lock."""
-    now = unique.clock.now()
+    """Decide what is to be written so that a job takes the place of the one that held its lock.
+
+    The policy is asked again, since it may leave the holder alone: another copy of the request may
+    have taken the lock, or the holder have changed. The job itself is stored in any case.
+    """
+    now, wanted = unique.clock.now(), entry.wanted
     held = unique.store.load(lock.previous) if lock.previous else None
-    holder = None if held is None else unique.changing.settled(held, now)
-    if holder is None or holder.state.is_terminal:
+    asked_at = wanted.record.created_at
+    holder = held and unique.blocker(wanted, held, now, asked_at=asked_at)
+    if holder is None or holder.state.is_terminal or not _is_replacing(wanted.policy):
         fresh(entry, lock)
     elif lock.is_brought and holder.state is JobState.SCHEDULED:
         unique.bring(entry, lock, holder)
@@ -208,6 +212,11 @@ def _replacing(unique: Uniqueness, entry: Entry, lock: UniqueLock) -> None:
         fresh(entry, lock, holder, cancelled)
     if entry.admission is not None and lock.job_id == entry.wanted.record.id:
         entry.admission = replace(entry.admission, lock=None, seen=None)
+
+
+def _is_replacing(policy: UniquePolicy | None) -> bool:
+    """Return whether a job takes the place of the one that keeps it out."""
+    return policy is not None and policy.on_conflict not in {OnConflict.REJECT, OnConflict.IGNORE}
 
 
 def _store(unique: Uniqueness, admission: Admission) -> None:
