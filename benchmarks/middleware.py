@@ -5,7 +5,8 @@
 
 Every stack does nothing but pass on. Its cost per layer is the time of twenty layers less that of
 none, divided by twenty, so that entering the stack is not counted; it has a column of its own.
-The stacks take turns, and the best of the rounds counts: what disturbs a machine only adds time.
+The stacks take turns, in short bursts, and the best burst counts: what else runs on the machine
+only adds time, and interrupts long measurements more often than short ones.
 
 The reference style builds its closures anew for each job, as the sketches of middleware
 specifications do, and guards nothing: a second `call_next` runs the handler again. Taskiq calls
@@ -219,7 +220,7 @@ def main() -> int:
     options.add_argument("--quick", action="store_true", help="fewer rounds and calls")
     options.add_argument("--json", type=Path, help="write the lines to this file, too")
     given = options.parse_args()
-    rounds, calls = (3, 300) if given.quick else (15, 1000)
+    rounds, calls = (50, 50) if given.quick else (500, 50)
     fastest: dict[tuple[str, int], float] = {}
     lines = asyncio.run(measure(rounds, calls, fastest))
     for _ in range(MORE_TRIES):

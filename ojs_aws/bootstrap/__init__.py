@@ -32,7 +32,7 @@ from ojs_aws.services.wiring import Ports
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ojs_aws.middleware.enqueuing import Enqueuing
+    from ojs_aws.middleware.chain.enqueuer import Enqueuer
     from ojs_aws.ports import Clock, IdGenerator
     from ojs_aws.services.api_keys import Authentication, KeyBook
     from ojs_aws.services.fetch import Both
@@ -82,17 +82,17 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
     return DynamoJobStore(clients.dynamodb, settings.table, blobs, retention, writes)
 
 
-def enqueuing(settings: Settings) -> Enqueuing:
+def enqueuing(settings: Settings) -> Enqueuer:
     """The backend's enqueue chain and hooks: the user's, or the default ones.
 
     :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
         given must not start.
     """
     from ojs_aws.middleware import loading  # noqa: PLC0415 - PUSH alone needs it
-    from ojs_aws.middleware.enqueuing import Enqueuing  # noqa: PLC0415
+    from ojs_aws.middleware.chain.enqueuer import Enqueuer  # noqa: PLC0415
 
     chain = loading.enqueue_chain(settings.enqueue_middleware)
-    return Enqueuing(chain, loading.hooks(settings.hooks))
+    return Enqueuer(chain, loading.hooks(settings.hooks))
 
 
 def build_key_book(

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from ojs_aws.config import Settings, SettingsError
 from ojs_aws.middleware import loading
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.execution_chain import ExecutionChain
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.extensions import Extensions
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.inspection import describe

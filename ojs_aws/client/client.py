@@ -22,8 +22,8 @@ from ojs_aws.client.transport import Transacting, Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.ports import IdGenerator, TransactAction
 
@@ -97,7 +97,7 @@ class Client(Areas):
         )
         super().__init__(transport, timer)
         self._ids = ids or UuidV7()
-        enqueuing = Enqueuing(
+        enqueuing = Enqueuer(
             chain_of(middleware), hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         )
         self._insertion = Insertion(enqueuing, self._ids)
@@ -180,7 +180,7 @@ class Client(Areas):
     @middleware.setter
     def middleware(self, chain: EnqueueChain) -> None:
         self.middleware.refuse_when_frozen()
-        self._insertion.enqueuing = Enqueuing(chain, self.hooks)
+        self._insertion.enqueuing = Enqueuer(chain, self.hooks)
 
     @property
     def hooks(self) -> Hooks:
@@ -190,7 +190,7 @@ class Client(Areas):
     @hooks.setter
     def hooks(self, hooks: Hooks) -> None:
         self.hooks.refuse_when_frozen()
-        self._insertion.enqueuing = Enqueuing(self.middleware, hooks)
+        self._insertion.enqueuing = Enqueuer(self.middleware, hooks)
 
     # ------------------------------------------------------------------ enqueuing
     async def enqueue(

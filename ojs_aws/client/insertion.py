@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_versions import MARK, split_type
 from ojs_aws.middleware.batch import Batch, StoreAll, StoreOne
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator
 
@@ -26,7 +26,7 @@ class Insertion:
     :ivar enqueuing: the chain and the hooks; others may be put in their place until they freeze.
     """
 
-    def __init__(self, enqueuing: Enqueuing, ids: IdGenerator) -> None:
+    def __init__(self, enqueuing: Enqueuer, ids: IdGenerator) -> None:
         """Put these between the caller and the storing.
 
         :param ids: for jobs that come without an id.

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ojs_aws.domain.uniqueness import UniquePolicy
+    from ojs_aws.middleware.chain.enqueue import EnqueueChain
+    from ojs_aws.middleware.chain.execution import ExecutionChain
+    from ojs_aws.middleware.chain.timing import Timings
     from ojs_aws.middleware.circuit_breaker import (
         CircuitBreakerMiddleware,
         CircuitOpenError,
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     )
     from ojs_aws.middleware.encryption_keys import EncryptionKey, KeyProvider, StaticKeys
     from ojs_aws.middleware.encryption_kms import KmsKeys
-    from ojs_aws.middleware.enqueue_chain import EnqueueChain
     from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.errors import (
         AmbiguousMiddlewareError,
@@ -56,7 +58,6 @@ if TYPE_CHECKING:
         SuppressedErrorWarning,
         UnknownMiddlewareError,
     )
-    from ojs_aws.middleware.execution_chain import ExecutionChain
     from ojs_aws.middleware.extensions import Extensions
     from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
     from ojs_aws.middleware.hooks import Hooks
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
     from ojs_aws.middleware.retry_logging import RetryLoggingMiddleware
     from ojs_aws.middleware.timeout import TimeoutMiddleware
-    from ojs_aws.middleware.timing import Timings
     from ojs_aws.middleware.trace_context import TraceContextMiddleware
     from ojs_aws.middleware.transaction import TransactionMiddleware
     from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
@@ -188,9 +188,9 @@ _HOMES: Final = {
     "context": ("JobContext",),
     "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
     "default_metadata": ("DefaultMetadataMiddleware",),
-    "enqueue_chain": ("EnqueueChain",),
+    "chain.enqueue": ("EnqueueChain",),
     "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
-    "execution_chain": ("ExecutionChain",),
+    "chain.execution": ("ExecutionChain",),
     "extensions": ("Extensions",),
     "hook_values": ("HookEvent", "Metric", "Periodic", "WorkOutcome"),
     "hooks": ("Hooks",),
@@ -213,7 +213,7 @@ _HOMES: Final = {
     "results": ("EnqueueResult", "EnqueueStatus"),
     "retry_logging": ("RetryLoggingMiddleware",),
     "timeout": ("TimeoutMiddleware",),
-    "timing": ("Timings",),
+    "chain.timing": ("Timings",),
     "trace_context": ("TraceContextMiddleware",),
     "validation": ("SchemaRegistry", "ValidationMiddleware"),
 }

@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, OjsError
-from ojs_aws.middleware.enqueuing import tell_stored
-from ojs_aws.middleware.errors import BatchRejectedError
-from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, Stored
+from ojs_aws.middleware.errors import BatchRejectedError, note_stored
+from ojs_aws.middleware.results import EnqueueResult, Stored, failed
 
 StoreOne: TypeAlias = Callable[[Job], Awaitable[Stored]]
 EnqueueOne: TypeAlias = Callable[[Job, StoreOne], Awaitable[EnqueueResult]]
@@ -60,7 +59,7 @@ class _Member:
         job = self.reached.result() if self.reached.done() else self.job
         if self.is_stored:
             _note_stored(problem, (job.id,))
-        return EnqueueResult(status=EnqueueStatus.FAILED, job=job, error=problem)
+        return failed(job, problem)
 
 
 @dataclass(slots=True)
@@ -169,4 +168,4 @@ def _note_stored(problem: BaseException, job_ids: tuple[str, ...]) -> None:
     """An error that comes after jobs were stored says so: the caller may cancel them."""
     if isinstance(problem, EnqueueRejectedError):
         problem.details["stored_job_ids"] = [*job_ids]
-    tell_stored(problem, job_ids)
+    note_stored(problem, job_ids)

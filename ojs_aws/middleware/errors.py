@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import EnqueueRejectedError
@@ -77,3 +78,10 @@ class SuppressedErrorWarning(RuntimeWarning):
 
 class InvalidSchemaError(MiddlewareError, ValueError):
     """A schema of job arguments is none, or needs what is not here."""
+
+
+def note_stored(problem: BaseException, job_ids: Sequence[str]) -> None:
+    """Name the stored jobs in an error that comes after their storing: somebody may cancel them."""
+    if job_ids:
+        with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
+            problem.stored_job_ids = tuple(job_ids)  # type: ignore[attr-defined]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.errors import InvalidMiddlewareError
-from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.interfaces import HOOKS, check
 

@@ -6,7 +6,7 @@ import importlib
 from typing import Final, TypeVar
 
 from ojs_aws.config import SettingsError
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.hooks import Hooks
 
 T = TypeVar("T")

@@ -79,6 +79,11 @@ class Stored:
     dropped_by: str = ""
 
 
+def failed(job: Job, error: BaseException, *, is_new: bool = True) -> EnqueueResult:
+    """Return the outcome of a job whose enqueueing failed."""
+    return EnqueueResult(status=EnqueueStatus.FAILED, job=job, is_new=is_new, error=error)
+
+
 def dropped(job: Job, by: str) -> EnqueueResult:
-    """The outcome of a job that a middleware dropped."""
+    """Return the outcome of a job that a middleware dropped."""
     return EnqueueResult(status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=by)

@@ -10,7 +10,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
 from ojs_aws.services.batch_faults import Faults, TransactionTooLargeError, at_index, check_count
@@ -48,7 +48,7 @@ class Push:
     waking: Waking
     clock: Clock
     limits: Callable[[], Limits]
-    enqueuing: Enqueuing
+    enqueuing: Enqueuer
     drafting: Drafting
     unique: Callable[[], Uniqueness]
     batching: Callable[[], Batching]
@@ -73,7 +73,7 @@ class Push:
         """
         now = self.clock.now()
         self.drafting.complete(job, now)
-        return self.enqueuing.drive(self._push(job, now, store))
+        return self.enqueuing.run_sync(self._push(job, now, store))
 
     async def _push(
         self, job: Job, now: Instant, keep: Callable[[Job, JobRecord], Pushed]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.enqueuing import Enqueuing
+    from ojs_aws.middleware.chain.enqueuer import Enqueuer
     from ojs_aws.ports import (
         Announce,
         Batches,
@@ -80,7 +80,7 @@ class Ports:
     clock: Clock
     ids: IdGenerator
     new_reservation_id: Callable[[], str]
-    enqueuing: Callable[[], Enqueuing]
+    enqueuing: Callable[[], Enqueuer]
     both: Both
     each: Each | None = None
     spread: Spread | None = None

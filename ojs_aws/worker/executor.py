@@ -10,8 +10,8 @@ from typing import TypeAlias
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, check_native, encode
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.hook_values import WorkOutcome
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.threads import in_thread

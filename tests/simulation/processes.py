@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.wiring import Ports
 from ojs_aws.transport.events.stream import Handler as StreamHandler
@@ -138,7 +138,7 @@ def start(name: str, clock: OwnClock, model: Model, gate: Around, both: Any) -> 
         messages=ports["messages"],
         queues=ports["queues"],
         clock=clock,
-        enqueuing=lambda: Enqueuing(EnqueueChain()),
+        enqueuing=lambda: Enqueuer(EnqueueChain()),
         both=both,
         announce=lambda: announce,
         **late,

@@ -7,8 +7,8 @@ from typing import cast
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.ports import (
     Batches,
     BulkRequests,
@@ -120,7 +120,7 @@ class World:
                 clock=self.clock,
                 ids=CountingIds(),
                 new_reservation_id=counting("reservation"),
-                enqueuing=lambda: Enqueuing(EnqueueChain()),
+                enqueuing=lambda: Enqueuer(EnqueueChain()),
                 both=in_turn,
             ),
         )

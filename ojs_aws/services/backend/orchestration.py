@@ -62,14 +62,14 @@ class OrchestrationServices(ProducerServices):
     @cached_property
     def advancing(self) -> Advancing:
         """What moves workflows on. Their jobs have passed the middleware when they come here."""
-        from ojs_aws.middleware.enqueue_chain import EnqueueChain
-        from ojs_aws.middleware.enqueuing import Enqueuing
+        from ojs_aws.middleware.chain.enqueue import EnqueueChain
+        from ojs_aws.middleware.chain.enqueuer import Enqueuer
         from ojs_aws.services.workflow_advancing import Advancing
 
         return Advancing(
             workflows=self.ports.workflows(),
             store=self.ports.store,
-            push=self._push(Enqueuing(EnqueueChain()), is_internal=True),
+            push=self._push(Enqueuer(EnqueueChain()), is_internal=True),
             changing=self.changing,
             waking=self.waking,
             clock=self.clock,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.foundation import Foundation
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.enqueuing import Enqueuing
+    from ojs_aws.middleware.chain.enqueuer import Enqueuer
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.bulk_enqueue import BulkEnqueue
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class ProducerServices(Foundation):
-    """Enqueuing, and the jobs that somebody enqueued."""
+    """Enqueuer, and the jobs that somebody enqueued."""
 
     @cached_property
     def push(self) -> Push:
         """PUSH."""
         return self._push(self.ports.enqueuing())
 
-    def _push(self, enqueuing: Enqueuing, *, is_internal: bool = False) -> Push:
+    def _push(self, enqueuing: Enqueuer, *, is_internal: bool = False) -> Push:
         """PUSH by a chain of one's own.
 
         :param is_internal: the jobs come from the backend itself, as those of a workflow do.

@@ -9,9 +9,9 @@ from ojs_aws.client import Client
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
 from ojs_aws.middleware.hooks import Hooks
 from tests.jobs import any_job
 
@@ -59,8 +59,8 @@ def enqueue_sync(
     chain: EnqueueChain, given: Job, store: Any, hooks: Hooks | None = None
 ) -> tuple[Job | None, str]:
     """Run a chain from synchronous code, as PUSH does."""
-    enqueuing = Enqueuing(chain, hooks)
-    return enqueuing.drive(enqueuing.one(given, store))
+    enqueuing = Enqueuer(chain, hooks)
+    return enqueuing.run_sync(enqueuing.one(given, store))
 
 
 class FakeTransport:

@@ -33,7 +33,7 @@ from ojs_aws.middleware import (
     TraceContextMiddleware,
     hook,
 )
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.metrics import default_sink
 from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
 
@@ -193,7 +193,7 @@ async def test_a_forgotten_await_is_one_error_and_no_warning_beside_it() -> None
         with pytest.raises(NextNotAwaitedError):
             await ExecutionChain([executes]).run(job(), context(), lambda *_: 1)
         with pytest.raises(NextNotAwaitedError):
-            await Enqueuing(EnqueueChain([Batches])).many([job()], nothing_is_stored)
+            await Enqueuer(EnqueueChain([Batches])).many([job()], nothing_is_stored)
         gc.collect()
     assert [str(each.message) for each in caught] == []
 
@@ -438,9 +438,9 @@ def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
     program = (
         "import sys; from ojs_aws.domain.envelope import Job; "
         "from ojs_aws.middleware import loading; "
-        "from ojs_aws.middleware.enqueuing import Enqueuing; "
-        "e = Enqueuing(loading.enqueue_chain('')); "
-        "e.drive(e.one(Job('a.b', id='x'), lambda job: job)); "
+        "from ojs_aws.middleware.chain.enqueuer import Enqueuer; "
+        "e = Enqueuer(loading.enqueue_chain('')); "
+        "e.run_sync(e.one(Job('a.b', id='x'), lambda job: job)); "
         "sys.exit('asyncio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

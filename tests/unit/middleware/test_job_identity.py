@@ -11,7 +11,7 @@ from ojs_aws.client import Client
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError
 from ojs_aws.middleware import EnqueueChain, Hooks, IdChangedError, hook
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from tests.simulation.world import World
 from tests.unit.middleware.doubles import JOB_ID, FakeTransport, client_with, enqueue_sync, job
 
@@ -142,7 +142,7 @@ async def test_in_a_batch_a_late_change_names_the_stored_id() -> None:
 def test_the_backend_s_hooks_cannot_change_the_id(is_batch: bool) -> None:
     """MW-ENQ-012: also in a deployment's own hooks; the answer says that it was refused."""
     world = World()
-    enqueuing = Enqueuing(EnqueueChain(), Hooks([forges]))
+    enqueuing = Enqueuer(EnqueueChain(), Hooks([forges]))
     push = replace(world.backend.push, enqueuing=enqueuing)
     given = job()
     with pytest.raises(EnqueueRejectedError, match="'forges'") as refused:

@@ -25,7 +25,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.middleware import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron import Registration
 from ojs_aws.services.cron_runs import job_of
@@ -479,7 +479,7 @@ def test_a_job_that_a_middleware_puts_off_is_enqueued_later(world: World) -> Non
 
 def around_push(world: World, middleware: Callable[..., object]) -> None:
     """Put a middleware around the backend's PUSH."""
-    enqueuing = Enqueuing(EnqueueChain([middleware]))
+    enqueuing = Enqueuer(EnqueueChain([middleware]))
     world.backend.push = replace(world.backend.push, enqueuing=enqueuing)
 
 

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, RateLimitedError
 from ojs_aws.middleware import EnqueueChain, EnqueueResult
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.protocols import BatchNext
 from ojs_aws.services.push import Push
 from tests.simulation.world import World
@@ -20,7 +20,7 @@ Next = Callable[[Job], Awaitable[Job | None]]
 
 def push_with(world: World, *middleware: object) -> Push:
     """PUSH with a chain of its own."""
-    return replace(world.backend.push, enqueuing=Enqueuing(EnqueueChain(middleware)))
+    return replace(world.backend.push, enqueuing=Enqueuer(EnqueueChain(middleware)))
 
 
 def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:

@@ -10,8 +10,8 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
-from ojs_aws.middleware.enqueuing import Enqueuing
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.wiring import Ports
 from tests.api import Api, Reply
@@ -89,7 +89,7 @@ def test_a_job_that_a_middleware_drops_says_so() -> None:
 
     world = World()
     ports = world.backend.ports
-    object.__setattr__(ports, "enqueuing", lambda: Enqueuing(EnqueueChain([Drops])))
+    object.__setattr__(ports, "enqueuing", lambda: Enqueuer(EnqueueChain([Drops])))
     assert isinstance(ports, Ports)
     api = Api(world.backend)
     reply = api.post("/jobs", {"type": "a", "args": []})

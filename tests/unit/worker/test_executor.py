@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.timeout import TimeoutMiddleware
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded

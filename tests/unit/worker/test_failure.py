@@ -7,10 +7,10 @@ from typing import NoReturn
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.enqueue_chain import EnqueueChain
 from ojs_aws.middleware.errors import ChainFrozenError, JobTimeoutError
-from ojs_aws.middleware.execution_chain import ExecutionChain
 from ojs_aws.middleware.protocols import ExecutionNext
 from ojs_aws.worker import DeadLetterError, DiscardError, JobError, PermanentError, RetryError
 from ojs_aws.worker.failure import failure_of

@@ -1,0 +1,54 @@
+"""What both chains do: freeze with the first job, run it, and measure it if asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Self
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain.run import Layers, Run, Step
+from ojs_aws.middleware.interfaces import Interface
+from ojs_aws.middleware.members import STARTED, Members
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.chain.timing import Stopwatch, TimingReport
+
+
+class Chain(Members):
+    """A chain of middleware."""
+
+    _layers: Layers | None = None
+    _stopwatch: Stopwatch | None = None
+
+    def measure(
+        self, report: TimingReport | None = None, *, clock: Callable[[], float] = perf_counter
+    ) -> Self:
+        """Measure from now on what each middleware costs by itself (section 11.3).
+
+        :param report: takes the timings of each job; by default they are logged at level debug.
+        :param clock: seconds, monotonic and fine.
+        :raises ChainFrozenError: the chain processes jobs already.
+        """
+        from ojs_aws.middleware.chain.timing import (  # noqa: PLC0415 - off by default
+            Stopwatch,
+            log_timings,
+        )
+
+        self.refuse_when_frozen()
+        self._stopwatch = Stopwatch(report or log_timings, clock)
+        return self
+
+    def start(self, interface: Interface) -> Layers:
+        """Freeze with the first job, and return the layers that each job runs through."""
+        layers = self._layers
+        if layers is None:
+            self.freeze(STARTED)
+            self._layers = layers = (*self.layers(interface), None)
+        return layers
+
+    async def pass_through(self, job: Job, run: Run) -> Any:
+        """Run a job from the outermost layer on."""
+        if self._stopwatch is None:
+            return await Step(run)(job)
+        return await self._stopwatch.measure(job, run)
