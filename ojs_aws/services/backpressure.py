@@ -136,8 +136,8 @@ class Backpressure:
             raise
         except BackendError:
             raise  # it may have taken effect
-        except Exception:
-            self._return(counts)
+        except Exception as problem:
+            self._return(counts - _stored_all_the_same(problem, marked))
             raise
         self._return(places.unused)
 
@@ -180,10 +180,10 @@ class Backpressure:
         """Count what happened; a failure is corrected by the next recount."""
         try:
             depth = self.depths().add(queue, amount)
-        except OjsError:
+            config = self.terms.of(queue).config
+        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
             _log.warning("Could not count %d jobs of queue %s", amount, queue, exc_info=True)
             return
-        config = self.terms.of(queue).config
         if depth is None or config.max_size is None:
             return
         threshold = config.warning_threshold * config.max_size
@@ -203,7 +203,7 @@ class Backpressure:
     def _tell(self, pressure: Pressure) -> None:
         try:
             self.pressures().warn(pressure)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - as above
             _log.warning("Could not tell of queue %s", pressure.queue, exc_info=True)
 
     def _tell_rejected(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
@@ -296,6 +296,13 @@ class Backpressure:
         if counted != now.jobs and depths.correct(queue, counted, now):
             return now.jobs - counted
         return 0
+
+
+def _stored_all_the_same(problem: Exception, records: Sequence[JobRecord]) -> Counter[str]:
+    """Count the jobs that are stored although others of their batch met an error, by queue."""
+    named = problem.details.get("stored_job_ids") if isinstance(problem, OjsError) else None
+    stored = {*map(str, named)} if isinstance(named, list) else set()
+    return Counter(record.queue for record in records if record.id in stored)
 
 
 def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:

@@ -90,9 +90,9 @@ class Placing:
         """
         ends_at = self.clock.now() + BUDGET_MS
         placed: dict[str, Placed] = {}
-        self.note([each.record for each in staged])
         at = 0
         try:
+            self.note([each.record for each in staged])
             for number, size in enumerate(batch.sizes):
                 part = staged[at : at + size]
                 placed |= self._place(part, batch)
@@ -102,7 +102,7 @@ class Placing:
                         return placed
                     self.batches.advance(batch, number + 1)
             self.batches.close(batch)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the batch is stored
             _log.warning("Batch %s is left to the sweep", batch.id, exc_info=True)
         return placed
 

@@ -106,6 +106,7 @@ class BulkEnqueue:
         """Enqueue all jobs or none; where one is refused, the items say which and why.
 
         :raises BackendError: nobody knows whether they are enqueued.
+        :raises OjsError: one is at fault, and others are stored; the details name these.
         """
         check_count(len(jobs), MAX_ITEMS)
         problems = {at: job for at, job in enumerate(jobs) if isinstance(job, OjsError)}
@@ -115,6 +116,8 @@ class BulkEnqueue:
             except BackendError:
                 raise
             except OjsError as problem:
+                if problem.details.get("stored_job_ids"):
+                    raise
                 problems = _by_index(problem)
             else:
                 return [_stored(one) for one in pushed]

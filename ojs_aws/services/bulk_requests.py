@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import ConflictError, OjsError
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.events import event_id
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import invalid
@@ -80,7 +80,10 @@ class Once:
 
         answered = work(id_of)
         if answered.is_final:
-            self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
+            try:
+                self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
+            except Exception:  # noqa: BLE001 - whatever it was, the operation is done
+                _log.warning("Could not keep the answer of a bulk request", exc_info=True)
         return answered
 
 
@@ -108,5 +111,5 @@ class Telling:
         )
         try:
             self.requests.tell(over)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the operation is done
             _log.warning("Could not tell of a bulk %s", operation, exc_info=True)

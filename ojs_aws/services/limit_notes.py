@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
@@ -20,5 +19,5 @@ def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: In
     for key, policy, queue in sorted({(x.key, encode(x.render()), q) for x, q in limited}):
         try:
             limits().note(key, policy, queue, now)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
             _log.warning("Could not note the limit %s", key, exc_info=True)

@@ -74,7 +74,11 @@ class Plan:
                     details={
                         "index": index,
                         "existing_job_id": there.record.id,
-                        "stored_job_ids": [*(placed.keys() - {there.record.id})],
+                        "stored_job_ids": [
+                            staged.record.id
+                            for staged in self.staged
+                            if staged.record.id != there.record.id
+                        ],
                     },
                     hint="The other jobs of the batch are stored; give this one another id.",
                     existing=(there.record.queue, there.record.type),

@@ -2,7 +2,7 @@
 
 The item is the truth and is always written first. A message that cannot be sent costs time, not
 the job: pollers find ready jobs without one, and the sweep sends missing ones again. So failures
-here are logged and never undo or deny what has been committed.
+here, whatever their cause, are logged and never undo or deny what has been committed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Waking:
         """Let the sweep know of a queue whose jobs have no message yet."""
         try:
             self.queues.note(queue, now)
-        except OjsError:
+        except Exception:  # noqa: BLE001 - whatever it was, the job is written
             _log.exception("Could not register queue %s", queue)
             return False
         return True
@@ -125,7 +125,7 @@ class Waking:
             except QueueMissingError:
                 self.queues.ensure(queue, now)
                 self._deliver(queue, messages)
-        except (OjsError, QueueMissingError):
+        except Exception:  # noqa: BLE001 - as above
             _log.exception("Could not send %d messages to queue %s", len(messages), queue)
             self._note(queue, now)  # the sweep sends them, if it knows of the queue
             return False
@@ -147,8 +147,10 @@ class Waking:
         if handles:
             try:
                 self.messages.delete(queue, handles)
-            except (OjsError, QueueMissingError):
-                _log.warning("Could not delete %d messages of queue %s", len(handles), queue)
+            except Exception:  # noqa: BLE001 - whatever it was, the job is written
+                _log.warning(
+                    "Could not delete %d messages of queue %s", len(handles), queue, exc_info=True
+                )
 
     def reject(self, queue: str, body: str) -> bool:
         """Send a body that nobody can decode to the dead-letter queue; False if it must stay."""
@@ -166,8 +168,10 @@ class Waking:
         bounded = [(handle, min(max(seconds, 0), MAX_HIDE_S)) for handle, seconds in handles]
         try:
             self.messages.hide(queue, bounded)
-        except (OjsError, QueueMissingError):
-            _log.warning("Could not hide %d messages of queue %s", len(handles), queue)
+        except Exception:  # noqa: BLE001 - whatever it was, the job is written
+            _log.warning(
+                "Could not hide %d messages of queue %s", len(handles), queue, exc_info=True
+            )
             return False
         return True
 

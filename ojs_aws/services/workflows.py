@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,8 @@ MAX_SHOWN: Final = 1000
 """Jobs of a workflow whose times are shown; of the others only the states are."""
 
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,10 @@ class WorkflowService:
             return self._again(made, stale.current)
         self.waking.cover(records, self.clock.now())
         if first.has_ready:
-            with suppress(BackendError):  # it is stored: the stream goes on with it
+            try:
                 first = self.advancing.advance(first.id, start=first) or first
+            except Exception:  # noqa: BLE001 - it is stored: the stream goes on with it
+                _log.warning("Workflow %s is left to the stream", first.id, exc_info=True)
         view = WorkflowView(first, plan.graph, self._by_step(records), {}, envelopes=plan.envelopes)
         return Created(view, is_new=True)
 
