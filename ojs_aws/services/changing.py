@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import BackendError, NotFoundError, OjsError
+from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobStore, StaleJobError
@@ -137,7 +137,7 @@ class Changing:
 
         :param start: the job as last seen, to save the first read.
         :raises NotFoundError: there is no such job.
-        :raises BackendError: too many others changed the job at the same time.
+        :raises BackendUnavailableError: too many others changed the job at the same time.
         """
         now = self.clock.now()
         job = start if start is not None else found(self.find(job_id), job_id)
@@ -152,7 +152,7 @@ class Changing:
                 job = found(stale.current, job_id)
             else:
                 return Change(job, after)
-        raise BackendError(
+        raise BackendUnavailableError(
             f"Job '{job_id}' is being changed by too many requests at once.",
             hint="Repeat the request.",
         )

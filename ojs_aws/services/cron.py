@@ -13,7 +13,7 @@ from ojs_aws.domain.cron_schedule import check_schedule
 from ojs_aws.domain.cron_zones import check_timezone
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
-    BackendError,
+    BackendUnavailableError,
     JsonValue,
     NotFoundError,
     PayloadTooLargeError,
@@ -205,8 +205,8 @@ def _found(entry: CronEntry | None, name: str) -> CronEntry:
     return entry
 
 
-def _contended(name: str) -> BackendError:
-    return BackendError(
+def _contended(name: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
         f"Cron job '{name}' is being changed by too many requests at once.",
         hint="Repeat the request.",
     )

@@ -13,7 +13,7 @@ from typing import Final
 
 from ojs_aws.domain import cron, lifecycle
 from ojs_aws.domain.cron import CronEntry, OverlapPolicy
-from ojs_aws.domain.errors import BackendError, ConflictError, NotFoundError, OjsError
+from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
@@ -146,7 +146,9 @@ class CronFiring:
                 entry = stale.current
                 continue
             return self._settled(claimed)
-        raise BackendError(f"Cron job '{name}' is being changed by too many requests at once.")
+        raise BackendUnavailableError(
+            f"Cron job '{name}' is being changed by too many requests at once."
+        )
 
     def arm(self, entry: CronEntry) -> None:
         """Set the alarm of an entry that is due before the next tick but one."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import BackendError, DuplicateError, NotFoundError
+from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
@@ -69,7 +69,7 @@ class Uniqueness:
         :raises DuplicateError: a job has a duplicate and its policy says to reject it, or its id is
             another job's; nothing is stored.
         :raises TransactionTooLargeError: one transaction cannot hold all writes.
-        :raises BackendError: too many others wanted the same keys.
+        :raises BackendUnavailableError: too many others wanted the same keys.
         """
         entries = entries_of(wanted)
         for _ in range(MAX_LOOKS):
@@ -191,7 +191,7 @@ class Uniqueness:
         must not be committed any more. So does one of a committed batch that has no such job:
         another copy of the request took the lock, and the one that was committed did without.
 
-        :raises BackendError: others change the lock all the time.
+        :raises BackendUnavailableError: others change the lock all the time.
         """
         for _ in range(MAX_LOOKS):
             if lock is None:
@@ -248,9 +248,9 @@ class Uniqueness:
         )
 
 
-def contended() -> BackendError:
-    """Make the error of a request that others were always ahead of."""
-    return BackendError(
+def contended() -> BackendUnavailableError:
+    """Make the error of a request that others were always ahead of: it stored nothing."""
+    return BackendUnavailableError(
         "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain import workflow_changes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
-    BackendError,
+    BackendUnavailableError,
     DuplicateError,
     NotFoundError,
 )
@@ -226,7 +226,7 @@ class WorkflowService:
             after = self.advancing.cancel_jobs(after)
             enqueued = frozenset({*workflow.outstanding(graph), *view.jobs})
             return WorkflowView(after, graph, {}, {}, enqueued, view.envelopes)
-        raise BackendError(
+        raise BackendUnavailableError(
             f"Workflow '{workflow_id}' is being changed by too many at once.",
             hint="Repeat the request.",
         )

@@ -24,6 +24,7 @@ from tests.simulation.memory import FakeClock
 THROTTLED = "ThrottlingException"
 CONFLICT = "TransactionConflictException"
 BUSY = "TransactionCanceledException:None,TransactionConflict"
+TAKEN = "TransactionCanceledException:None,ConditionalCheckFailed"
 BODY = {"type": "a.b", "args": []}
 BIG = "x" * 6000
 
@@ -79,6 +80,7 @@ def check(answer: Reply, status: int) -> None:
         ({"type": "a.b", "args": [BIG]}, "PutItem", THROTTLED),
         ({**BODY, "unique": {"keys": ["type"]}}, "TransactWriteItems", THROTTLED),
         ({**BODY, "unique": {"keys": ["type"]}}, "TransactWriteItems", BUSY),
+        ({**BODY, "unique": {"keys": ["type"]}}, "TransactWriteItems", TAKEN),
         ({"jobs": [BODY, BODY]}, "TransactWriteItems", THROTTLED),
         ({"jobs": [BODY, BODY]}, "TransactWriteItems", BUSY),
     ],
