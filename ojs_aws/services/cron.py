@@ -78,6 +78,23 @@ class Cron:
             return after, existing is None
         raise _contended(definition.name)
 
+    def change(self, name: str, amended: Callable[[CronEntry], Registration]) -> CronEntry:
+        """Change a cron job, on condition that it is still what the change was made from.
+
+        :param amended: makes the registration after the change; called again for each change of
+            others that came first.
+        :raises NotFoundError: there is none of this name.
+        :raises OjsError: as :meth:`register`, and whatever ``amended`` raises.
+        """
+
+        def changed(entry: CronEntry) -> CronEntry:
+            now = self.clock.now()
+            return cron.register(entry, self._definition(amended(entry), now), now)
+
+        after = self._change(name, changed)
+        self.firing.arm(after)
+        return after
+
     def _definition(self, wanted: Registration, now: Instant) -> Definition:
         """The definition, checked member by member."""
         name = check_name(wanted.name)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
+    from ojs_aws.domain.cron import Definition
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
 
@@ -137,7 +138,13 @@ def check_replaced(call: Call, cron_name: object) -> None:
         known = call.backend.cron.get(cron_name).definition
     except NotFoundError:
         return
-    if not caller.may_touch(known.queue, known.type):
+    check_cron_bounds(call, known)
+
+
+def check_cron_bounds(call: Call, known: Definition) -> None:
+    """Refuse to change a cron job that is outside the caller's bounds."""
+    caller = call.request.caller
+    if caller.is_bound and not caller.may_touch(known.queue, known.type):
         raise PermissionDeniedError(
             "These credentials are not for the cron job of this name.",
             details={"field": "name"},

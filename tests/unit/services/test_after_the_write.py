@@ -134,7 +134,7 @@ def test_one_id_that_is_taken_meanwhile_gives_one_place_back(world: World) -> No
         world.store.insert(stranger)
         return answer
 
-    world.batches.decide = decided  # type: ignore[method-assign]
+    world.batches.decide = decided  # type: ignore[assignment, method-assign]
     with pytest.raises(DuplicateError) as refused:
         world.backend.bulk_enqueue.all(jobs)
     assert refused.value.details["index"] == 100

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.cron import Outcome
+from ojs_aws.domain.cron import CronEntry, Outcome
 from ojs_aws.domain.cron_schedule import rare_days
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.transport.http.authorization import bind_jobs, check_replaced
+from ojs_aws.services.cron import Registration
+from ojs_aws.transport.http.authorization import (
+    bind_jobs,
+    check_cron_bounds,
+    check_replaced,
+)
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.cron import (
     entry_answer,
@@ -69,19 +74,18 @@ def get_cron(call: Call) -> Answer:
 
 
 def change_cron(call: Call) -> Answer:
-    """Enable or disable a cron job, or change the members that are named.
-
-    Another change at the same time may be undone by this one: what is not named is written as it
-    was read.
-    """
+    """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     if set(members) == {"enabled"}:
         return _enabled(call, is_enabled=read_enabled(members))
-    entry = call.backend.cron.get(_name(call))
-    check_replaced(call, entry.name)
-    wanted = changed_registration(entry, members, call.backend.settings.max_depth)
-    bind_jobs(call, [("", wanted.job)])
-    return Answer(entry_answer(call.backend.cron.register(wanted)[0]))
+
+    def amended(entry: CronEntry) -> Registration:
+        check_cron_bounds(call, entry.definition)
+        wanted = changed_registration(entry, members, call.backend.settings.max_depth)
+        bind_jobs(call, [("", wanted.job)])
+        return wanted
+
+    return Answer(entry_answer(call.backend.cron.change(_name(call), amended)))
 
 
 def pause_cron(call: Call) -> Answer:
