@@ -21,7 +21,7 @@ from ojs_aws.middleware import (
     LocaleMiddleware,
     TraceContextMiddleware,
 )
-from ojs_aws.middleware.propagation import LOCALE, TIMEZONE
+from ojs_aws.middleware.builtin.propagation import LOCALE, TIMEZONE
 from ojs_aws.middleware.protocols import EnqueueNext
 
 REQUEST_HEADERS = {

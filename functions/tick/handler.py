@@ -8,13 +8,13 @@ from typing import Final
 from functions.startup import started
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
-from ojs_aws.middleware import loading
+from ojs_aws.middleware import configuration
 from ojs_aws.transport.events.hooks import start_periodic
 from ojs_aws.transport.events.tick import Handler, build_tick
 
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
-hooks = loading.hooks(settings.hooks)
+hooks = configuration.hooks(settings.hooks)
 if settings.enqueue_middleware or settings.hooks:
     backend.push  # noqa: B018 - as in the producer; here cron enqueues
 handler: Final[Handler] = started(

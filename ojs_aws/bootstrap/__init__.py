@@ -32,7 +32,7 @@ from ojs_aws.services.wiring import Ports
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ojs_aws.middleware.chain.enqueuer import Enqueuer
+    from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.ports import Clock, IdGenerator
     from ojs_aws.services.api_keys import Authentication, KeyBook
     from ojs_aws.services.fetch import Both
@@ -88,11 +88,11 @@ def enqueuing(settings: Settings) -> Enqueuer:
     :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
         given must not start.
     """
-    from ojs_aws.middleware import loading  # noqa: PLC0415 - PUSH alone needs it
-    from ojs_aws.middleware.chain.enqueuer import Enqueuer  # noqa: PLC0415
+    from ojs_aws.middleware import configuration  # noqa: PLC0415 - PUSH alone needs it
+    from ojs_aws.middleware.enqueuer import Enqueuer  # noqa: PLC0415
 
-    chain = loading.enqueue_chain(settings.enqueue_middleware)
-    return Enqueuer(chain, loading.hooks(settings.hooks))
+    chain = configuration.enqueue_chain(settings.enqueue_middleware)
+    return Enqueuer(chain, configuration.hooks(settings.hooks))
 
 
 def build_key_book(

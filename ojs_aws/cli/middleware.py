@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.config import Settings, SettingsError
-from ojs_aws.middleware import loading
+from ojs_aws.middleware import configuration
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.extensions import Extensions
-from ojs_aws.middleware.hooks import Hooks
-from ojs_aws.middleware.inspection import describe
+from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.interfaces import check
 from ojs_aws.middleware.members import Members
 
@@ -44,7 +43,7 @@ def show_middleware(path: str, *, as_json: bool) -> None:
         typer.echo(f"ojs-aws middleware: {problem}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        shown = {name: [each.as_dict() for each in describe(m)] for name, m in found.items()}
+        shown = {name: [each.as_dict() for each in m.described()] for name, m in found.items()}
         typer.echo(json.dumps(shown, indent=2))
         return
     for name, members in found.items():
@@ -56,10 +55,10 @@ def _found(path: str) -> dict[str, Members]:
     if not path:
         settings = Settings.from_env(os.environ)
         return {
-            "enqueue": loading.enqueue_chain(settings.enqueue_middleware),
-            "hooks": loading.hooks(settings.hooks),
+            "enqueue": configuration.enqueue_chain(settings.enqueue_middleware),
+            "hooks": configuration.hooks(settings.hooks),
         }
-    found = loading.find(path, "worker")
+    found = configuration.find(path, "worker")
     if isinstance(found, Extensions):
         return {"enqueue": found.enqueuing, "execution": found.execution, "hooks": found.hooks}
     parts = [found, getattr(found, "middleware", None), getattr(found, "hooks", None)]
@@ -72,7 +71,7 @@ def _found(path: str) -> dict[str, Members]:
 
 def _print(title: str, members: Members) -> None:
     table = Table("#", "Name", "Made by", "Implements", title=title, title_justify="left")
-    for position, each in enumerate(describe(members), 1):
+    for position, each in enumerate(members.described(), 1):
         table.add_row(str(position), each.name, each.kind, ", ".join(each.implements))
     console = Console()
     console.print(table if len(members) else f"{title}: none.")

@@ -23,8 +23,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
-from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.enqueuer import Enqueuer
+from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.envelope import Job
     from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.hooks import Hooks
+    from ojs_aws.middleware.hooks.registry import Hooks
     from ojs_aws.services.backend import Backend
 
 

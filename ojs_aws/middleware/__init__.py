@@ -1,4 +1,4 @@
-"""The two middleware chains: around enqueueing, and around the execution of a handler.
+"""Export the two middleware chains, the hooks, and the middleware that comes with them.
 
 Each name is imported when it is first asked for: PUSH runs its chain without an event loop, and a
 cold start of it must not pay for the import of asyncio, which the timeout needs.
@@ -11,37 +11,59 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ojs_aws.domain.uniqueness import UniquePolicy
-    from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.chain.execution import ExecutionChain
-    from ojs_aws.middleware.chain.timing import Timings
-    from ojs_aws.middleware.circuit_breaker import (
+    from ojs_aws.middleware.builtin.circuit_breaker import (
         CircuitBreakerMiddleware,
         CircuitOpenError,
         CircuitState,
     )
-    from ojs_aws.middleware.concurrency_limit import (
+    from ojs_aws.middleware.builtin.concurrency_limit import (
         ConcurrencyLimitError,
         ConcurrencyLimitMiddleware,
     )
-    from ojs_aws.middleware.context import JobContext
-    from ojs_aws.middleware.deduplication import (
+    from ojs_aws.middleware.builtin.deduplication import (
         DeduplicationMiddleware,
         MemorySeenStore,
         SeenStore,
     )
-    from ojs_aws.middleware.default_metadata import DefaultMetadataMiddleware
-    from ojs_aws.middleware.encryption import EncryptionMiddleware
-    from ojs_aws.middleware.encryption_codec import EncryptionCodec, Payload, PayloadCodec
-    from ojs_aws.middleware.encryption_errors import (
+    from ojs_aws.middleware.builtin.default_metadata import DefaultMetadataMiddleware
+    from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec, Payload, PayloadCodec
+    from ojs_aws.middleware.builtin.encryption.keys import (
         DecryptionError,
         EncryptionError,
+        EncryptionKey,
+        KeyProvider,
         KeyServiceError,
         PlainArgsError,
+        StaticKeys,
         UnknownKeyError,
     )
-    from ojs_aws.middleware.encryption_keys import EncryptionKey, KeyProvider, StaticKeys
-    from ojs_aws.middleware.encryption_kms import KmsKeys
-    from ojs_aws.middleware.error_reporting import ErrorReport, ErrorReportingMiddleware
+    from ojs_aws.middleware.builtin.encryption.kms import KmsKeys
+    from ojs_aws.middleware.builtin.encryption.middleware import EncryptionMiddleware
+    from ojs_aws.middleware.builtin.error_reporting import ErrorReport, ErrorReportingMiddleware
+    from ojs_aws.middleware.builtin.logging import LoggingMiddleware
+    from ojs_aws.middleware.builtin.metrics.emf import EmfSink
+    from ojs_aws.middleware.builtin.metrics.middleware import MetricSink, MetricsMiddleware
+    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink
+    from ojs_aws.middleware.builtin.propagation import (
+        LOCALE,
+        TIMEZONE,
+        ContextPropagationMiddleware,
+        LocaleMiddleware,
+    )
+    from ojs_aws.middleware.builtin.queue_routing import QueueRoutingMiddleware
+    from ojs_aws.middleware.builtin.rate_limit import RateLimitMiddleware
+    from ojs_aws.middleware.builtin.retry_logging import RetryLoggingMiddleware
+    from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
+    from ojs_aws.middleware.builtin.trace_context import TraceContextMiddleware
+    from ojs_aws.middleware.builtin.transaction import TransactionMiddleware
+    from ojs_aws.middleware.builtin.validation.middleware import (
+        SchemaRegistry,
+        ValidationMiddleware,
+    )
+    from ojs_aws.middleware.chain.enqueue import EnqueueChain
+    from ojs_aws.middleware.chain.execution import ExecutionChain
+    from ojs_aws.middleware.chain.timing import Timings
+    from ojs_aws.middleware.context import JobContext
     from ojs_aws.middleware.errors import (
         AmbiguousMiddlewareError,
         BatchRejectedError,
@@ -59,20 +81,10 @@ if TYPE_CHECKING:
         UnknownMiddlewareError,
     )
     from ojs_aws.middleware.extensions import Extensions
-    from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
-    from ojs_aws.middleware.hooks import Hooks
+    from ojs_aws.middleware.hooks.decorator import hook
+    from ojs_aws.middleware.hooks.registry import Hooks
+    from ojs_aws.middleware.hooks.values import HookEvent, Metric, Periodic, WorkOutcome
     from ojs_aws.middleware.interfaces import Checked, HookDefaults, MiddlewareDefaults, check
-    from ojs_aws.middleware.logging import LoggingMiddleware
-    from ojs_aws.middleware.marking import hook
-    from ojs_aws.middleware.metrics import MetricSink, MetricsMiddleware
-    from ojs_aws.middleware.metrics_emf import EmfSink
-    from ojs_aws.middleware.metrics_otel import OpenTelemetrySink
-    from ojs_aws.middleware.propagation import (
-        LOCALE,
-        TIMEZONE,
-        ContextPropagationMiddleware,
-        LocaleMiddleware,
-    )
     from ojs_aws.middleware.protocols import (
         BatchMiddleware,
         EnqueueMiddleware,
@@ -80,14 +92,7 @@ if TYPE_CHECKING:
         ExecutionMiddleware,
         ExecutionSide,
     )
-    from ojs_aws.middleware.queue_routing import QueueRoutingMiddleware
-    from ojs_aws.middleware.rate_limit import RateLimitMiddleware
     from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
-    from ojs_aws.middleware.retry_logging import RetryLoggingMiddleware
-    from ojs_aws.middleware.timeout import TimeoutMiddleware
-    from ojs_aws.middleware.trace_context import TraceContextMiddleware
-    from ojs_aws.middleware.transaction import TransactionMiddleware
-    from ojs_aws.middleware.validation import SchemaRegistry, ValidationMiddleware
 
 __all__ = [
     "LOCALE",
@@ -171,53 +176,41 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "circuit_breaker": ("CircuitBreakerMiddleware", "CircuitOpenError", "CircuitState"),
-    "concurrency_limit": ("ConcurrencyLimitError", "ConcurrencyLimitMiddleware"),
-    "encryption": ("EncryptionMiddleware",),
-    "encryption_codec": ("EncryptionCodec", "Payload", "PayloadCodec"),
-    "encryption_errors": (
-        "DecryptionError",
-        "EncryptionError",
-        "KeyServiceError",
-        "PlainArgsError",
-        "UnknownKeyError",
-    ),
-    "encryption_keys": ("EncryptionKey", "KeyProvider", "StaticKeys"),
-    "encryption_kms": ("KmsKeys",),
-    "transaction": ("TransactionMiddleware",),
-    "context": ("JobContext",),
-    "deduplication": ("DeduplicationMiddleware", "MemorySeenStore", "SeenStore", "UniquePolicy"),
-    "default_metadata": ("DefaultMetadataMiddleware",),
-    "chain.enqueue": ("EnqueueChain",),
-    "error_reporting": ("ErrorReport", "ErrorReportingMiddleware"),
-    "chain.execution": ("ExecutionChain",),
-    "extensions": ("Extensions",),
-    "hook_values": ("HookEvent", "Metric", "Periodic", "WorkOutcome"),
-    "hooks": ("Hooks",),
-    "marking": ("hook",),
-    "interfaces": ("Checked", "HookDefaults", "MiddlewareDefaults", "check"),
-    "logging": ("LoggingMiddleware",),
-    "metrics": ("MetricSink", "MetricsMiddleware"),
-    "metrics_emf": ("EmfSink",),
-    "metrics_otel": ("OpenTelemetrySink",),
-    "propagation": ("ContextPropagationMiddleware", "LOCALE", "LocaleMiddleware", "TIMEZONE"),
-    "protocols": (
-        "BatchMiddleware",
-        "EnqueueMiddleware",
-        "EnqueueSide",
-        "ExecutionMiddleware",
-        "ExecutionSide",
-    ),
-    "queue_routing": ("QueueRoutingMiddleware",),
-    "rate_limit": ("RateLimitMiddleware",),
-    "results": ("EnqueueResult", "EnqueueStatus"),
-    "retry_logging": ("RetryLoggingMiddleware",),
-    "timeout": ("TimeoutMiddleware",),
-    "chain.timing": ("Timings",),
-    "trace_context": ("TraceContextMiddleware",),
-    "validation": ("SchemaRegistry", "ValidationMiddleware"),
+    "builtin.circuit_breaker": "CircuitBreakerMiddleware CircuitOpenError CircuitState",
+    "builtin.concurrency_limit": "ConcurrencyLimitError ConcurrencyLimitMiddleware",
+    "builtin.deduplication": "DeduplicationMiddleware MemorySeenStore SeenStore UniquePolicy",
+    "builtin.default_metadata": "DefaultMetadataMiddleware",
+    "builtin.encryption.codec": "EncryptionCodec Payload PayloadCodec",
+    "builtin.encryption.keys": "DecryptionError EncryptionError EncryptionKey KeyProvider "
+    "KeyServiceError PlainArgsError StaticKeys UnknownKeyError",
+    "builtin.encryption.kms": "KmsKeys",
+    "builtin.encryption.middleware": "EncryptionMiddleware",
+    "builtin.error_reporting": "ErrorReport ErrorReportingMiddleware",
+    "builtin.logging": "LoggingMiddleware",
+    "builtin.metrics.emf": "EmfSink",
+    "builtin.metrics.middleware": "MetricSink MetricsMiddleware",
+    "builtin.metrics.otel": "OpenTelemetrySink",
+    "builtin.propagation": "ContextPropagationMiddleware LOCALE LocaleMiddleware TIMEZONE",
+    "builtin.queue_routing": "QueueRoutingMiddleware",
+    "builtin.rate_limit": "RateLimitMiddleware",
+    "builtin.retry_logging": "RetryLoggingMiddleware",
+    "builtin.timeout": "TimeoutMiddleware",
+    "builtin.trace_context": "TraceContextMiddleware",
+    "builtin.transaction": "TransactionMiddleware",
+    "builtin.validation.middleware": "SchemaRegistry ValidationMiddleware",
+    "chain.enqueue": "EnqueueChain",
+    "chain.execution": "ExecutionChain",
+    "chain.timing": "Timings",
+    "context": "JobContext",
+    "extensions": "Extensions",
+    "hooks.decorator": "hook",
+    "hooks.registry": "Hooks",
+    "hooks.values": "HookEvent Metric Periodic WorkOutcome",
+    "interfaces": "Checked HookDefaults MiddlewareDefaults check",
+    "protocols": "BatchMiddleware EnqueueMiddleware EnqueueSide ExecutionMiddleware ExecutionSide",
+    "results": "EnqueueResult EnqueueStatus",
 }
-_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 if not TYPE_CHECKING:  # a type checker would take any misspelt name for granted

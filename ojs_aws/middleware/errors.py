@@ -1,15 +1,20 @@
-"""What can go wrong with a chain itself."""
+"""Define what can go wrong with a chain, and say what an error means for the execution."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import EnqueueRejectedError
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.results import EnqueueResult
+
+COMPLETED: Final = "completed"
+FAILED: Final = "failed"
+TIMEOUT: Final = "timeout"
+GIVEN_UP: Final = "given up"
 
 
 class MiddlewareError(Exception):
@@ -85,3 +90,27 @@ def note_stored(problem: BaseException, job_ids: Sequence[str]) -> None:
     if job_ids:
         with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
             problem.stored_job_ids = tuple(job_ids)  # type: ignore[attr-defined]
+
+
+def outcome_of(problem: BaseException) -> str:
+    """Return how an error ended its execution: ``failed``, ``timeout`` or ``given up``.
+
+    The last one means that the worker stopped the job, which did not fail.
+    """
+    if isinstance(problem, JobTimeoutError):
+        return TIMEOUT
+    if isinstance(problem, (Exception, SystemExit)):
+        return FAILED
+    from asyncio import CancelledError, current_task  # noqa: PLC0415 - PUSH does without asyncio
+
+    if not isinstance(problem, CancelledError):
+        return GIVEN_UP  # the process ends
+    task = current_task()
+    return GIVEN_UP if task is not None and task.cancelling() else FAILED
+
+
+def missing_extra(who: str, extra: str) -> ImportError:
+    """Return the error of a class whose packages, an extra of this one, are not installed."""
+    return ImportError(
+        f"{who} needs packages that are not installed: pip install 'ojs-aws[{extra}]'."
+    )

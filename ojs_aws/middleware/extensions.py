@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.errors import InvalidMiddlewareError
-from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.interfaces import HOOKS, check
 
 

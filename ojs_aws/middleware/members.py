@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.errors import (
     AmbiguousMiddlewareError,
     ChainFrozenError,
@@ -47,14 +48,28 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A member as one operation sees it: its name, and what is called.
-
-    :ivar origin: where an error says that it was raised.
-    """
+    """A member as one operation sees it: its name, and what is called."""
 
     name: str
     call: Call
-    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One member as people and the API see it (section 5.4).
+
+    :ivar name: by which it is addressed.
+    :ivar kind: its class, or the function itself, with its module.
+    :ivar implements: the interfaces by which it takes part.
+    """
+
+    name: str
+    kind: str
+    implements: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, JsonValue]:
+        """Return it as JSON data."""
+        return {"name": self.name, "kind": self.kind, "implements": [*self.implements]}
 
 
 class Members:
@@ -175,7 +190,7 @@ class Members:
     def layers(self, interface: Interface) -> tuple[Layer, ...]:
         """The members that implement an interface, outermost first."""
         return tuple(
-            Layer(member.name, member.calls[interface.name], f"middleware:{member.name}")
+            Layer(member.name, member.calls[interface.name])
             for member in self._members
             if interface.name in member.calls
         )
@@ -200,6 +215,13 @@ class Members:
     def members(self) -> tuple[Member, ...]:
         """What was added, with names and interfaces, outermost first."""
         return self._members
+
+    def described(self) -> list[Described]:
+        """Return what the members are, outermost or first called first."""
+        return [
+            Described(member.name, _kind(member.middleware), tuple(member.calls))
+            for member in self._members
+        ]
 
     def names(self) -> list[str]:
         """The names, outermost first."""
@@ -229,6 +251,11 @@ def _name_of(middleware: object) -> str:
         return str(getattr(middleware, "__name__", "function"))
     plain = type(middleware).__name__.removesuffix("Middleware") or type(middleware).__name__
     return _WORD.sub("_", plain).lower()
+
+
+def _kind(middleware: object) -> str:
+    named = middleware if hasattr(middleware, "__qualname__") else type(middleware)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _is_meant(member: Member, reference: object) -> bool:

@@ -10,7 +10,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored
 from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
 from ojs_aws.services.batch_faults import Faults, TransactionTooLargeError, at_index, check_count
@@ -190,12 +190,12 @@ class Push:
                 self.drafting.complete(job, now)
         faults.raise_all()
         _check_ids(jobs)
-        from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+        from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio
 
         return run_in_loop(self.for_many()._push_all(jobs, now))  # noqa: SLF001 - ourselves
 
     async def _push_all(self, jobs: Sequence[Job], now: Instant) -> list[Pushed]:
-        from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+        from ojs_aws.middleware.chain.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
 
         pushed: dict[str, Pushed] = {}
         finals: dict[str, Job] = {}

@@ -16,7 +16,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Schemas
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.schemas import ArgsSchema
+    from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema
 
 MAX_KEPT: Final = 256
 """Schemas that a process keeps compiled."""
@@ -115,7 +115,7 @@ class SchemaChecking:
         entry = self._schemas.load(uri) if uri else None
         schema: ArgsSchema | None = None
         if entry is not None:
-            from ojs_aws.middleware.registered import (  # noqa: PLC0415 - imports jsonschema
+            from ojs_aws.middleware.builtin.validation.registry import (  # noqa: PLC0415 - imports jsonschema
                 compile_registered,
             )
 

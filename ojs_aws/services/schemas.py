@@ -202,8 +202,8 @@ class SchemaRegistry:
 
 
 def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
+    from ojs_aws.middleware.builtin.validation.registry import compile_registered  # noqa: PLC0415
     from ojs_aws.middleware.errors import InvalidSchemaError  # noqa: PLC0415 - jsonschema is slow
-    from ojs_aws.middleware.registered import compile_registered  # noqa: PLC0415
 
     try:
         compile_registered(name, schema)

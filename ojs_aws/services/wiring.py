@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.chain.enqueuer import Enqueuer
+    from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.ports import (
         Announce,
         Batches,

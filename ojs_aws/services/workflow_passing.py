@@ -48,7 +48,7 @@ def pass_middleware(
         called once, when all have come through.
     :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
     """
-    from ojs_aws.middleware.loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+    from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio
 
     index_of = {made.job_id(index): index for index in definition.jobs}
     jobs = []
@@ -104,7 +104,7 @@ async def _passed(
     store: Callable[[Sequence[Job]], None],
 ) -> list[EnqueueResult]:
     """Let jobs pass the middleware; the chain of each goes on when all of them are stored."""
-    from ojs_aws.middleware.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+    from ojs_aws.middleware.chain.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
 
     async def one(job: Job, keep: StoreOne) -> EnqueueResult:
         async def checked(final: Job) -> Job | None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ojs_aws.domain.job_versions import ANY
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry

@@ -11,10 +11,10 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, check_native, encode
 from ojs_aws.middleware.chain.execution import ExecutionChain
+from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.hook_values import WorkOutcome
-from ojs_aws.middleware.hooks import Hooks
-from ojs_aws.middleware.threads import in_thread
+from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks.values import WorkOutcome
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry
 

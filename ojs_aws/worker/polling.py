@@ -16,7 +16,7 @@ from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.worker.active import ActiveJob, ActiveJobs
 from ojs_aws.worker.base import BaseWorker

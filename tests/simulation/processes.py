@@ -9,7 +9,7 @@ from typing import Any, cast
 from ojs_aws.config import Settings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.wiring import Ports
 from ojs_aws.transport.events.stream import Handler as StreamHandler

@@ -204,7 +204,9 @@ class Simulation:
     # ------------------------------------------------------------------ being one
     def __enter__(self) -> Self:
         """Keep everything in this process's threads, and silent."""
-        self._patches.enter_context(mock.patch("ojs_aws.middleware.loop.run_in_loop", _run_here))
+        self._patches.enter_context(
+            mock.patch("ojs_aws.middleware.event_loop.run_in_loop", _run_here)
+        )
         self._patches.enter_context(
             mock.patch("ojs_aws.services.push.MAX_TRANSACTION", self.weather.transaction)
         )

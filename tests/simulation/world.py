@@ -8,7 +8,7 @@ from typing import cast
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import (
     Batches,
     BulkRequests,

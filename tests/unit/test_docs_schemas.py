@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ojs_aws.middleware.patterns import MAX_LENGTH
-from ojs_aws.middleware.schema_keywords import MAX_WORK
+from ojs_aws.middleware.builtin.validation.keywords import MAX_WORK
+from ojs_aws.middleware.builtin.validation.pattern_cost import MAX_LENGTH
 from tests.api import Api
 from tests.simulation.world import World
 

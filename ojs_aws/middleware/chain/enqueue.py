@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.base import Chain
 from ojs_aws.middleware.chain.run import FRESH, Layers, Run, Step
-from ojs_aws.middleware.driving import drive
+from ojs_aws.middleware.chain.run_sync import drive
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.job_identity import check_id
@@ -29,7 +29,7 @@ class EnqueueChain(Chain):
 
     A middleware with the method ``enqueue_many(jobs, call_next)`` is called around the whole
     insertion as well, outside of what is called for each job; see
-    :mod:`ojs_aws.middleware.chain.enqueuer`.
+    :mod:`ojs_aws.middleware.enqueuer`.
     """
 
     interfaces: ClassVar = (ENQUEUE, ENQUEUE_MANY)
@@ -37,7 +37,7 @@ class EnqueueChain(Chain):
     @classmethod
     def default(cls) -> EnqueueChain:
         """Return the recommended chain: logging (section 8.2)."""
-        from ojs_aws.middleware.logging import LoggingMiddleware  # noqa: PLC0415
+        from ojs_aws.middleware.builtin.logging import LoggingMiddleware  # noqa: PLC0415
 
         return cls([LoggingMiddleware()])
 

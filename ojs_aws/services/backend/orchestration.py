@@ -63,7 +63,7 @@ class OrchestrationServices(ProducerServices):
     def advancing(self) -> Advancing:
         """What moves workflows on. Their jobs have passed the middleware when they come here."""
         from ojs_aws.middleware.chain.enqueue import EnqueueChain
-        from ojs_aws.middleware.chain.enqueuer import Enqueuer
+        from ojs_aws.middleware.enqueuer import Enqueuer
         from ojs_aws.services.workflow_advancing import Advancing
 
         return Advancing(

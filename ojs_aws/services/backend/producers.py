@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.foundation import Foundation
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.chain.enqueuer import Enqueuer
+    from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.activate import Activate
     from ojs_aws.services.backpressure import Backpressure
     from ojs_aws.services.bulk_enqueue import BulkEnqueue

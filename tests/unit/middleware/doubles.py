@@ -10,9 +10,9 @@ from ojs_aws.client.results import Stored
 from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.enqueuer import Enqueuer
+from ojs_aws.middleware.hooks.registry import Hooks
 from tests.jobs import any_job
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"

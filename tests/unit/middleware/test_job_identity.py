@@ -11,7 +11,7 @@ from ojs_aws.client import Client
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError
 from ojs_aws.middleware import EnqueueChain, Hooks, IdChangedError, hook
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from tests.simulation.world import World
 from tests.unit.middleware.doubles import JOB_ID, FakeTransport, client_with, enqueue_sync, job
 

@@ -25,7 +25,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.middleware import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron import Registration
 from ojs_aws.services.cron_runs import job_of

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, RateLimitedError
 from ojs_aws.middleware import EnqueueChain, EnqueueResult
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.protocols import BatchNext
 from ojs_aws.services.push import Push
 from tests.simulation.world import World

@@ -11,7 +11,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.enqueuer import Enqueuer
+from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.wiring import Ports
 from tests.api import Api, Reply

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.timeout import TimeoutMiddleware
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded
 from ojs_aws.worker.registry import HandlerRegistry

@@ -18,8 +18,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.timeout import TimeoutMiddleware
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker import DiscardError, LambdaWorker
 from ojs_aws.worker.records import read_record

@@ -10,7 +10,6 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.validation import check_priority, invalid
-from ojs_aws.middleware.inspection import describe
 from ojs_aws.services.batch_faults import check_count
 from ojs_aws.services.changing import Change
 from ojs_aws.services.drafting import check_envelope_size
@@ -98,7 +97,7 @@ def show_middleware(call: Call) -> Answer:
     """What stands around PUSH in this backend."""
     enqueuing = call.backend.push.enqueuing
     shown: dict[str, RawJson] = {
-        name: encode([each.as_dict() for each in describe(members)])
+        name: encode([each.as_dict() for each in members.described()])
         for name, members in (("enqueue", enqueuing.chain), ("hooks", enqueuing.hooks))
     }
     return Answer(assemble(shown))

@@ -1,0 +1,1 @@
+"""The middleware that comes with this package; each is loaded when it is first used."""

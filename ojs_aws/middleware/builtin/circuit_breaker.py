@@ -1,0 +1,212 @@
+"""Sparing what is broken: a circuit breaker per job type (middleware specification, section 4.5).
+
+Written here because no maintained library fits: pybreaker waits for futures of Tornado only, and
+purgatory and aiobreaker measure by the wall clock and keep their state in objects of one event
+loop. What is needed is a small table of states behind a lock.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import GIVEN_UP, outcome_of
+from ojs_aws.middleware.protocols import ExecutionNext
+
+MAX_CIRCUITS: Final = 10_000
+
+
+class CircuitState(Enum):
+    """Whether jobs pass."""
+
+    CLOSED = "closed"
+    """All jobs pass."""
+    OPEN = "open"
+    """None does."""
+    HALF_OPEN = "half_open"
+    """A few do, to find out."""
+
+
+class CircuitOpenError(Exception):
+    """The job was not executed: its circuit is open. Retried by its policy, as any failure is.
+
+    :ivar key: of the circuit.
+    :ivar retry_after_s: seconds until jobs are tried again; 0 while others are being tried.
+    """
+
+    def __init__(self, key: str, retry_after_s: float) -> None:
+        """Say which circuit, and for how long."""
+        when = f"in {math.ceil(retry_after_s)} s" if retry_after_s else "when the trial succeeds"
+        super().__init__(f"The circuit of {key!r} is open after too many failures; again {when}.")
+        self.key = key
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(slots=True)
+class _Circuit:
+    """What is remembered of a key that failed.
+
+    :ivar failed_at: the latest failures, at most as many as open the circuit.
+    :ivar opened_at: when it was opened; None while it is closed.
+    :ivar trials: executions that are being tried.
+    :ivar era: counts openings and closings: what began in an earlier one says nothing any more.
+    """
+
+    failed_at: deque[float]
+    opened_at: float | None = None
+    trials: int = 0
+    era: int = field(default=0)
+
+
+class CircuitBreakerMiddleware:
+    """Executes no jobs of a type for a while after too many of them failed.
+
+    Closed: jobs pass. ``failures`` of them within ``window_s`` seconds open the circuit: jobs fail
+    at once with CircuitOpenError. After ``cooldown_s`` seconds it is half-open: ``trials`` jobs may
+    pass; a success closes it, a failure opens it again.
+
+    A job that finds the circuit open has used an attempt; let its retry policy wait longer than the
+    cooldown. A job that the worker gave up (shutdown, cancellation) counts neither way. The state
+    is that of this process. Put it outside of the timeout, so that timeouts count.
+    """
+
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        failures: int = 5,
+        *,
+        window_s: float = 60.0,
+        cooldown_s: float = 30.0,
+        trials: int = 1,
+        key: Callable[[Job], str | None] | None = None,
+        counts: Callable[[BaseException], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Watch each job type by itself.
+
+        :param failures: how many open the circuit.
+        :param window_s: seconds within which they do.
+        :param cooldown_s: seconds that the circuit stays open.
+        :param trials: jobs that may be tried at a time when it is half-open.
+        :param key: another circuit than the job's type; None lets a job pass unwatched.
+        :param counts: whether an error speaks against what is called; default: every one does.
+        :param clock: monotonic seconds.
+        :raises ValueError: a number that is not positive.
+        """
+        if failures < 1 or trials < 1 or window_s <= 0 or cooldown_s <= 0:
+            raise ValueError("failures, window_s, cooldown_s and trials must be positive")
+        self._failures = failures
+        self._window_s = window_s
+        self._cooldown_s = cooldown_s
+        self._trials = trials
+        self._key = key
+        self._counts = counts
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._circuits: OrderedDict[str, _Circuit] = OrderedDict()
+
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:  # noqa: ARG002
+        """Execute the job unless its circuit is open.
+
+        :raises CircuitOpenError: it is, and the handler was not called.
+        """
+        key = job.type if self._key is None else self._key(job)
+        if key is None:
+            return await call_next()
+        era, is_trial = self._enter(key)
+        is_success: bool | None = None
+        try:
+            result = await call_next()
+            is_success = True
+        except BaseException as problem:
+            if outcome_of(problem) != GIVEN_UP:
+                is_success = self._counts is not None and not self._counts(problem)
+            raise
+        finally:
+            self._leave(key, era, is_trial=is_trial, is_success=is_success)
+        return result
+
+    def state(self, key: str) -> CircuitState:
+        """The state of a circuit, now."""
+        with self._lock:
+            return self._state_of(self._circuits.get(key))
+
+    def states(self) -> dict[str, CircuitState]:
+        """The state of every circuit that had a failure and is remembered."""
+        with self._lock:
+            return {key: self._state_of(circuit) for key, circuit in self._circuits.items()}
+
+    def reset(self, key: str) -> None:
+        """Close a circuit by hand."""
+        with self._lock:
+            self._circuits.pop(key, None)
+
+    # ------------------------------------------------------------------ one execution
+    def _enter(self, key: str) -> tuple[int, bool]:
+        """The circuit's era, and whether the execution is a trial."""
+        with self._lock:
+            circuit = self._circuits.get(key)
+            state = self._state_of(circuit)
+            if circuit is None or state is CircuitState.CLOSED:
+                return (0 if circuit is None else circuit.era), False
+            if state is CircuitState.HALF_OPEN and circuit.trials < self._trials:
+                circuit.trials += 1
+                return circuit.era, True
+            opened_at = self._clock() if circuit.opened_at is None else circuit.opened_at
+            raise CircuitOpenError(key, max(0.0, opened_at + self._cooldown_s - self._clock()))
+
+    def _leave(self, key: str, era: int, *, is_trial: bool, is_success: bool | None) -> None:
+        with self._lock:
+            circuit = self._circuits.get(key)
+            if circuit is not None and circuit.era != era:
+                return
+            if is_trial:
+                if circuit is not None:
+                    self._tried(key, circuit, is_success)
+            elif is_success is False:
+                self._failed(key, circuit)
+
+    def _tried(self, key: str, circuit: _Circuit, is_success: bool | None) -> None:  # noqa: FBT001
+        circuit.trials -= 1
+        if is_success:
+            circuit.opened_at = None
+            circuit.failed_at.clear()
+            circuit.trials = 0
+            circuit.era += 1
+            self._circuits.move_to_end(key)
+        elif is_success is False:
+            self._open(circuit)
+
+    def _failed(self, key: str, circuit: _Circuit | None) -> None:
+        if circuit is None:
+            self._make_room()
+            circuit = self._circuits[key] = _Circuit(deque(maxlen=self._failures))
+        now = self._clock()
+        circuit.failed_at.append(now)
+        is_full = len(circuit.failed_at) == self._failures
+        if is_full and now - circuit.failed_at[0] <= self._window_s:
+            self._open(circuit)
+
+    def _open(self, circuit: _Circuit) -> None:
+        circuit.opened_at = self._clock()
+        circuit.failed_at.clear()
+        circuit.trials = 0
+        circuit.era += 1
+
+    def _make_room(self) -> None:
+        """Forget the circuit that changed longest ago; keys may be made of anything."""
+        while len(self._circuits) >= MAX_CIRCUITS:
+            self._circuits.popitem(last=False)
+
+    def _state_of(self, circuit: _Circuit | None) -> CircuitState:
+        if circuit is None or circuit.opened_at is None:
+            return CircuitState.CLOSED
+        is_over = self._clock() - circuit.opened_at >= self._cooldown_s
+        return CircuitState.HALF_OPEN if is_over else CircuitState.OPEN

@@ -1,0 +1,193 @@
+"""Envelope encryption: data keys that AWS KMS makes and opens.
+
+A job carries its data key, encrypted by KMS, as the key id ``kms:<base64url>``. So the codec
+metadata of the specification is enough to decrypt, and nothing has to be stored elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ojs_aws.middleware.builtin.encryption.keys import (
+    DecryptionError,
+    EncryptionKey,
+    KeyServiceError,
+    UnknownKeyError,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_kms.client import KMSClient
+
+K = TypeVar("K")
+
+PREFIX: Final = "kms:"
+DEFAULT_MAX_AGE_S: Final = 300.0
+DEFAULT_MAX_USES: Final = 1_000_000
+DEFAULT_MAX_KEYS: Final = 1000
+PURPOSE: Final = {"ojs:purpose": "args"}
+MOST_USES: Final = 2**32
+"""Encryptions with random nonces that one key may make (encryption specification, section 6.1)."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    key: EncryptionKey
+    until: float
+    uses: int = 0
+
+
+class KmsKeys:
+    """Data keys from KMS, kept in memory for a limited time and number of jobs.
+
+    Needs ``kms:GenerateDataKey`` where jobs are enqueued and ``kms:Decrypt`` in workers. KMS
+    rotates its own keys by itself; to move to another KMS key, give the clients its id and leave
+    the workers the right to decrypt with the old one.
+    """
+
+    waits = True
+
+    def __init__(  # noqa: PLR0913 - each of them is optional and named
+        self,
+        kms_key_id: str,
+        client: KMSClient,
+        *,
+        context: Mapping[str, str] | None = None,
+        bind_type: bool = False,
+        max_age_s: float = DEFAULT_MAX_AGE_S,
+        max_uses: int = DEFAULT_MAX_USES,
+        max_keys: int = DEFAULT_MAX_KEYS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Ask KMS only when the first key is needed.
+
+        :param kms_key_id: id, ARN or alias of the symmetric KMS key that protects data keys.
+        :param client: ``boto3.client("kms")``; any number of threads uses it.
+        :param context: further pairs of the encryption context, the same in clients and workers;
+            CloudTrail shows them, and key policies can demand them.
+        :param bind_type: put the job's type into the encryption context: a data key then serves one
+            type only, and KMS opens it for no other.
+        :param max_age_s: seconds that a data key is kept.
+        :param max_uses: jobs that one data key encrypts at most.
+        :param max_keys: data keys that are kept, of either kind; the one used longest ago leaves.
+        :param clock: monotonic seconds.
+        :raises ValueError: a limit that is not positive, or too many uses for one key.
+        """
+        if max_age_s <= 0 or max_keys < 1 or not 1 <= max_uses <= MOST_USES:
+            raise ValueError("max_age_s, max_uses (up to 2**32) and max_keys must be positive")
+        self._kms_key_id = kms_key_id
+        self._client = client
+        self._context = PURPOSE | dict(context or {})
+        self._bind_type = bind_type
+        self._max_age_s = max_age_s
+        self._max_uses = max_uses
+        self._max_keys = max_keys
+        self._clock = clock
+        self._making = threading.Lock()
+        self._lock = threading.Lock()
+        self._made: OrderedDict[str, _Kept] = OrderedDict()
+        self._opened: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+
+    def current(self, job_type: str) -> EncryptionKey:
+        """A data key, at most ``max_age_s`` old; at most one is asked for at a time.
+
+        :raises KeyServiceError: KMS gave none.
+        """
+        scope = job_type if self._bind_type else ""
+        with self._making:
+            with self._lock:
+                kept = self._living(self._made, scope)
+                if kept is not None and kept.uses < self._max_uses:
+                    kept.uses += 1
+                    return kept.key
+            key = self._generate(job_type)
+            self._keep(self._made, scope, key, uses=1)
+            # Whoever enqueues may execute as well: the key need not be opened again.
+            self._keep(self._opened, (key.id, scope), key)
+            return key
+
+    def find(self, key_id: str, job_type: str) -> EncryptionKey:
+        """Open the data key that a job carries.
+
+        :raises UnknownKeyError: the id is none of KMS.
+        :raises DecryptionError: KMS refuses it: it was changed, or made for another context.
+        :raises KeyServiceError: KMS could not be asked.
+        """
+        scope = job_type if self._bind_type else ""
+        with self._lock:
+            kept = self._living(self._opened, (key_id, scope))
+        if kept is not None:
+            return kept.key
+        key = self._open(key_id, job_type)
+        self._keep(self._opened, (key_id, scope), key)
+        return key
+
+    # ------------------------------------------------------------------ KMS
+    def _generate(self, job_type: str) -> EncryptionKey:
+        try:
+            answer = self._client.generate_data_key(
+                KeyId=self._kms_key_id,
+                KeySpec="AES_256",
+                EncryptionContext=self._context_for(job_type),
+            )
+        except Exception as problem:  # its client is the caller's: whatever it raises, no key
+            raise KeyServiceError(f"KMS made no data key: {problem}") from problem
+        key_id = PREFIX + base64.urlsafe_b64encode(answer["CiphertextBlob"]).decode()
+        return EncryptionKey(key_id, answer["Plaintext"])
+
+    def _open(self, key_id: str, job_type: str) -> EncryptionKey:
+        if not key_id.startswith(PREFIX):
+            raise UnknownKeyError(f"The key {key_id[:80]!r} is none of KMS: '{PREFIX}' is missing.")
+        try:
+            blob = base64.b64decode(key_id[len(PREFIX) :], altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as problem:
+            raise DecryptionError("The job's data key is not base64.") from problem
+        try:
+            answer = self._client.decrypt(
+                CiphertextBlob=blob, EncryptionContext=self._context_for(job_type)
+            )
+        except Exception as problem:
+            if _code_of(problem) == "InvalidCiphertextException":
+                raise DecryptionError(
+                    "KMS does not open the job's data key: it was changed, or made for another "
+                    f"encryption context than {sorted(self._context_for(job_type))}."
+                ) from problem
+            raise KeyServiceError(f"KMS did not open the job's data key: {problem}") from problem
+        return EncryptionKey(key_id, answer["Plaintext"])
+
+    def _context_for(self, job_type: str) -> dict[str, str]:
+        return self._context | ({"ojs:type": job_type} if self._bind_type else {})
+
+    # ------------------------------------------------------------------ what is kept
+    def _living(self, keys: OrderedDict[K, _Kept], name: K) -> _Kept | None:
+        """A kept key that is not too old; the lock is held."""
+        kept = keys.get(name)
+        if kept is None:
+            return None
+        if kept.until <= self._clock():
+            del keys[name]
+            return None
+        keys.move_to_end(name)
+        return kept
+
+    def _keep(
+        self, keys: OrderedDict[K, _Kept], name: K, key: EncryptionKey, uses: int = 0
+    ) -> None:
+        with self._lock:
+            keys[name] = _Kept(key, self._clock() + self._max_age_s, uses)
+            keys.move_to_end(name)
+            while len(keys) > self._max_keys:
+                keys.popitem(last=False)
+
+
+def _code_of(problem: Exception) -> str:
+    """The error code of an answer of AWS; empty for what is none."""
+    response = getattr(problem, "response", None)
+    error = response.get("Error", {}) if isinstance(response, dict) else {}
+    return str(error.get("Code", ""))

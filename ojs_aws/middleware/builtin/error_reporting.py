@@ -1,0 +1,142 @@
+"""Telling an error tracker of failed executions (middleware specification, section 8.1.4)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
+from ojs_aws.middleware.builtin.backtraces import backtrace_of
+from ojs_aws.middleware.builtin.redaction import Redaction, redacted
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import GIVEN_UP, JobTimeoutError, outcome_of
+
+_log = logging.getLogger(__name__)
+_errors = logging.getLogger("ojs_aws.errors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """One failed execution: the structured error (core, section 8) and the job that met it.
+
+    :ivar error: the exception itself, for trackers that want it.
+    :ivar type: its class, or ``timeout`` for the execution timeout.
+    :ivar backtrace: frames, innermost first; bounded as the error object's.
+    :ivar args: the job's arguments as ``redact`` left them.
+    """
+
+    error: BaseException
+    type: str
+    message: str
+    backtrace: tuple[str, ...]
+    job_id: str
+    job_type: str
+    queue: str
+    attempt: int
+    args: Sequence[JsonValue]
+
+    def as_dict(self) -> dict[str, JsonValue]:
+        """The report as JSON data; without the exception."""
+        return {
+            "type": self.type,
+            "message": self.message,
+            "backtrace": [*self.backtrace],
+            "job_id": self.job_id,
+            "job_type": self.job_type,
+            "queue": self.queue,
+            "attempt": self.attempt,
+            "args": [*self.args],
+        }
+
+
+Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]
+"""Takes a report to where it belongs; a synchronous one must not block."""
+
+
+def log_report(report: ErrorReport) -> None:
+    """The reporter without configuration: a structured record of the logger ``ojs_aws.errors``.
+
+    It has the error's type, message and backtrace, and what the job was, but never its arguments.
+    """
+    _errors.error(
+        "Job %s failed: %s",
+        report.job_id,
+        report.type,
+        extra={
+            "job_id": report.job_id,
+            "job_type": report.job_type,
+            "queue": report.queue,
+            "attempt": report.attempt,
+            "error_type": report.type,
+            "error_message": report.message,
+            "backtrace": [*report.backtrace],
+        },
+    )
+
+
+class ErrorReportingMiddleware:
+    """Reports what is raised further in, and raises it again, always.
+
+    A reporter that fails is logged and hides nothing. Cancellation is no error and not reported.
+
+    Example::
+
+        def to_sentry(report: ErrorReport) -> None:
+            with sentry_sdk.new_scope() as scope:
+                scope.set_context("job", report.as_dict())
+                scope.capture_exception(report.error)
+
+        worker.middleware.insert_before(TimeoutMiddleware, ErrorReportingMiddleware(to_sentry))
+    """
+
+    def __init__(
+        self,
+        report: Reporter = log_report,
+        *,
+        redact: Redaction | None = None,
+    ) -> None:
+        """Report with ``report``, by default as a log record (:func:`log_report`).
+
+        :param redact: what of the arguments may leave the process, from a deep copy of them; all
+            of them by default, and none where it fails.
+        """
+        self._report = report
+        self._redact = redact
+
+    async def execute(
+        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Execute, and report a failure."""
+        try:
+            return await call_next()
+        except BaseException as error:
+            if outcome_of(error) != GIVEN_UP:
+                await self._tell(error, job, ctx)
+            raise
+
+    async def _tell(self, error: BaseException, job: Job, ctx: JobContext) -> None:
+        try:
+            reporting = self._report(self._report_of(error, job, ctx))
+            if reporting is not None:
+                await reporting
+        except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
+            told = {"job_id": job.id, "job_type": job.type, "queue": ctx.queue}
+            _log.exception("The error of job %s could not be reported", job.id, extra=told)
+
+    def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
+        args = [*job.args] if self._redact is None else redacted(job.args, self._redact)
+        return ErrorReport(
+            error=error,
+            type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,
+            message=str(error)[:MAX_MESSAGE_CHARACTERS],
+            backtrace=backtrace_of(error),
+            job_id=job.id,
+            job_type=job.type,
+            queue=ctx.queue,
+            attempt=ctx.attempt,
+            args=args,
+        )

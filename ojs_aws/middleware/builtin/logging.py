@@ -1,0 +1,169 @@
+"""Logging around both chains (middleware specification, section 8.1.1; ojs-logging)."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.builtin.redaction import Redaction, masking, redacted, show_all
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, outcome_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger as PowertoolsLogger
+
+HANDLER: Final = "handler"
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+
+
+class StructuredLogger(Protocol):
+    """A logger whose records take fields, as a standard one does."""
+
+    def log(self, level: int, msg: object, /, *, extra: dict[str, object]) -> None:
+        """Write a record with fields."""
+
+
+AnyLogger: TypeAlias = "StructuredLogger | PowertoolsLogger"
+
+
+def logger_of(given: AnyLogger | None) -> StructuredLogger:
+    """The logger to use, by default the standard logger ``ojs_aws.job``."""
+    if given is None:
+        return logging.getLogger("ojs_aws.job")
+    return cast("StructuredLogger", given)  # Powertools' has log(), but does not declare it
+
+
+class LoggingMiddleware:
+    """Logs each job that is enqueued, dropped, started, completed, failed or given up.
+
+    The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``duration_ms``, ``status``
+    (``completed``, ``failed`` or ``timeout``) and ``error``; what is not known is left out. Three
+    more come when there is something to say: ``trace_id``, of the execution's span where
+    TraceContextMiddleware is further out, else of the job's ``traceparent``; ``origin``, the
+    middleware or hook that raised the error, where it was not the handler; and ``job_args``, if
+    asked for. Arguments and results are never logged by default.
+    """
+
+    never_waits = True
+    """Enqueueing through it needs no event loop."""
+
+    def __init__(
+        self,
+        logger: AnyLogger | None = None,
+        *,
+        level: int = logging.INFO,
+        failure_level: int = logging.ERROR,
+        drop_level: int | None = None,
+        log_args: bool | Collection[str] | Redaction = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Log to ``logger``: a standard one or Powertools'; by default ``ojs_aws.job``.
+
+        :param level: level of what goes well.
+        :param failure_level: level of what fails.
+        :param drop_level: level of jobs that a middleware dropped; as ``level`` by default.
+        :param log_args: False, to log no arguments; names of keys, whose values are masked at any
+            depth; a function from the list to what of it may be logged; True logs them as they
+            are.
+        :param clock: monotonic seconds.
+        :raises ValueError: ``log_args`` is a text.
+        """
+        self._logger = logger_of(logger)
+        self._level = level
+        self._failure_level = failure_level
+        self._drop_level = level if drop_level is None else drop_level
+        self._redaction = _redaction(log_args)
+        self._clock = clock
+
+    async def enqueue(
+        self, job: Job, call_next: Callable[[Job], Awaitable[Job | None]]
+    ) -> Job | None:
+        """Log what became of a job that was to be enqueued."""
+        try:
+            stored = await call_next(job)
+        except Exception as problem:
+            told = self._about(job, job.queue) | {"error": _said(problem)}
+            self._logger.log(self._failure_level, "Enqueue failed", extra=told)
+            raise
+        if stored is None:
+            told = self._about(job, job.queue)
+            self._logger.log(self._drop_level, "Job dropped", extra=told)
+        else:
+            told = self._about(stored, stored.queue)
+            self._logger.log(self._level, "Job enqueued", extra=told)
+        return stored
+
+    async def execute(
+        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Log the start and the end of an execution."""
+        self._logger.log(self._level, "Job started", extra=self._execution(job, ctx))
+        started = self._clock()
+        try:
+            result = await call_next()
+        except BaseException as problem:
+            self._log_failure(problem, job, ctx, self._since(started))
+            raise
+        ended = {"status": COMPLETED, "duration_ms": self._since(started)}
+        self._logger.log(self._level, "Job completed", extra=self._execution(job, ctx) | ended)
+        return result
+
+    def _log_failure(
+        self, problem: BaseException, job: Job, ctx: JobContext, duration_ms: float
+    ) -> None:
+        ended: dict[str, object] = {"duration_ms": duration_ms}
+        outcome = outcome_of(problem)
+        if outcome == GIVEN_UP:
+            fields = self._execution(job, ctx) | ended
+            self._logger.log(self._level, "Job given up", extra=fields)
+            return
+        ended |= {"status": outcome, "error": _said(problem)}
+        origin = ctx.failure_origin(problem)
+        if origin != HANDLER:
+            ended["origin"] = origin
+        fields = self._execution(job, ctx) | ended
+        self._logger.log(self._failure_level, "Job failed", extra=fields)
+
+    def _execution(self, job: Job, ctx: JobContext) -> dict[str, object]:
+        fields = self._about(job, ctx.queue) | {"attempt": ctx.attempt}
+        trace_id = ctx.metadata.get("trace_id")
+        return fields | {"trace_id": trace_id} if trace_id else fields
+
+    def _about(self, job: Job, queue: str) -> dict[str, object]:
+        fields: dict[str, object] = {"job_id": job.id, "job_type": job.type, "queue": queue}
+        trace_id = _carried_trace_id(job)
+        if trace_id:
+            fields["trace_id"] = trace_id
+        if self._redaction is not None:
+            fields["job_args"] = redacted(job.args, self._redaction)
+        return fields
+
+    def _since(self, started: float) -> float:
+        return round((self._clock() - started) * 1000, 3)
+
+
+def _redaction(log_args: bool | Collection[str] | Redaction) -> Redaction | None:  # noqa: FBT001 - one of several ways to say it
+    if callable(log_args):
+        return log_args
+    if isinstance(log_args, bool):
+        return show_all if log_args else None
+    return masking(log_args)
+
+
+def _carried_trace_id(job: Job) -> str:
+    """The trace that the job carries; empty without a valid one."""
+    meta = job.get("meta")
+    traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
+    if not isinstance(traceparent, str):
+        return ""
+    found = _TRACEPARENT.fullmatch(traceparent)
+    return found[1] if found else ""
+
+
+def _said(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,1 @@
+"""Metrics of both chains, and the sinks that they are written to."""

@@ -1,0 +1,138 @@
+"""Metrics as CloudWatch's Embedded Metric Format, by Powertools: lines of the log, no calls."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
+    AmazonCloudWatchEMFProvider,
+)
+
+from ojs_aws.middleware.builtin.metrics.middleware import JOBS
+
+MAX_VALUES: Final = 100
+"""Values that one metric of one document may have."""
+
+NAMESPACE: Final = "OJS"
+HOLD_S: Final = 10.0
+
+_UNITS: Final = {JOBS: "Count", "ms": "Milliseconds", "s": "Seconds"}
+
+_Key = tuple[tuple[str, str], ...]
+
+
+class EmfSink:
+    """Collects values and writes them as documents: one per type and queue, not one per job.
+
+    Under Lambda a document is written at the end of each invocation, before the environment is
+    frozen. Elsewhere values are held for some seconds, and written at the exit of the process at
+    the latest. Powertools' own ``Metrics`` of the application is left alone: it is one object for
+    the whole process, and shares its dimensions with everybody; each document here is made by a
+    provider of its own.
+    """
+
+    def __init__(
+        self,
+        namespace: str | None = None,
+        *,
+        service: str | None = None,
+        hold_s: float | None = None,
+        write: Callable[[str], object] | None = None,
+    ) -> None:
+        """Describe the documents.
+
+        :param namespace: by default ``POWERTOOLS_METRICS_NAMESPACE``, else ``OJS``.
+        :param service: a dimension more; by default ``POWERTOOLS_SERVICE_NAME``, else none.
+        :param hold_s: seconds for which values are collected; 0 until nothing is executing any
+            more, which is the default under Lambda.
+        :param write: takes each document, a line of JSON without its end; standard output by
+            default.
+        """
+        if hold_s is None:
+            hold_s = 0.0 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ else HOLD_S
+        self._namespace = namespace
+        self._service = service
+        self._hold_s = hold_s
+        self._write = write or _to_stdout
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._pending: dict[_Key, dict[str, _Values]] = {}
+        atexit.register(_flush, weakref.ref(self))
+
+    def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
+        """Keep a value until the next document of its attributes."""
+        key = tuple(sorted(attributes.items()))
+        with self._lock:
+            values = self._pending.setdefault(key, {}).setdefault(name, _Values(unit))
+            values.add(value)
+            if len(values.numbers) == MAX_VALUES:
+                self._write_document(key, self._pending.pop(key))
+            elif self._hold_s and self._timer is None:
+                self._timer = threading.Timer(self._hold_s, _flush, (weakref.ref(self),))
+                self._timer.daemon = True
+                self._timer.start()
+
+    def idle(self) -> None:
+        """Write, unless values are held for a time."""
+        if not self._hold_s:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write everything now."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            pending, self._pending = self._pending, {}
+            for key, metrics in pending.items():
+                self._write_document(key, metrics)
+
+    def _write_document(self, key: _Key, metrics: Mapping[str, _Values]) -> None:
+        if is_metrics_disabled():
+            return
+        provider = AmazonCloudWatchEMFProvider(namespace=self._namespace, service=self._service)
+        provider.namespace = provider.namespace or NAMESPACE
+        for name, value in key:
+            provider.add_dimension(name, value)
+        described = {name: values.described() for name, values in metrics.items()}
+        document = provider.serialize_metric_set(metrics=described)
+        self._write(json.dumps(document, separators=(",", ":")))
+
+
+class _Values:
+    """What a metric has collected: a counter's sum, or a histogram's values."""
+
+    __slots__ = ("numbers", "unit")
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self.numbers: list[float] = []
+
+    def add(self, value: float) -> None:
+        if self.unit == JOBS and self.numbers:
+            self.numbers[0] += value
+        else:
+            self.numbers.append(value)
+
+    def described(self) -> dict[str, Any]:
+        return {"Unit": _UNITS.get(self.unit, "None"), "Value": self.numbers}
+
+
+def _flush(reference: weakref.ref[EmfSink]) -> None:
+    """For timer and exit; neither keeps a sink that nobody uses."""
+    sink = reference()
+    if sink is not None:
+        sink.flush()
+
+
+def _to_stdout(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,215 @@
+"""Metrics of enqueueing and execution (middleware specification, 8.1.2; ojs-observability, 8)."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import COMPLETED as SUCCESS
+from ojs_aws.middleware.errors import FAILED, GIVEN_UP, TIMEOUT, outcome_of
+from ojs_aws.middleware.hooks.values import Metric
+
+DURATION: Final = "ojs.jobs.duration_ms"
+COMPLETED: Final = "ojs.jobs.completed"
+FAILURES: Final = "ojs.jobs.failed"
+TIMEOUTS: Final = "ojs.jobs.timeout"
+ENQUEUED: Final = "ojs.job.enqueued"
+ENQUEUE_DURATION: Final = "ojs.job.enqueue_duration"
+
+JOBS: Final = "{job}"
+"""Unit of what is counted; any other unit (``ms``, ``s``) is of what is measured."""
+
+OTHER: Final = "other"
+MAX_SERIES: Final = 500
+
+_log = logging.getLogger(__name__)
+
+
+class MetricSink(Protocol):
+    """Where metrics go. It is called from several threads and tasks, and must not block."""
+
+    def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
+        """Take one value.
+
+        :param unit: ``{job}`` for a counter's increment, else the unit of a histogram's value.
+        :param attributes: ``type`` and ``queue``, or ``queue`` alone; never more values than the
+            middleware's ``max_series``.
+        """
+
+    def idle(self) -> None:
+        """Nothing is being executed or enqueued at the moment: a good time to write."""
+
+
+class MetricsMiddleware:
+    """Counts and times jobs by type and queue.
+
+    Around an execution: ``ojs.jobs.duration_ms`` (a histogram), and one of ``ojs.jobs.completed``
+    and ``ojs.jobs.failed``; ``ojs.jobs.timeout`` counts the failures that were timeouts. Around
+    enqueueing, where the middleware is added to that chain: ``ojs.job.enqueued`` and
+    ``ojs.job.enqueue_duration`` (seconds, by queue).
+
+    Cardinality is bounded: the tags are type and queue, and of their pairs the first
+    ``max_series`` keep their names; all later ones are counted as ``other``. A job that its worker
+    gave up (cancelled, shutdown) has no outcome and is not counted. A sink that fails loses
+    metrics, and fails no job.
+
+    Place it outside of the timeout, or timeouts are not seen.
+    """
+
+    never_waits = True
+    """Enqueueing through it needs no event loop."""
+
+    def __init__(
+        self,
+        sink: MetricSink | None = None,
+        *,
+        max_series: int = MAX_SERIES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Send metrics to ``sink``; by default to what :func:`default_sink` chooses, once.
+
+        :param max_series: pairs of type and queue that keep their names.
+        :param clock: monotonic seconds.
+        """
+        self._sink = default_sink() if sink is None else sink
+        self._max_series = max_series
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._series: set[tuple[str, str]] = set()
+        self._listeners: tuple[Callable[[Metric], None], ...] = ()
+        self._running = 0
+        self._has_complained = False
+
+    async def enqueue(
+        self, job: Job, call_next: Callable[[Job], Awaitable[Job | None]]
+    ) -> Job | None:
+        """Count a job that was stored, and the seconds that it took."""
+        self._enter()
+        try:
+            started = self._clock()
+            stored = await call_next(job)
+            if stored is not None:
+                tags = self._tags(stored.type, stored.queue)
+                self.emit(ENQUEUED, 1, JOBS, tags)
+                seconds = self._clock() - started
+                self.emit(ENQUEUE_DURATION, seconds, "s", {"queue": tags["queue"]})
+            return stored
+        finally:
+            self._leave()
+
+    async def execute(
+        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Time an execution, and count its outcome."""
+        self._enter()
+        started = self._clock()
+        try:
+            result = await call_next()
+        except BaseException as problem:
+            outcome = outcome_of(problem)
+            if outcome != GIVEN_UP:
+                self._record(job, ctx, outcome, started)
+            raise
+        else:
+            self._record(job, ctx, SUCCESS, started)
+            return result
+        finally:
+            self._leave()
+
+    def _record(self, job: Job, ctx: JobContext, outcome: str, started: float) -> None:
+        tags = self._tags(job.type, ctx.queue)
+        self.emit(DURATION, (self._clock() - started) * 1000, "ms", tags)
+        is_failure = outcome in (FAILED, TIMEOUT)
+        self.emit(FAILURES if is_failure else COMPLETED, 1, JOBS, tags)
+        if outcome == TIMEOUT:
+            self.emit(TIMEOUTS, 1, JOBS, tags)
+
+    def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
+        """Pass one value on; every metric of this middleware goes through here.
+
+        :param unit: ``{job}`` for counters, ``ms`` or ``s`` for histograms.
+        """
+        if self._sink is not None:
+            try:
+                self._sink.emit(name, value, unit, attributes)
+            except Exception:  # noqa: BLE001 - a job does not fail because it was not counted
+                self._complain()
+        for listener in self._listeners:
+            try:
+                listener(Metric(name, value, unit, dict(attributes)))
+            except Exception:  # noqa: BLE001 - likewise
+                _log.exception("A metric_emit hook failed on %s", name)
+
+    def listen(self, listener: Callable[[Metric], None]) -> None:
+        """Tell ``listener`` each metric too; a worker connects its ``metric_emit`` hooks so.
+
+        Listening twice is listening once.
+        """
+        with self._lock:
+            if listener not in self._listeners:
+                self._listeners = (*self._listeners, listener)
+
+    @contextmanager
+    def invocation(self) -> Iterator[None]:
+        """Around everything that one invocation executes; the sink may write after the last one.
+
+        LambdaWorker enters it for each batch, so that a batch is written as one.
+        """
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        with self._lock:
+            self._running += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._running -= 1
+            is_last = self._running == 0
+        if is_last and self._sink is not None:
+            try:
+                self._sink.idle()
+            except Exception:  # noqa: BLE001 - as in emit
+                self._complain()
+
+    def _tags(self, job_type: str, queue: str) -> dict[str, str]:
+        pair = (job_type, queue)
+        if pair not in self._series:
+            with self._lock:
+                if len(self._series) >= self._max_series:
+                    return {"type": OTHER, "queue": OTHER}
+                self._series.add(pair)
+        return {"type": job_type, "queue": queue}
+
+    def _complain(self) -> None:
+        """Once, or a broken sink would fill the log."""
+        if not self._has_complained:
+            self._has_complained = True
+            _log.exception("Metrics are lost: the sink failed. Later failures are not logged")
+
+
+def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
+    """EMF under Lambda, else OpenTelemetry where it is installed, else none."""
+    if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
+        from ojs_aws.middleware.builtin.metrics.emf import EmfSink  # noqa: PLC0415 - imports Powertools
+
+        return EmfSink()
+    if importlib.util.find_spec("opentelemetry") is None:
+        return None
+    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink  # noqa: PLC0415 - costs 30 ms
+
+    try:
+        return OpenTelemetrySink()
+    except ImportError:  # another package of that namespace
+        return None

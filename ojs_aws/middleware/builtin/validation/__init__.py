@@ -1,0 +1,1 @@
+"""Check the arguments of jobs against JSON Schemas."""

@@ -1,0 +1,147 @@
+"""The keywords of JSON Schema with bounded work: what stalls in the library is refused here.
+
+Imports jsonschema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, Final
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from ojs_aws.domain.canonical import canonical_json
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.timestamps import parse_duration, read_date_time
+from ojs_aws.domain.validation import URI_PATTERN
+from ojs_aws.middleware.builtin.validation.pattern_cost import max_length, steps
+
+MAX_MATCHED_CHARACTERS: Final = 4096
+"""Longer strings fail a ``pattern``: matching can take time that grows faster than the text."""
+MAX_WORK: Final = 400_000
+"""Of one check: keywords applied, and members of the lists and objects of the schema."""
+
+_STEPS_PER_WORK: Final = 1024
+
+
+class TooMuchWorkError(Exception):
+    """A check would take too long."""
+
+
+work_left: ContextVar[int] = ContextVar("work", default=0)
+"""What the check of this thread or task may still spend."""
+
+
+def _spend(units: int) -> None:
+    left = work_left.get() - units
+    work_left.set(left)
+    if left < 0:
+        raise TooMuchWorkError
+
+
+def _unique_items(
+    validator: Any, wanted: Any, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    """Distinct items, in a time that is linear: the library compares objects pair by pair."""
+    if wanted and validator.is_type(instance, "array"):
+        distinct = {canonical_json(item) for item in instance}
+        if len(distinct) != len(instance):
+            yield ValidationError("items repeat")
+
+
+def _matching(
+    validator: Any, pattern: Any, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "string"):
+        return
+    if len(instance) > MAX_MATCHED_CHARACTERS:
+        yield ValidationError(f" in at most {MAX_MATCHED_CHARACTERS} characters")
+    elif not re.search(pattern, instance):
+        yield ValidationError("")
+
+
+def _matching_guarded(
+    validator: Any, pattern: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "string"):
+        return
+    limit = max_length(pattern)
+    if len(instance) > limit:
+        yield ValidationError(f" in at most {limit} characters")
+        return
+    _spend(steps(pattern, len(instance)) // _STEPS_PER_WORK)
+    yield from _matching(validator, pattern, instance, schema)
+
+
+def _matching_keys_guarded(
+    validator: Any, patterns: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "object"):
+        for pattern in patterns:
+            _spend(sum(1 + steps(pattern, len(key)) // _STEPS_PER_WORK for key in instance))
+        yield from _STANDARD["patternProperties"](validator, patterns, instance, schema) or ()
+
+
+Keyword = Callable[[Any, Any, Any, Any], Any]
+_STANDARD: Final[Mapping[str, Keyword]] = Draft202012Validator.VALIDATORS
+
+
+def _counted(check: Keyword) -> Keyword:
+    def counted(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        _spend(_size_of(wanted))
+        yield from check(validator, wanted, instance, schema) or ()
+
+    return counted
+
+
+def _size_of(wanted: Any) -> int:
+    if isinstance(wanted, list):
+        return 1 + len(wanted)
+    if isinstance(wanted, dict):
+        return 1 + len(wanted) + sum(len(v) for v in wanted.values() if isinstance(v, list))
+    return 1
+
+
+def _validator_kind(keywords: Mapping[str, Keyword]) -> Any:
+    counted = {name: _counted(check) for name, check in {**_STANDARD, **keywords}.items()}
+    return extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator,
+        counted,
+        type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+            "array",
+            lambda _, value: isinstance(value, (list, tuple)),  # Python callers may pass tuples
+        ),
+    )
+
+
+BOUNDED: Final[Any] = _validator_kind({"uniqueItems": _unique_items, "pattern": _matching})
+GUARDED: Final[Any] = _validator_kind(
+    {
+        "uniqueItems": _unique_items,
+        "pattern": _matching_guarded,
+        "patternProperties": _matching_keys_guarded,
+    }
+)
+
+
+def _formats() -> FormatChecker:
+    """The library's own formats that need no further package, and those of the domain."""
+    checker = FormatChecker(())
+    checker.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
+
+    def adding(name: str, is_right: Any) -> None:
+        checker.checks(name, raises=InvalidRequestError)(
+            lambda value: not isinstance(value, str) or is_right(value) is not False
+        )
+
+    adding("date-time", lambda text: read_date_time(text, "date-time") is not None)
+    adding("duration", lambda text: text.startswith("P") and parse_duration(text, "") is not None)
+    adding("uri", lambda text: re.fullmatch(URI_PATTERN, text, re.ASCII) is not None)
+    return checker
+
+
+FORMATS: Final = _formats()

@@ -1,0 +1,99 @@
+"""Enqueuer: everything around the storing of jobs, for client and backend alike.
+
+From the outside in: the ``enqueue_many`` of the chain's middleware, around the whole insertion (a
+single job is a batch of one); the chain of each job; the hooks ``insert_begin`` and
+``insert_end``; and the storing itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain.enqueue import EnqueueChain, Store
+from ojs_aws.middleware.chain.enqueue_many import InsertionRun, StoreMany
+from ojs_aws.middleware.chain.run import Layers, Step
+from ojs_aws.middleware.chain.run_sync import drive
+from ojs_aws.middleware.errors import note_stored
+from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.interfaces import ENQUEUE_MANY
+from ojs_aws.middleware.members import STARTED
+from ojs_aws.middleware.results import EnqueueResult
+
+T = TypeVar("T")
+
+
+class Enqueuer:
+    """A chain and hooks, around whatever stores jobs."""
+
+    def __init__(self, chain: EnqueueChain, hooks: Hooks | None = None) -> None:
+        """Put these around; both freeze with the first job."""
+        self.chain = chain
+        self.hooks = hooks or Hooks()
+        self._layers: Layers = ()
+
+    async def one(self, job: Job, store: Store) -> tuple[Job | None, str]:
+        """Run the chain of one job around ``store``, which the hooks enclose.
+
+        :returns: the stored job, or None and the name of the middleware that dropped it.
+        :raises Exception: whatever a middleware or a hook raised; nothing was stored then, unless
+            the error has the attribute ``stored_job_ids``.
+        """
+        if not self.hooks.has_insertion():
+            return await self.chain.run_tracked(job, store)
+
+        async def store_with_hooks(final: Job) -> Job | None:
+            return await self._store_with_hooks(final, store)
+
+        return await self.chain.run_tracked(job, store_with_hooks)
+
+    async def _store_with_hooks(self, job: Job, store: Store) -> Job | None:
+        job_id = job.id
+        job = await self.hooks.insert_begin(job)
+        try:
+            stored = store(job)
+            if inspect.isawaitable(stored):
+                stored = await stored
+        except Exception as problem:
+            await self.hooks.insert_end(job, problem)
+            raise
+        if stored is None:
+            return None
+        try:
+            await self.hooks.insert_end(stored, None)
+        except Exception as problem:
+            note_stored(problem, [job_id])
+            raise
+        return stored
+
+    async def many(
+        self, jobs: Sequence[Job], store: StoreMany, *, is_atomic: bool = False
+    ) -> list[EnqueueResult]:
+        """Run the batch middleware around ``store``.
+
+        :param store: takes the jobs that the batch middleware let pass, and gives the outcome of
+            each.
+        :param is_atomic: refuse the whole batch when a batch middleware leaves a job out.
+        :returns: one outcome for each job, in the order of ``jobs``.
+        :raises BatchRejectedError: atomic, and a batch middleware left a job out.
+        :raises NextNotCalledError: a middleware returned without having called ``call_next``.
+        :raises Exception: whatever a middleware raised. If jobs had been stored before, the error
+            names them in the attribute ``stored_job_ids``.
+        """
+        layers = self._layers or self._start()
+        results: list[EnqueueResult]
+        results = await Step(InsertionRun(layers, store, is_atomic=is_atomic))(jobs)
+        return results
+
+    def _start(self) -> Layers:
+        self.chain.freeze(STARTED)
+        self.hooks.freeze(STARTED)
+        self.hooks.listen_to(self.chain)
+        self._layers = (*self.chain.layers(ENQUEUE_MANY), None)
+        return self._layers
+
+    def run_sync(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run what uses this object to its end, from synchronous code; see :func:`drive`."""
+        return drive(coroutine, never_waits=self.chain.never_waits and self.hooks.never_waits)

@@ -1,0 +1,1 @@
+"""Hooks: called at a moment of a job's life, around nothing."""

@@ -1,0 +1,1 @@
+"""The two chains, and the middleware that comes with them."""
