@@ -54,7 +54,7 @@ def group_member(bench: Bench) -> Cost:
     """The ends of many members that come together."""
     group = bench.workflow(type="group", jobs=[step()] * (2 * TOGETHER))
     while bench.backend.workflows.get(group).workflow.has_ready:
-        bench.backend.advancing.advance(group)
+        bench.backend.workflow_advance.advance(group)
     return bench.cost(bench.ending(group, TOGETHER), TOGETHER)
 
 
@@ -123,7 +123,7 @@ def transacted(bench: Bench, **more: Any) -> Cost:
         items: Any = prepared.actions
         bench.dynamodb.transact_write_items(TransactItems=items)
         assert prepared.pushed.record is not None  # noqa: S101 - no middleware drops it
-        bench.backend.waking.cover([prepared.pushed.record], bench.backend.clock.now())
+        bench.backend.job_messages.send_for([prepared.pushed.record], bench.backend.clock.now())
 
     return bench.cost(enqueue)
 

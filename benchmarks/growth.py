@@ -25,11 +25,11 @@ from benchmarks.reads import Reads
 from benchmarks.results import draw, tell
 from benchmarks.sweep_costs import SweepLaboratory
 from benchmarks.wide_table import WideTable
-from ojs_aws.adapters.dynamodb.codec import to_item
+from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.local.queues import fast_queues
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 
 TIMERS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUEUES: Final = (1, 10, 100, 1_000)

@@ -18,14 +18,14 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
 from ojs_aws.local.queues import fast_queues
 from ojs_aws.ports import Clock
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
-from ojs_aws.services.workflow_news import News
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.workflows.job_end import JobEnd
 from ojs_aws.transport.http.dialects.envelopes import read_job
 
 ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -181,19 +181,19 @@ class Bench:
         self.held = [job.id for job in found]
         return found
 
-    def end(self, jobs: Sequence[JobRecord]) -> list[News]:
+    def end(self, jobs: Sequence[JobRecord]) -> list[JobEnd]:
         """Complete jobs; what that means for their workflows."""
         for job in jobs:
             self.backend.ack(job.id, "worker-1", RESULT)
         stored = [self.backend.ports.store.load(job.id) for job in jobs]
-        news = [self.backend.advancing.news_of(job) for job in stored if job is not None]
+        news = [self.backend.workflow_advance.news_of(job) for job in stored if job is not None]
         return [each for each in news if each is not None]
 
     def workflow(self, **body: Any) -> str:
         """Start a workflow whose plan is known and which has begun."""
         workflow_id = self.create(**body)
         self.backend.workflows.get(workflow_id)
-        self.backend.advancing.started(workflow_id, self.backend.clock.now())
+        self.backend.workflow_advance.started(workflow_id, self.backend.clock.now())
         return workflow_id
 
     def create(self, **body: Any) -> str:
@@ -208,7 +208,7 @@ class Bench:
         while len(jobs) < count:
             jobs += self.fetch(min(count - len(jobs), 10))
         news = self.end(jobs)
-        return lambda: self.backend.advancing.advance(workflow_id, news)
+        return lambda: self.backend.workflow_advance.advance(workflow_id, news)
 
 
 @contextmanager

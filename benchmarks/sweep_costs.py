@@ -28,8 +28,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.sweep import one_by_one
-from ojs_aws.services.wiring import Ports
+from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.upkeep.sweep import one_by_one
 
 WEEK_TICKS: Final = 7 * 24 * 60
 TICKS: Final = 20

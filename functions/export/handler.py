@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3.export import S3Files
 from ojs_aws.bootstrap import aws_clients, job_store
 from ojs_aws.config import Settings
-from ojs_aws.services.export import Export
+from ojs_aws.services.upkeep.export import Export
 from ojs_aws.transport.events.export import build_export
 from ojs_aws.transport.events.stream import Handler
 from ojs_aws.transport.tracing import function_tracing

@@ -9,11 +9,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ojs_aws.adapters.dynamodb.blobs import Blobs
-from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
-from ojs_aws.adapters.dynamodb.job_writes import JobWrites
+from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
 from ojs_aws.adapters.dynamodb.patient_client import Patience, patient
-from ojs_aws.adapters.dynamodb.queue_registry import DynamoQueueRegistry
+from ojs_aws.adapters.dynamodb.queues.registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
 from ojs_aws.bootstrap.clients import AwsClients, aws_clients
@@ -27,15 +27,15 @@ from ojs_aws.bootstrap.machine import (
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.wiring import Ports
+from ojs_aws.services.backend.ports import Ports
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.ports import Clock, IdGenerator
-    from ojs_aws.services.api_keys import Authentication, KeyBook
-    from ojs_aws.services.fetch import Both
+    from ojs_aws.services.access.api_keys import Authentication, KeyBook
+    from ojs_aws.services.jobs.fetch import Both
 
 __all__ = [
     "AwsClients",
@@ -102,8 +102,8 @@ def build_key_book(
 
     :param dynamodb: a client that may write to the table.
     """
-    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
-    from ojs_aws.services.api_keys import KeyBook  # noqa: PLC0415
+    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.access.api_keys import KeyBook  # noqa: PLC0415
 
     keys = DynamoApiKeys(dynamodb, settings.table)
     return KeyBook(keys, clock or SystemClock(), secrets.token_bytes)
@@ -113,8 +113,8 @@ def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
     """What finds the callers of a deployment by their API keys."""
-    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys  # noqa: PLC0415
-    from ojs_aws.services.api_keys import Authentication  # noqa: PLC0415
+    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
+    from ojs_aws.services.access.api_keys import Authentication  # noqa: PLC0415
 
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.adapters.dynamodb.job_store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
 from ojs_aws.bootstrap.clients import AwsClients
 from ojs_aws.bootstrap.machine import write_token
 from ojs_aws.config import Settings
@@ -48,7 +48,7 @@ class Adapters:
 
     def workers(self) -> WorkerRegistry:
         """The registry of workers."""
-        from ojs_aws.adapters.dynamodb.worker_registry import DynamoWorkerRegistry
+        from ojs_aws.adapters.dynamodb.workers import DynamoWorkerRegistry
 
         return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
 
@@ -60,7 +60,7 @@ class Adapters:
 
     def events(self) -> EventLog:
         """The log of events."""
-        from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
+        from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
 
         return DynamoEventLog(
             self.aws.dynamodb, self.settings.table, self.settings.event_retention_s, write_token
@@ -74,7 +74,7 @@ class Adapters:
 
     def cron(self) -> CronEntries:
         """The cron jobs."""
-        from ojs_aws.adapters.dynamodb.cron_entries import DynamoCronEntries
+        from ojs_aws.adapters.dynamodb.cron import DynamoCronEntries
 
         return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
@@ -87,19 +87,19 @@ class Adapters:
 
     def schemas(self) -> Schemas:
         """The schemas."""
-        from ojs_aws.adapters.dynamodb.schema_store import DynamoSchemas
+        from ojs_aws.adapters.dynamodb.schemas import DynamoSchemas
 
         return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
 
     def unique(self) -> UniqueJobs:
         """Unique jobs and their locks."""
-        from ojs_aws.adapters.dynamodb.unique_jobs import DynamoUniqueJobs
+        from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 
         return DynamoUniqueJobs(self.store)
 
     def workflows(self) -> Workflows:
         """The workflows."""
-        from ojs_aws.adapters.dynamodb.workflow_store import DynamoWorkflows
+        from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
 
         kept_s = self.settings.completed_retention_s
         return DynamoWorkflows(
@@ -114,7 +114,7 @@ class Adapters:
 
     def client_buckets(self) -> ClientBuckets:
         """The buckets of API clients."""
-        from ojs_aws.adapters.dynamodb.client_buckets import DynamoClientBuckets
+        from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 
         return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
 
@@ -128,13 +128,13 @@ class Adapters:
 
     def bulk(self) -> BulkRequests:
         """What bulk operations did."""
-        from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests
+        from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 
         return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
 
     def settings_book(self) -> SettingsBook:
         """The settings of queues."""
-        from ojs_aws.adapters.dynamodb.queue_settings import DynamoSettings
+        from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
 
         return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
 
@@ -142,7 +142,7 @@ class Adapters:
         """What switches the triggers of Lambda workers."""
         from ojs_aws.adapters.sqs.arns import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
-        from ojs_aws.services.wiring import NoTriggers
+        from ojs_aws.services.backend.ports import NoTriggers
 
         if self.aws.functions is None:
             return NoTriggers()
@@ -155,18 +155,18 @@ class Adapters:
 
     def depths(self) -> Depths:
         """The counters of bounded queues."""
-        from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths
+        from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths
 
         return DynamoDepths(self.aws.dynamodb, self.settings.table)
 
     def tallies(self) -> Tallies:
         """The counters of what queues did."""
-        from ojs_aws.adapters.dynamodb.queue_tallies import DynamoTallies
+        from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
 
         return DynamoTallies(self.aws.dynamodb, self.settings.table)
 
     def pressures(self) -> Pressures:
         """How full queues are."""
-        from ojs_aws.adapters.dynamodb.queue_depths import DynamoPressures
+        from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures
 
         return DynamoPressures(self.aws.dynamodb, self.settings.table)

@@ -70,7 +70,7 @@ async def register_cron(
     """Register a cron job, or change the one of this name."""
     from typing import cast  # noqa: PLC0415
 
-    from ojs_aws.domain.cron_bodies import OverlapPolicy  # noqa: PLC0415
+    from ojs_aws.domain.cron.bodies import OverlapPolicy  # noqa: PLC0415
     from ojs_aws.domain.envelope import Job  # noqa: PLC0415
 
     given = json_of(args, "The arguments")

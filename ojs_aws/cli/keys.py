@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.api_keys import ApiKey
     from ojs_aws.domain.timestamps import Instant
-    from ojs_aws.services.api_keys import Issued, KeyBook
+    from ojs_aws.services.access.api_keys import IssuedKey, KeyBook
 
 app = typer.Typer(
     name="keys",
@@ -61,7 +61,7 @@ def create(
     Example: ojs-aws keys create checkout --scope producer --queue email --expires-in 90d
     """
 
-    def make(book: KeyBook) -> Issued:
+    def make(book: KeyBook) -> IssuedKey:
         from ojs_aws.domain.timestamps import Instant, parse_duration  # noqa: PLC0415
 
         ends = parse_duration(expires_in, "expires_in") if expires_in else None
@@ -146,7 +146,7 @@ def _done(
     return with_aws(Output(as_json=as_json), endpoint_url, with_book)
 
 
-def _show_issued(issued: Issued, *, as_json: bool) -> None:
+def _show_issued(issued: IssuedKey, *, as_json: bool) -> None:
     """Print a key to standard output, alone, so that it can be piped; the rest beside it."""
     if as_json:
         typer.echo(json.dumps({**_described(issued.key), "key": issued.text}, indent=2))

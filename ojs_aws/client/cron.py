@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ojs_aws.client.insertion import whole_job
-from ojs_aws.domain.cron_bodies import OverlapPolicy, registration_body
+from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 

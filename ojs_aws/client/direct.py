@@ -27,10 +27,10 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import QueueInfo, TransactAction
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.drafting import check_envelope_size
-from ojs_aws.services.pushed import Pushed
-from ojs_aws.services.render import render_job
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.render import render_job
 
 
 class DirectTransport:
@@ -171,7 +171,7 @@ def job_of_record(record: JobRecord) -> Job:
     return Job.from_members(render_job(record))
 
 
-def _stored(pushed: Pushed) -> Stored:
+def _stored(pushed: PushResult) -> Stored:
     job = None if pushed.record is None else job_of_record(pushed.record)
     return Stored(job, pushed.is_new, pushed.dropped_by)
 

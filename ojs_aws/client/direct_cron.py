@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from ojs_aws.client.cron import CronTrigger
-from ojs_aws.domain.cron import CronEntry, Outcome
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode, parse_object
 from ojs_aws.services.backend import Backend

@@ -15,10 +15,10 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.dead_letter_bulk import BulkReport
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.render import render_job
-from ojs_aws.services.workers import Selection, directive_of, render_worker
+from ojs_aws.services.dead_letters.bulk import BulkReport
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.workers.service import Selection, directive_of, render_worker
 
 
 class DirectWorkers:

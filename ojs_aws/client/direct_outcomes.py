@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.render import render_job
+from ojs_aws.services.jobs.render import render_job
 
 
 class DirectOutcomes:

@@ -47,5 +47,5 @@ class DirectQueues:
     async def resume(self, name: str) -> Mapping[str, JsonValue]:
         """Resume a queue."""
         at = await asyncio.to_thread(self._backend.queues.resume, name)
-        await asyncio.to_thread(self._backend.configuring.undrain, name)
+        await asyncio.to_thread(self._backend.queue_config.undrain, name)
         return changed_queue(QueueInfo(name=name), resumed_at=at)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from ojs_aws.client.schemas import SchemaAnswer
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode
-from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
+from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.schemas import SchemaRegistration, SchemaRegistry
+from ojs_aws.services.schemas.registry import SchemaRegistration, SchemaRegistry
 
 
 class DirectSchemas:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, assemble, decode, parse_object
-from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.http.dialects.envelopes import read_job
 from ojs_aws.transport.http.dialects.workflows import (

@@ -8,7 +8,7 @@ from ojs_aws.client.connection import Answer, HttpConnection, segment
 from ojs_aws.client.schemas import SchemaAnswer
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.schema import SchemaVersion
+from ojs_aws.domain.schemas.schema import SchemaVersion
 
 SCHEMAS = "/schemas"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.schema import SchemaVersion
+from ojs_aws.domain.schemas.schema import SchemaVersion
 
 SchemaAnswer: TypeAlias = Mapping[str, JsonValue]
 

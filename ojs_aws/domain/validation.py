@@ -18,8 +18,8 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.domain.json_text import RawJson, encode, json_type
-from ojs_aws.domain.limit_policies import read_limit
-from ojs_aws.domain.limits import Limit
+from ojs_aws.domain.limits.policies import read_limit
+from ojs_aws.domain.limits.rules import Limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.domain.timestamps import (
     Instant,

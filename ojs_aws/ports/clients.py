@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ojs_aws.domain.client_limits import Standing
+from ojs_aws.domain.limits.clients import Standing
 
 
 class ClientBuckets(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.cron import CronEntry
+    from ojs_aws.domain.cron.entry import CronEntry
 
 
 class StaleCronError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ojs_aws.domain.limits import Bucket, Scope
+from ojs_aws.domain.limits.rules import Bucket, Scope
 from ojs_aws.domain.timestamps import Instant
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
+    from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
 
 
 class SchemaTakenError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ojs_aws.domain.tallies import Tally
+from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
 
 

@@ -10,8 +10,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.workflow import Workflow, WorkflowState
-    from ojs_aws.domain.workflow_graph import Graph
+    from ojs_aws.domain.workflows.graph import Graph
+    from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 
 
 class StaleWorkflowError(Exception):

@@ -16,7 +16,7 @@ from ojs_aws.transport.tracing import NO_TRACING, Tracing
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
-    from ojs_aws.services.api_keys import Authentication
+    from ojs_aws.services.access.api_keys import Authentication
 
 Event: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[Event, object], dict[str, object]]

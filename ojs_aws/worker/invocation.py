@@ -18,9 +18,9 @@ from ojs_aws.domain.tracing import trace_of
 from ojs_aws.domain.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import Claimed
-from ojs_aws.services.render import render_job
-from ojs_aws.services.waking import seconds_until
+from ojs_aws.services.jobs.fetch import Claimed
+from ojs_aws.services.jobs.messages import seconds_until
+from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
 from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
@@ -177,9 +177,9 @@ class Invocation:
     async def _reject(self, raw: Mapping[str, Any]) -> str:
         """Move a message to the dead-letter queue; its id if it need not come back, else empty."""
         queue = self.queues[queue_name_of(raw)]
-        waking, body = self.backend.waking, str(raw.get("body", ""))
+        job_messages, body = self.backend.job_messages, str(raw.get("body", ""))
         try:
-            is_moved = await asyncio.to_thread(waking.reject, queue, body)
+            is_moved = await asyncio.to_thread(job_messages.reject, queue, body)
         except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
             _log.exception("Message %s comes back", raw.get("messageId"))
             return ""
@@ -221,7 +221,7 @@ class Invocation:
             return True
         if claimed.record.reservation is not None and claimed.record.reservation.places:
             now = self.backend.clock.now()
-            await asyncio.to_thread(self.backend.waking.pass_on, claimed.record, now)
+            await asyncio.to_thread(self.backend.job_messages.pass_on, claimed.record, now)
         return False
 
     def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
@@ -291,7 +291,7 @@ class Invocation:
         if job.reservation is not None:
             seconds = seconds_until(job.reservation.due_at, self.backend.clock.now())
             handles = [(record.received.handle, seconds)]
-            await asyncio.to_thread(self.backend.waking.hide, record.queue, handles)
+            await asyncio.to_thread(self.backend.job_messages.hide, record.queue, handles)
 
     def _reservation_ms(self) -> int:
         return min(round((self.seconds + AFTERLIFE_S) * 1000), MAX_VISIBILITY_MS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.bulk_requests import DynamoBulkRequests
+from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.client_buckets import DynamoClientBuckets
+from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 from ojs_aws.ports import ClientBuckets
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import MemoryClientBuckets

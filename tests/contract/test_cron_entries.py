@@ -10,8 +10,8 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain import cron
-from ojs_aws.domain.cron import CronEntry, Definition, OverlapPolicy
+from ojs_aws.domain.cron import entry as cron
+from ojs_aws.domain.cron.entry import CronEntry, Definition, OverlapPolicy
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant

@@ -18,8 +18,8 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

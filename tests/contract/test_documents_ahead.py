@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb.names import DOCUMENT
-from ojs_aws.adapters.dynamodb.unique_jobs import DynamoUniqueJobs
+from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.event_chunks import MAX_CHUNK_BYTES
-from ojs_aws.adapters.dynamodb.event_log import DynamoEventLog
-from ojs_aws.adapters.dynamodb.event_reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
+from ojs_aws.adapters.dynamodb.events.chunks import MAX_CHUNK_BYTES
+from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
+from ojs_aws.adapters.dynamodb.events.reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.json_text import RawJson
@@ -388,7 +388,7 @@ def test_many_writers_at_once_keep_their_own_order_and_lose_nothing(aws: Embedde
 
 
 def _events(item: dict[str, Any]) -> list[Event]:
-    from ojs_aws.adapters.dynamodb.event_chunks import chunk_events
+    from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 
     return chunk_events(item)
 
@@ -461,7 +461,7 @@ def test_a_filter_that_matches_nothing_costs_a_bounded_number_of_queries(
     aws: EmbeddedAws, log: DynamoEventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page is empty, and its cursor goes on behind what was looked through."""
-    monkeypatch.setattr("ojs_aws.adapters.dynamodb.event_reader.CHUNKS", 5)
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.events.reader.CHUNKS", 5)
     begin = log.read(EventQuery())
     wanted = event(99, queue="rare")
     for number in range(MAX_QUERIES * 5 + 3):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.reservations import reservation_values
+from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import AttemptRef

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 from tests.simulation.world import World

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.queue_depths import DynamoDepths, DynamoPressures
-from ojs_aws.adapters.dynamodb.queue_settings import DynamoSettings
+from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths, DynamoPressures
+from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import Instant
@@ -24,7 +24,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
@@ -142,7 +142,7 @@ def test_jobs_are_counted_in_all_lists_of_those_that_have_not_ended(
     backend: Backend, depths: DynamoDepths
 ) -> None:
     """Ready, waiting, active and pending ones; rows that are no jobs do not count."""
-    backend.configuring.change("q", {"visibility_timeout": 9, "concurrency": 5})
+    backend.queue_config.change("q", {"visibility_timeout": 9, "concurrency": 5})
     for attributes in ({}, {}, {}, {"scheduled_at": "+PT1H"}, {"pending": True}):
         backend.push(Job("demo.echo", [], queue="q", **attributes))
     (job,) = backend.fetch(FetchRequest(("q",), worker_id="w"))
@@ -154,7 +154,7 @@ def test_jobs_are_counted_in_all_lists_of_those_that_have_not_ended(
 
 def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend: Backend) -> None:
     """When it was enqueued; ACK knows it without reading the job."""
-    backend.configuring.change(
+    backend.queue_config.change(
         "q", {"retention": {"completed": "PT1H", "cancelled": "PT2H", "discarded": "PT3H"}}
     )
 
@@ -227,7 +227,7 @@ def test_the_oldest_available_job_is_found_in_every_priority(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One row is read for each priority, however many jobs there are; limits do not hide it."""
-    backend.configuring.change("q", {"visibility_timeout": 9})
+    backend.queue_config.change("q", {"visibility_timeout": 9})
     store, clock = backend.ports.store, backend.clock
     assert store.oldest_ready("q") is None
     assert isinstance(clock, FakeClock)

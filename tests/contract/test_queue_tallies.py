@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.queue_tallies import KEPT_S, DynamoTallies
-from ojs_aws.domain.tallies import MINUTE_MS, TOP, Kind, Tally
+from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, DynamoTallies
+from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Kind, Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
 from tests.aws import EmbeddedAws, embedded

@@ -16,8 +16,8 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.ports import Admission, OpenBatch, QueueSettings
-from ojs_aws.services.fetch import in_turn
-from ojs_aws.services.wiring import Ports
+from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.jobs.fetch import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_event_log import event, log_of
 from tests.contract.test_job_store import NOW, a_job, a_reservation

@@ -25,7 +25,7 @@ from ojs_aws.ports import (
     WorkerReport,
 )
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock

@@ -11,7 +11,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schema import SchemaEntry, SchemaVersion, schema_uri
+from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, schema_uri
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Schemas, SchemaTakenError
 from tests.aws import EmbeddedAws, embedded

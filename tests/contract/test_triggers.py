@@ -14,7 +14,7 @@ from ojs_aws.adapters.sqs.triggers import LambdaTriggers
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import in_turn
+from ojs_aws.services.jobs.fetch import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

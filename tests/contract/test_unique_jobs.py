@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.unique_jobs import DynamoUniqueJobs
+from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, StoredElsewhere

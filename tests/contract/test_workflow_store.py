@@ -13,16 +13,16 @@ from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.adapters.dynamodb.values import item_bytes
-from ojs_aws.adapters.dynamodb.workflow_codec import to_item
+from ojs_aws.adapters.dynamodb.workflows.codec import to_item
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain import workflow_changes as workflows
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflow import Ended, StepFailure, Workflow, WorkflowState
-from ojs_aws.domain.workflow_graph import Graph, Kind, Step
-from ojs_aws.domain.workflow_progress import StepState
+from ojs_aws.domain.workflows import changes as workflows
+from ojs_aws.domain.workflows.graph import Graph, Kind, Step
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
 from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import a_job

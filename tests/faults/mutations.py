@@ -30,7 +30,7 @@ BREAKAGES: Final = (
         Mutation(
             "any-version",
             "a workflow is saved whatever became of it meanwhile",
-            f"{ADAPTERS}.workflow_store:DynamoWorkflows.save",
+            f"{ADAPTERS}.workflows.store:DynamoWorkflows.save",
             (
                 (
                     'self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)',
@@ -44,7 +44,7 @@ BREAKAGES: Final = (
         Mutation(
             "own-write-unknown",
             "a push that finds what it wrote takes it for somebody else's",
-            "ojs_aws.services.push:Push._keep_one",
+            "ojs_aws.services.jobs.push:Push._keep_one",
             (("existing = self.same(record, taken.existing[0])", "raise"),),
         ),
         "push",
@@ -53,8 +53,8 @@ BREAKAGES: Final = (
         Mutation(
             "not-sent-again",
             "a push that finds its job sends no message for it",
-            "ojs_aws.services.push:Push._keep_one",
-            (("self.waking.cover([existing], self.clock.now())", "pass"),),
+            "ojs_aws.services.jobs.push:Push._keep_one",
+            (("self.job_messages.send_for([existing], self.clock.now())", "pass"),),
         ),
         "push-undeclared",
     ),
@@ -62,7 +62,7 @@ BREAKAGES: Final = (
         Mutation(
             "never-taken-back",
             "a place in a bounded queue is never counted anew",
-            "ojs_aws.services.backpressure:Backpressure.tick",
+            "ojs_aws.services.queues.backpressure:Backpressure.tick",
             (("corrected = {}", "return {}"),),
         ),
         "push-bounded",
@@ -71,7 +71,7 @@ BREAKAGES: Final = (
         Mutation(
             "documents-stay",
             "the stream's consumer forgets no documents",
-            "ojs_aws.transport.events.consequences:Consequences._forget_documents",
+            "ojs_aws.transport.events.stream_effects:Consequences._forget_documents",
             (("store.forget_documents(job)", "pass"),),
         ),
         "bulk-delete",
@@ -80,7 +80,7 @@ BREAKAGES: Final = (
         Mutation(
             "lost-update",
             "a change of a job is written whatever became of the job meanwhile",
-            f"{ADAPTERS}.job_store:DynamoJobStore.change",
+            f"{ADAPTERS}.jobs.store:DynamoJobStore.change",
             (
                 (
                     '"{update.name(n.VERSION)} = {update.value(number(before.version))}"',

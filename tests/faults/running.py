@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb.event_chunks import chunk_events
+from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.adapters.dynamodb.values import read_number, read_string
 from ojs_aws.domain.errors import OjsError
@@ -18,7 +18,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.domain.workflow import WorkflowState
+from ojs_aws.domain.workflows.workflow import WorkflowState
 from tests.faults.account import FILES, Account
 from tests.faults.spoiling import Kind, kinds_of
 from tests.faults.world import World

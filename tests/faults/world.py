@@ -18,12 +18,12 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.workflow import Workflow
+from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.local.tables import _lists
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.export import Export
-from ojs_aws.services.fetch import in_turn
+from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.upkeep.export import Export
 from ojs_aws.topology import cron_queue_name, is_told, sqs_queue_name
 from ojs_aws.transport.events.export import build_export
 from tests.api import BASE, Reply

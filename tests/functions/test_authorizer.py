@@ -15,7 +15,7 @@ from ojs_aws.bootstrap import build_key_book
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.lambdas import http_event
-from ojs_aws.services.api_keys import Authentication, KeyBook
+from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from ojs_aws.transport.authorizer import build_authorizer
 
 Invoke = Callable[[str, Any], Any]
@@ -88,7 +88,7 @@ def test_a_table_that_does_not_answer_refuses_nobody_for_good(
     key = f"Bearer {book.create('shop', [Scope.PRODUCER]).text}"
     event = http_event("GET", "/ojs/v1/jobs/x", "", {"authorization": key}, b"")
     invoke("authorizer", event)
-    from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
     from ojs_aws.domain.errors import BackendUnavailableError
 
     def fail(*_: object) -> None:

@@ -15,9 +15,9 @@ from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
-from ojs_aws.services.limiting import LOOK_EACH_MS
-from ojs_aws.services.schemas import SchemaRegistration
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.limits.check import LOOK_EACH_MS
+from ojs_aws.services.schemas.registry import SchemaRegistration
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
@@ -73,7 +73,7 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
     with aws.calls.counted() as calls:
         push(backend)
     assert calls == {"BatchGetItem": 1, "PutItem": 1, "SendMessage": 1}
-    backend.configuring.change("default", {"visibility_timeout": 60})
+    backend.queue_config.change("default", {"visibility_timeout": 60})
     push(backend)
     backend.fetch.limited_types.of("default")
     for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
@@ -90,7 +90,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     A rejected push costs one write, and another one to tell of it, once a second; and a read,
     because a push that is repeated must find its job (decision 42).
     """
-    backend.configuring.change("default", {"max_size": 2, "warning_threshold": 1})
+    backend.queue_config.change("default", {"max_size": 2, "warning_threshold": 1})
     fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
     fresh.queue_terms.of("default")
     fresh.fetch.limited_types.of("default")

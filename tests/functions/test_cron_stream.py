@@ -16,7 +16,7 @@ from ojs_aws.domain.json_text import decode
 from ojs_aws.local.aws import embedded_aws
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
@@ -131,7 +131,7 @@ def test_a_tick_with_nothing_due_costs_one_query(
         api.post("/cron", CRON | {"name": f"yearly-{number}", "cron": "@yearly"})
     clock.advance(s=60)
     with aws.calls.counted() as calls:
-        backend.cron_firing.tick()
+        backend.cron_scheduler.tick()
     assert calls == {"Query": 1}
 
 
@@ -145,7 +145,7 @@ def test_an_occurrence_costs_six_calls(
     Api(backend).post("/cron", CRON)
     clock.advance(s=60)
     with aws.calls.counted() as calls:
-        backend.cron_firing.fire("minutely")
+        backend.cron_scheduler.fire("minutely")
     assert calls.pop("BatchGetItem") == 1
     assert calls == {"GetItem": 1, "UpdateItem": 2, "SendMessage": 2, "PutItem": 1}
 
@@ -168,9 +168,9 @@ def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
         for _ in range(3):
             clock.advance(s=60)
             with ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda backend: backend.cron_firing.tick(), backends))
+                list(pool.map(lambda backend: backend.cron_scheduler.tick(), backends))
         clock.advance(s=10)
-        backends[0].cron_firing.tick()
+        backends[0].cron_scheduler.tick()
         assert [entry.run_count for entry in backends[0].cron.list()] == [3, 3, 3]
         jobs = backends[0].fetch(FetchRequest(("default",), 100, "w"))
         assert len(jobs) == 9

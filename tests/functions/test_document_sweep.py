@@ -16,7 +16,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock

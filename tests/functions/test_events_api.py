@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.codec import to_item
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api, Reply
 from tests.aws import embedded

@@ -16,7 +16,7 @@ from schemathesis.core import NOT_SET
 
 from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
-from ojs_aws.services.api_keys import Authentication, KeyBook
+from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.routes.access import access_of, scopes_of
 from tests.functions.fuzzing import Fuzzed, checked, operation_of, quiet, suggested

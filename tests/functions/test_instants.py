@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.codec import to_item
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import in_turn
+from ojs_aws.services.jobs.fetch import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import embedded

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.codec import to_item
-from ojs_aws.adapters.dynamodb.event_chunks import chunk_events
+from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

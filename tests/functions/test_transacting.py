@@ -17,7 +17,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.faults import Fault, ProcessDiedError
@@ -152,7 +152,7 @@ class Fails:
 
     def __init__(self, backend: Backend) -> None:
         """Break the backend's."""
-        self._inner, self.is_down = backend.waking.messages, True
+        self._inner, self.is_down = backend.job_messages.messages, True
 
     def __getattr__(self, name: str) -> Any:
         """The queue's method, as long as it is reached."""
@@ -174,7 +174,7 @@ async def test_a_message_that_cannot_be_sent_is_sent_when_the_record_comes_again
     made = await client.transact_item("order.confirm", ["1"])
     assert commit(aws, *made.items)
     queue: Any = Fails(backend)
-    backend.waking = replace(backend.waking, messages=queue)
+    backend.job_messages = replace(backend.job_messages, messages=queue)
     consumer = build_stream(backend, read_image, count=lambda *_: None)
     event = record_of(aws, made.id)
     for _ in range(3):

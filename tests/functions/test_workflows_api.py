@@ -13,7 +13,7 @@ from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.functions.test_cron_stream import Stream
@@ -286,14 +286,14 @@ def test_a_step_of_a_chain_costs_three_calls_in_the_stream(
     """Read the workflow, one transaction, one message; later ones read the results so far."""
     steps = [job("a"), job("b"), job("c")]
     created = api.post("/workflows", {"type": "chain", "steps": steps}).json
-    backend.advancing.started(created["id"], backend.clock.now())
+    backend.workflow_advance.started(created["id"], backend.clock.now())
     work(api)
     [before] = [backend.ports.store.load(created["steps"][0]["job_id"])]
     assert before is not None
-    news = backend.advancing.news_of(before)
+    news = backend.workflow_advance.news_of(before)
     assert news is not None
     with aws.calls.counted() as calls:
-        backend.advancing.advance(created["id"], [news])
+        backend.workflow_advance.advance(created["id"], [news])
     assert calls == {"GetItem": 1, "TransactWriteItems": 1, "SendMessage": 1}
 
 
@@ -314,9 +314,9 @@ def test_a_large_group_costs_a_bounded_number_of_calls_per_member(
         backend.ports.store.claim(each.queue, each.id, _reservation(backend), backend.clock.now())
         backend.ports.store.acknowledge(each.id, "w", RawJson("1"), backend.clock.now())
     ended = backend.ports.store.load_many(ids)
-    news = [one for each in ended.values() if (one := backend.advancing.news_of(each))]
+    news = [one for each in ended.values() if (one := backend.workflow_advance.news_of(each))]
     with aws.calls.counted() as ending:
-        backend.advancing.advance(created["id"], news)
+        backend.workflow_advance.advance(created["id"], news)
     assert ending == {"GetItem": 1, "TransactWriteItems": 1}
 
 

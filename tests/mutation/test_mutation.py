@@ -146,8 +146,8 @@ def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
     "name",
     [
         "transitions:completing clause: {update.name(n.EXECUTION_ENDS)} > {moment} need not hold",
-        "job_store:DynamoJobStore.acknowledge element: only the first of [releasing(",
-        "job_store:DynamoJobStore.save element: only the first of [releasing(",
+        "jobs.store:DynamoJobStore.acknowledge element: only the first of [releasing(",
+        "jobs.store:DynamoJobStore.save element: only the first of [releasing(",
         "lifecycle:<module> transition: (S.ACTIVE, S.COMPLETED) removed",
         "ack:Ack.__call__ except: except StaleJobError",
     ],
@@ -165,7 +165,7 @@ def _in_a_process(work: Any) -> Any:
 
 def test_a_removal_changes_a_function_for_whoever_has_it() -> None:
     """The condition of the claim's update, without its clause on the state."""
-    from ojs_aws.adapters.dynamodb.transitions import claiming
+    from ojs_aws.adapters.dynamodb.jobs.transitions import claiming
     from ojs_aws.domain.job import Reservation
     from ojs_aws.domain.timestamps import Instant
 
@@ -175,7 +175,7 @@ def test_a_removal_changes_a_function_for_whoever_has_it() -> None:
         return str(update.arguments()["ConditionExpression"])
 
     def work() -> str:
-        made = read_source(path_of("ojs_aws.adapters.dynamodb.transitions"))
+        made = read_source(path_of("ojs_aws.adapters.dynamodb.jobs.transitions"))
         apply(made, next(each for each in mutants_of(made) if "JobState.AVAILABLE" in each.id))
         return condition()
 

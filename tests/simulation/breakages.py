@@ -74,17 +74,17 @@ MUTATIONS: Final = (
     Mutation(
         "key-given-away",
         "a unique job takes a key before the holder's end is written down",
-        "ojs_aws.services.unique:Uniqueness._settled",
-        (("self.changing.settled(holder, now)", "lifecycle.settle(holder, now)"),),
+        "ojs_aws.services.unique.admit:Uniqueness._settled",
+        (("self.changer.settled(holder, now)", "lifecycle.settle(holder, now)"),),
     ),
     Mutation(
         "push-lies",
         "PUSH answers although its write failed",
-        "ojs_aws.services.push:Push._keep_one",
+        "ojs_aws.services.jobs.push:Push._keep_one",
         (
             (
-                "return Pushed(existing, is_new=False)",
-                "return Pushed(existing, is_new=False)\n    except Exception:\n        pass",
+                "return PushResult(existing, is_new=False)",
+                "return PushResult(existing, is_new=False)\n    except Exception:\n        pass",
             ),
         ),
     ),
@@ -109,7 +109,7 @@ MUTATIONS: Final = (
     Mutation(
         "beat-for-others",
         "BEAT does not look who holds the job",
-        "ojs_aws.services.heartbeat:_Extend.__call__",
+        "ojs_aws.services.workers.heartbeat:_Extend.__call__",
         (('check_holder(job, "extend", self.holder)', "pass"),),
     ),
     Mutation(
@@ -139,7 +139,7 @@ MUTATIONS: Final = (
     Mutation(
         "given-all-the-same",
         "FETCH gives out a job although another fetcher was faster",
-        "ojs_aws.services.claiming:Round._lost",
+        "ojs_aws.services.jobs.claim_round:ClaimRound._lost",
         (
             (
                 "if current is None:",
@@ -153,19 +153,19 @@ MUTATIONS: Final = (
     Mutation(
         "stray-messages",
         "messages that found nothing to run are not deleted",
-        "ojs_aws.services.left_over:LeftOver.give_back",
-        (("self.waking.discard(self.queue, stray)", "pass"),),
+        "ojs_aws.services.jobs.unused_messages:UnusedMessages.give_back",
+        (("self.job_messages.discard(self.queue, stray)", "pass"),),
     ),
     Mutation(
         "sent-for-nothing",
         "messages that found nothing to run are sent again",
-        "ojs_aws.services.left_over:LeftOver.give_back",
+        "ojs_aws.services.jobs.unused_messages:UnusedMessages.give_back",
         (
             (
-                "self.waking.discard(self.queue, stray)",
+                "self.job_messages.discard(self.queue, stray)",
                 (
-                    "self.waking.send(self.queue, [(e.message, 0) for e in messages], self.now);"
-                    " self.waking.discard(self.queue, stray)"
+                    "self.job_messages.send(self.queue, [(e.message, 0) for e in messages], self.now);"
+                    " self.job_messages.discard(self.queue, stray)"
                 ),
             ),
         ),
@@ -173,7 +173,7 @@ MUTATIONS: Final = (
     Mutation(
         "left-to-the-sweep",
         "a job that is available gets no message",
-        "ojs_aws.services.waking:Waking._delay",
+        "ojs_aws.services.jobs.messages:JobMessages._delay",
         (
             (
                 "if job.state is JobState.AVAILABLE:\n        return 0",
@@ -184,7 +184,7 @@ MUTATIONS: Final = (
     Mutation(
         "no-cover",
         "the sweep sends no message again for ready jobs",
-        "ojs_aws.services.message_cover:MessageCover.__call__",
+        "ojs_aws.services.upkeep.message_resend:MessageResend.__call__",
         (("if not late or head.is_paused:", "if True:"),),
     ),
     Mutation(
@@ -196,7 +196,7 @@ MUTATIONS: Final = (
     Mutation(
         "sent-each-minute",
         "the sweep sends a message for the same job each minute",
-        "ojs_aws.services.message_cover:MessageCover._not_sent_lately",
+        "ojs_aws.services.upkeep.message_resend:MessageResend._not_sent_lately",
         (("if row.id not in sent or sent[row.id].until <= now", ""),),
     ),
     Mutation(
@@ -222,7 +222,7 @@ MUTATIONS: Final = (
     Mutation(
         "occurrence-twice",
         "a cron job enqueues before it has claimed the occurrence",
-        "ojs_aws.services.cron_firing:CronFiring.fire",
+        "ojs_aws.services.cron.scheduler:CronScheduler.fire",
         (
             (
                 "self.entries.save(entry, claimed)",
@@ -239,13 +239,13 @@ MUTATIONS: Final = (
     Mutation(
         "batch-left-behind",
         "the sweep does not finish batches whose processes died",
-        "ojs_aws.services.batch_placing:Placing.tick",
+        "ojs_aws.services.batches.roll_forward:RollForward.tick",
         (("for batch in self.batches.open():", "for batch in ():"),),
     ),
     Mutation(
         "workflow-forgotten",
         "the stream's consumer does not try a workflow again that it could not move on",
-        "ojs_aws.services.workflow_following:follow",
+        "ojs_aws.services.workflows.stream_stage:follow",
         (
             (
                 "failed.update(dict.fromkeys((number for number, _ in group), problem))",
@@ -256,19 +256,19 @@ MUTATIONS: Final = (
     Mutation(
         "bound-forgotten",
         "a bounded queue takes jobs without counting them first",
-        "ojs_aws.services.backpressure:Backpressure._take",
+        "ojs_aws.services.queues.backpressure:Backpressure._take",
         (("self.depths().take(queue, count, bound)", "self.depths().add(queue, 0) or 0"),),
     ),
     Mutation(
         "full-for-ever",
         "places that a dead process took are not counted anew",
-        "ojs_aws.services.backpressure:Backpressure.recount",
+        "ojs_aws.services.queues.backpressure:Backpressure.recount",
         (("depths.correct(queue, counted, now)", "True"),),
     ),
     Mutation(
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
-        "ojs_aws.services.push:Push._placed",
+        "ojs_aws.services.jobs.push:Push._placed",
         (("if not self._is_there(records):", "if True:"),),
     ),
     Mutation(
@@ -280,7 +280,7 @@ MUTATIONS: Final = (
     Mutation(
         "throttle-ignored",
         "a throttle lets each job begin",
-        "ojs_aws.domain.limits:take",
+        "ojs_aws.domain.limits.rules:take",
         (("bucket.next_at is not None and now < bucket.next_at", "False"),),
     ),
     Mutation(
@@ -292,13 +292,13 @@ MUTATIONS: Final = (
     Mutation(
         "together-by-any-clock",
         "jobs are changed together by the clock of whoever does it",
-        "ojs_aws.services.bulk_changes:BulkChanges._decided",
+        "ojs_aws.services.bulk.changes:BulkChanges._decided",
         (("max(now, lifecycle.last_change(job))", "now"),),
     ),
     Mutation(
         "deleted-alive",
         "a bulk deletion takes jobs in any state",
-        "ojs_aws.services.bulk_changes:BulkChanges._change",
+        "ojs_aws.services.bulk.changes:BulkChanges._change",
         (("require_any(settled, STATES[action])", "pass"),),
     ),
 )

@@ -11,8 +11,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError, QueueDrainingError, QueueFullError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.workflow_definition import read_definition
-from ojs_aws.services.cron import Registration
+from ojs_aws.domain.workflows.definition import read_definition
+from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.dialects.envelopes import read_job
 from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, SLOW, Asking
 from tests.simulation.processes import Process

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.workflow import WorkflowState
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process
@@ -185,10 +185,10 @@ def _disable(process: Process, name: str) -> None:
 def _unlimited(process: Process, queue: str, is_bounded: bool) -> None:
     """Take away what keeps jobs out: cron jobs would wait for it."""
     backend = process.backend
-    backend.configuring.undrain(queue)
-    backend.configuring.change(queue, {"concurrency": None})
+    backend.queue_config.undrain(queue)
+    backend.queue_config.change(queue, {"concurrency": None})
     if queue != BOUNDED or not is_bounded:
-        backend.configuring.change(queue, {"max_size": None})
+        backend.queue_config.change(queue, {"max_size": None})
 
 
 def _lift(process: Process, key: str) -> None:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.services.dead_letter_bulk import BulkStatus
-from ojs_aws.services.job_bulk import BulkAction
-from ojs_aws.services.purging import Purge
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.dead_letters.bulk import BulkStatus
+from ojs_aws.services.queues.purge import Purge
 from tests.simulation.asking import Asking
 from tests.simulation.processes import Process
 from tests.simulation.simulation import BOUNDED, QUEUES
@@ -56,7 +56,7 @@ class Operators(Asking):
         """An operator takes jobs out of a queue."""
         chance = self.sim.chance
         wanted = Purge(queue=chance.choice(QUEUES), states=(chance.choice(PURGED),))
-        self._change("purge", wanted.queue, lambda p, _: p.backend.purging(wanted))
+        self._change("purge", wanted.queue, lambda p, _: p.backend.purge_queue(wanted))
 
     def do_bulk(self) -> None:
         """An operator changes some jobs, each by itself or all together."""
@@ -107,15 +107,15 @@ class Operators(Asking):
                 {"default_timeout": chance.choice((None, 20))},
             )
         )
-        self._change("settings", queue, lambda p, each: p.backend.configuring.change(each, patch))
+        self._change("settings", queue, lambda p, each: p.backend.queue_config.change(each, patch))
 
     def do_drain(self) -> None:
         """An operator lets a queue take no more jobs, or take them again."""
         queue = self.sim.chance.choice(QUEUES)
         verb = self.sim.chance.choice(("drain", "undrain", "undrain"))
-        self._change("drain", queue, lambda p, each: getattr(p.backend.configuring, verb)(each))
+        self._change("drain", queue, lambda p, each: getattr(p.backend.queue_config, verb)(each))
 
     def do_delete_queue(self) -> None:
         """An operator deletes a queue, if it has no jobs left to run."""
         if not self.sim.weather.bound:
-            self._change("queue", BOUNDED, lambda p, each: p.backend.configuring.delete(each, {}))
+            self._change("queue", BOUNDED, lambda p, each: p.backend.queue_config.delete(each, {}))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain.limits import Scope, queue_key
-from ojs_aws.domain.queue_config import read_config
-from ojs_aws.domain.tallies import Tally
+from ojs_aws.domain.limits.rules import Scope, queue_key
+from ojs_aws.domain.queues.config import read_config
+from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,

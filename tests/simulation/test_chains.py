@@ -17,7 +17,7 @@ def invoke(sim: Simulation, kind: str, times: int, every_ms: int = 1000) -> None
     """Invoke a function with a message each time, in answer to which it sends another."""
 
     def again(process: Process) -> None:
-        process.backend.waking.send("default", [(Message("job"), 0)], process.clock.now())
+        process.backend.job_messages.send("default", [(Message("job"), 0)], process.clock.now())
 
     if not sim.messages.count():
         sim.begin(Cause(kind="push"), again, FAR)

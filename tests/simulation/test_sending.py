@@ -27,7 +27,7 @@ def send(sim: Simulation, kind: str) -> None:
     (job,) = sim.store.jobs.values()
 
     def again(process: Process) -> None:
-        process.backend.waking.cover([job], process.clock.now())
+        process.backend.job_messages.send_for([job], process.clock.now())
 
     sim.begin(Cause(kind=kind), again, FAR)
     sim.check()

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.workflow import WorkflowState
-from ojs_aws.domain.workflow_graph import ROOT, Kind
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.domain.workflows.graph import ROOT, Kind
+from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
-from tests.unit.services.test_workflows import ERROR, Record, Stream, create, job
+from tests.unit.services.workflows.test_advance import ERROR, Record, Stream, create, job
 
 MAX_DEPTH = 5
 
@@ -134,7 +134,7 @@ class Life:
         """The promises of workflows (sections 4 to 9)."""
         workflow = self.world.workflows.kept["w"]
         jobs = self.world.store.jobs
-        plan = self.world.backend.advancing.plan(workflow).graph
+        plan = self.world.backend.workflow_advance.plan(workflow).graph
         assert workflow.state.is_terminal
         assert all(each.state.is_terminal for each in jobs.values())
         ids = {workflow.job_id(index): index for index in plan.jobs}

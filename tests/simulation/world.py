@@ -27,9 +27,9 @@ from ojs_aws.ports import (
     Workflows,
 )
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import in_turn
-from ojs_aws.services.tallying import Changed
-from ojs_aws.services.wiring import Ports
+from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.queues.counters import Changed
 from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
 from tests.simulation.faults import Faults, Observed
 from tests.simulation.memory import (

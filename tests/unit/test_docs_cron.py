@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 import pytest
 
-from ojs_aws.domain.cron_schedule import check_schedule
+from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.world import World
 from tests.unit.client.test_cron import ApiServer

@@ -8,12 +8,12 @@ from typing import Any
 
 from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.direct import DirectTransport
-from ojs_aws.domain import workflow_definition as definitions
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.workflow_results import MAX_BYTES
-from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.workflow_change import MAX_STARTS
-from ojs_aws.services.workflow_news import MAX_RESULT_BYTES
+from ojs_aws.domain.workflows import definition as definitions
+from ojs_aws.domain.workflows.results import MAX_BYTES
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.workflows.job_end import MAX_RESULT_BYTES
+from ojs_aws.services.workflows.write import MAX_STARTS
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.conditions import (
     CONDITION_CODE,
     ConditionFailedError,
@@ -28,6 +27,7 @@ from ojs_aws.adapters.dynamodb.conditions import (
     conditional,
 )
 from ojs_aws.adapters.dynamodb.images import read_values
+from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     deflate,

@@ -6,19 +6,17 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb import (
-    bulk_requests,
-    cron_entries,
-    limits,
-    queue_depths,
-    queue_registry,
-    queue_settings,
-    worker_registry,
-)
+from ojs_aws.adapters.dynamodb import bulk as bulk_requests
+from ojs_aws.adapters.dynamodb import cron as cron_entries
+from ojs_aws.adapters.dynamodb import limits
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.codec import from_item
+from ojs_aws.adapters.dynamodb import workers as worker_registry
+from ojs_aws.adapters.dynamodb.jobs.codec import from_item
+from ojs_aws.adapters.dynamodb.queues import depths as queue_depths
+from ojs_aws.adapters.dynamodb.queues import registry as queue_registry
+from ojs_aws.adapters.dynamodb.queues import settings as queue_settings
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
-from ojs_aws.adapters.dynamodb.workflow_codec import workflow_of
+from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
 from ojs_aws.topology import BULK_PARTITION, PRESSURE_PARTITION, WORKFLOW_SORT_KEY
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {

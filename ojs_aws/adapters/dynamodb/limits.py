@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
-from ojs_aws.adapters.dynamodb.lists import LIMITED
+from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.limits import TOLD_EACH_MS, Bucket, Scope, scope_of
+from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, Scope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from ojs_aws.domain.cron_bodies import OverlapPolicy
+from ojs_aws.domain.cron.bodies import OverlapPolicy
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from ojs_aws.services.changing import Changing
-from ojs_aws.services.draining import Draining
-from ojs_aws.services.liveness import VisibilityTimeouts
-from ojs_aws.services.waking import Waking
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.workers.drain_state import DrainState
+from ojs_aws.services.workers.liveness import VisibilityTimeouts
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.ports import Clock, EventLog, IdGenerator
-    from ojs_aws.services.batching import Batching
-    from ojs_aws.services.client_limiting import ClientLimiting
-    from ojs_aws.services.queue_rules import QueueRules
-    from ojs_aws.services.unique import Uniqueness
-    from ojs_aws.services.wiring import Ports
+    from ojs_aws.services.access.client_limits import ClientRateLimits
+    from ojs_aws.services.backend.ports import Ports
+    from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.queues.rules import QueueRules
+    from ojs_aws.services.unique.admit import Uniqueness
 
 
 class Foundation:
@@ -33,14 +33,14 @@ class Foundation:
         """Make nothing yet but what all services share."""
         self.settings = settings
         self.ports = ports
-        self.changing = Changing(ports.store, ports.clock, self._missing)
-        self.waking = Waking(ports.messages, ports.queues)
+        self.changer = JobChanger(ports.store, ports.clock, self._missing)
+        self.job_messages = JobMessages(ports.messages, ports.queues)
         self._timeout_ms = settings.default_timeout_s * 1000
         self._visibility = VisibilityTimeouts(
             settings.default_visibility_timeout_s * 1000,
             {name: seconds * 1000 for name, seconds in settings.queue_visibility_timeouts_s},
         )
-        self._draining = Draining()
+        self._drain_state = DrainState()
         self._limits = cache(ports.limits)
         self._book = cache(ports.settings_book)
         self._depths = cache(ports.depths)
@@ -49,7 +49,7 @@ class Foundation:
 
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """The jobs of committed batches that are not in their places yet."""
-        return self.batching.rescue(job_ids)
+        return self.batch_push.rescue(job_ids)
 
     @property
     def clock(self) -> Clock:
@@ -67,19 +67,19 @@ class Foundation:
         return self.ports.events()
 
     @cached_property
-    def batching(self) -> Batching:
+    def batch_push(self) -> BatchPush:
         """What stores batches beyond one transaction."""
-        from ojs_aws.services.batch_placing import in_order
-        from ojs_aws.services.batching import Batching
-        from ojs_aws.services.limit_notes import note_limits
+        from ojs_aws.services.batches.push import BatchPush
+        from ojs_aws.services.batches.roll_forward import in_order
+        from ojs_aws.services.limits.notes import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:
             note_limits(self._limits, jobs, self.clock.now())
 
-        return Batching(
+        return BatchPush(
             store=self.ports.store,
             batches=self.ports.batches(),
-            waking=self.waking,
+            job_messages=self.job_messages,
             clock=self.clock,
             unique=lambda: self.unique,
             note=note,
@@ -89,19 +89,19 @@ class Foundation:
     @cached_property
     def unique(self) -> Uniqueness:
         """What lets in jobs with a unique policy."""
-        from ojs_aws.services.unique import Uniqueness
+        from ojs_aws.services.unique.admit import Uniqueness
 
         def decide(batch_id: str) -> bool:
-            return self.batching.batches.decide(batch_id, None, self.clock.now()).is_committed
+            return self.batch_push.batches.decide(batch_id, None, self.clock.now()).is_committed
 
         ports = self.ports
-        return Uniqueness(ports.store, ports.unique(), self.changing, self.clock, decide)
+        return Uniqueness(ports.store, ports.unique(), self.changer, self.clock, decide)
 
     @cached_property
     def _rules(self) -> QueueRules:
         """Which queues there may be."""
         from ojs_aws.ports import QueueState
-        from ojs_aws.services.queue_rules import QueueRules, UndeclaredQueues
+        from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
 
         declared = frozenset(self.settings.queues)
         if not self.settings.allow_undeclared_queues:
@@ -118,14 +118,14 @@ class Foundation:
         return QueueRules(declared, undeclared)
 
     @cached_property
-    def client_limiting(self) -> ClientLimiting | None:
+    def client_limiting(self) -> ClientRateLimits | None:
         """What limits the requests of API clients; None where nothing does."""
         settings = self.settings
         if not settings.client_rate_per_s:
             return None
-        from ojs_aws.domain.client_limits import ClientRate
-        from ojs_aws.services.client_limiting import ClientLimiting
+        from ojs_aws.domain.limits.clients import ClientRate
+        from ojs_aws.services.access.client_limits import ClientRateLimits
 
         per_s = settings.client_rate_per_s
         rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
-        return ClientLimiting(cache(self.ports.client_buckets), self.clock, rate)
+        return ClientRateLimits(cache(self.ports.client_buckets), self.clock, rate)

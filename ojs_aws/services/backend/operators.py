@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.producers import ProducerServices
 
 if TYPE_CHECKING:
-    from ojs_aws.services.bulk_changes import BulkChanges
-    from ojs_aws.services.configuring import Configuring
-    from ojs_aws.services.dead_letter import DeadLetters
-    from ojs_aws.services.dead_letter_bulk import DeadLetterBulk
-    from ojs_aws.services.job_bulk import JobBulk
-    from ojs_aws.services.job_search import JobSearch
-    from ojs_aws.services.limits import LimitBook
-    from ojs_aws.services.purging import Purging
-    from ojs_aws.services.queue_stats import QueueStatistics
-    from ojs_aws.services.queues import Queues
-    from ojs_aws.services.reprioritising import Reprioritise
-    from ojs_aws.services.schemas import SchemaRegistry
-    from ojs_aws.services.statistics import Statistics
-    from ojs_aws.services.workers import Workers
+    from ojs_aws.services.bulk.by_filter import BulkByFilter
+    from ojs_aws.services.bulk.changes import BulkChanges
+    from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
+    from ojs_aws.services.dead_letters.service import DeadLetters
+    from ojs_aws.services.jobs.priority import ChangePriority
+    from ojs_aws.services.jobs.search import JobSearch
+    from ojs_aws.services.limits.admin import LimitAdmin
+    from ojs_aws.services.queues.config_admin import QueueConfigAdmin
+    from ojs_aws.services.queues.purge import PurgeQueue
+    from ojs_aws.services.queues.service import Queues
+    from ojs_aws.services.queues.stats import QueueStatistics
+    from ojs_aws.services.schemas.registry import SchemaRegistry
+    from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.workers.service import Workers
 
 
 class OperatorServices(ProducerServices):
@@ -31,14 +31,14 @@ class OperatorServices(ProducerServices):
     @cached_property
     def queues(self) -> Queues:
         """The queues."""
-        from ojs_aws.services.queues import Queues
+        from ojs_aws.services.queues.service import Queues
 
         ports = self.ports
         return Queues(
             registry=ports.queues,
             store=ports.store,
             messages=ports.messages,
-            waking=self.waking,
+            job_messages=self.job_messages,
             triggers=ports.triggers,
             clock=ports.clock,
             declared=frozenset(self.settings.queues),
@@ -46,11 +46,11 @@ class OperatorServices(ProducerServices):
         )
 
     @cached_property
-    def configuring(self) -> Configuring:
+    def queue_config(self) -> QueueConfigAdmin:
         """The settings of queues."""
-        from ojs_aws.services.configuring import Configuring
+        from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 
-        return Configuring(
+        return QueueConfigAdmin(
             book=self._book(),
             limits=self._limits,
             queues=self.queues,
@@ -61,91 +61,91 @@ class OperatorServices(ProducerServices):
         )
 
     @cached_property
-    def limits(self) -> LimitBook:
+    def limits(self) -> LimitAdmin:
         """The limits on how jobs begin."""
-        from ojs_aws.services.limits import LimitBook
+        from ojs_aws.services.limits.admin import LimitAdmin
 
-        return LimitBook(self._limits(), self.ports.store, self.queues, self.clock)
+        return LimitAdmin(self._limits(), self.ports.store, self.queues, self.clock)
 
     @cached_property
-    def purging(self) -> Purging:
+    def purge_queue(self) -> PurgeQueue:
         """What empties queues."""
-        from ojs_aws.services.purging import Purging
+        from ojs_aws.services.queues.purge import PurgeQueue
 
-        return Purging(self.ports.store, self.changing, self.queues)
+        return PurgeQueue(self.ports.store, self.changer, self.queues)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:
         """How many jobs queues have."""
-        from ojs_aws.services.queue_stats import QueueStatistics
+        from ojs_aws.services.queues.stats import QueueStatistics
 
         return QueueStatistics(self.ports.store, self._tallies, self.ports.clock)
 
     @cached_property
     def statistics(self) -> Statistics:
         """What all queues do together."""
-        from ojs_aws.services.statistics import Statistics
+        from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queue_statistics, self.ports.queues, self.clock)
 
     @cached_property
     def workers(self) -> Workers:
         """The workers, for operators."""
-        from ojs_aws.services.workers import Workers
+        from ojs_aws.services.workers.service import Workers
 
-        return Workers(self.ports.workers(), self.changing)
+        return Workers(self.ports.workers(), self.changer)
 
     @cached_property
     def dead_letters(self) -> DeadLetters:
         """The dead letters."""
-        from ojs_aws.services.dead_letter import DeadLetters
-        from ojs_aws.services.dead_letter_rows import DeadLetterRows
+        from ojs_aws.services.dead_letters.search import DeadLetterSearch
+        from ojs_aws.services.dead_letters.service import DeadLetters
 
-        rows = DeadLetterRows(self.ports.store, self.ports.queues)
-        return DeadLetters(self.ports.store, rows, self.changing, self.waking, self._rules)
+        rows = DeadLetterSearch(self.ports.store, self.ports.queues)
+        return DeadLetters(self.ports.store, rows, self.changer, self.job_messages, self._rules)
 
     @cached_property
     def dead_letter_bulk(self) -> DeadLetterBulk:
         """Many dead letters at once."""
-        from ojs_aws.services.dead_letter_bulk import DeadLetterBulk
-        from ojs_aws.services.dead_letter_rows import DeadLetterRows
+        from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
+        from ojs_aws.services.dead_letters.search import DeadLetterSearch
 
-        rows = DeadLetterRows(self.ports.store, self.ports.queues)
-        return DeadLetterBulk(self.ports.store, rows, self.changing, self.waking)
+        rows = DeadLetterSearch(self.ports.store, self.ports.queues)
+        return DeadLetterBulk(self.ports.store, rows, self.changer, self.job_messages)
 
     @cached_property
     def job_search(self) -> JobSearch:
         """What finds jobs for operators."""
-        from ojs_aws.services.job_search import JobSearch
+        from ojs_aws.services.jobs.search import JobSearch
 
         return JobSearch(self.ports.store, self.ports.queues, self.clock)
 
     @cached_property
-    def job_bulk(self) -> JobBulk:
+    def job_bulk(self) -> BulkByFilter:
         """Many jobs at once, for operators."""
-        from ojs_aws.services.job_bulk import JobBulk
+        from ojs_aws.services.bulk.by_filter import BulkByFilter
 
-        return JobBulk(self.ports.store, self.job_search, self.changing, self.waking)
+        return BulkByFilter(self.ports.store, self.job_search, self.changer, self.job_messages)
 
     @cached_property
     def bulk_changes(self) -> BulkChanges:
         """Many jobs cancelled, retried or deleted."""
-        from ojs_aws.services.bulk_changes import BulkChanges
+        from ojs_aws.services.bulk.changes import BulkChanges
 
         return BulkChanges(
-            self.ports.store, self.job_search, self.changing, self.waking, self.ports.unique
+            self.ports.store, self.job_search, self.changer, self.job_messages, self.ports.unique
         )
 
     @cached_property
-    def reprioritise(self) -> Reprioritise:
+    def reprioritise(self) -> ChangePriority:
         """What changes the priority of jobs."""
-        from ojs_aws.services.reprioritising import Reprioritise
+        from ojs_aws.services.jobs.priority import ChangePriority
 
-        return Reprioritise(self.changing)
+        return ChangePriority(self.changer)
 
     @cached_property
     def schemas(self) -> SchemaRegistry:
         """The schemas of job types."""
-        from ojs_aws.services.schemas import SchemaRegistry
+        from ojs_aws.services.schemas.registry import SchemaRegistry
 
         return SchemaRegistry(self.ports.schemas(), self.clock)

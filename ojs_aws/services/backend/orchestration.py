@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.producers import ProducerServices
 
 if TYPE_CHECKING:
-    from ojs_aws.services.cron import Cron
-    from ojs_aws.services.cron_firing import CronFiring
-    from ojs_aws.services.workflow_advancing import Advancing
-    from ojs_aws.services.workflows import WorkflowService
+    from ojs_aws.services.cron.scheduler import CronScheduler
+    from ojs_aws.services.cron.service import Cron
+    from ojs_aws.services.workflows.advance import WorkflowAdvance
+    from ojs_aws.services.workflows.service import WorkflowService
 
 
 class OrchestrationServices(ProducerServices):
@@ -21,22 +21,22 @@ class OrchestrationServices(ProducerServices):
     @cached_property
     def cron(self) -> Cron:
         """The cron jobs."""
-        from ojs_aws.services.cron import Cron
+        from ojs_aws.services.cron.service import Cron
 
-        firing = self.cron_firing
+        firing = self.cron_scheduler
         return Cron(entries=firing.entries, firing=firing, push=self.push, clock=self.clock)
 
     @cached_property
-    def cron_firing(self) -> CronFiring:
+    def cron_scheduler(self) -> CronScheduler:
         """What fires the cron jobs."""
-        from ojs_aws.services.cron_firing import CronFiring
+        from ojs_aws.services.cron.scheduler import CronScheduler
 
-        return CronFiring(
+        return CronScheduler(
             entries=self.ports.cron(),
             alarms=self.ports.alarms(),
             store=self.ports.store,
             push=self.push,
-            changing=self.changing,
+            changer=self.changer,
             cancel=self.cancel,
             activate=self.activate,
             clock=self.clock,
@@ -46,31 +46,31 @@ class OrchestrationServices(ProducerServices):
     @cached_property
     def workflows(self) -> WorkflowService:
         """The workflows."""
-        from ojs_aws.services.workflows import WorkflowService
+        from ojs_aws.services.workflows.service import WorkflowService
 
         return WorkflowService(
-            workflows=self.advancing.workflows,
+            workflows=self.workflow_advance.workflows,
             store=self.ports.store,
             push=self.push,
-            changing=self.changing,
-            waking=self.waking,
-            advancing=self.advancing,
+            changer=self.changer,
+            job_messages=self.job_messages,
+            workflow_advance=self.workflow_advance,
             clock=self.clock,
             ids=self.ids,
         )
 
     @cached_property
-    def advancing(self) -> Advancing:
+    def workflow_advance(self) -> WorkflowAdvance:
         """What moves workflows on. Their jobs have passed the middleware when they come here."""
         from ojs_aws.middleware.chain.enqueue import EnqueueChain
         from ojs_aws.middleware.enqueuer import Enqueuer
-        from ojs_aws.services.workflow_advancing import Advancing
+        from ojs_aws.services.workflows.advance import WorkflowAdvance
 
-        return Advancing(
+        return WorkflowAdvance(
             workflows=self.ports.workflows(),
             store=self.ports.store,
             push=self._push(Enqueuer(EnqueueChain()), is_internal=True),
-            changing=self.changing,
-            waking=self.waking,
+            changer=self.changer,
+            job_messages=self.job_messages,
             clock=self.clock,
         )

@@ -10,17 +10,17 @@ from ojs_aws.services.backend.foundation import Foundation
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.activate import Activate
-    from ojs_aws.services.backpressure import Backpressure
-    from ojs_aws.services.bulk_enqueue import BulkEnqueue
-    from ojs_aws.services.bulk_requests import Once, Telling
-    from ojs_aws.services.cancel import Cancel
-    from ojs_aws.services.info import Info
-    from ojs_aws.services.push import Push
-    from ojs_aws.services.queue_terms import QueueTerms
-    from ojs_aws.services.results import Results
-    from ojs_aws.services.schema_checking import SchemaChecking
-    from ojs_aws.services.transacting import Transacting
+    from ojs_aws.services.bulk.enqueue import BulkEnqueue
+    from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
+    from ojs_aws.services.jobs.activate import Activate
+    from ojs_aws.services.jobs.cancel import Cancel
+    from ojs_aws.services.jobs.info import Info
+    from ojs_aws.services.jobs.push import Push
+    from ojs_aws.services.jobs.transact import Transact
+    from ojs_aws.services.outcomes.results import Results
+    from ojs_aws.services.queues.backpressure import Backpressure
+    from ojs_aws.services.queues.push_settings import PushSettingsCache
+    from ojs_aws.services.schemas.validation import SchemaValidation
 
 
 class ProducerServices(Foundation):
@@ -36,11 +36,11 @@ class ProducerServices(Foundation):
 
         :param is_internal: the jobs come from the backend itself, as those of a workflow do.
         """
-        from ojs_aws.services.drafting import Drafting
-        from ojs_aws.services.push import Push
+        from ojs_aws.services.jobs.build import JobBuilder
+        from ojs_aws.services.jobs.push import Push
 
         settings = self.settings
-        drafting = Drafting(
+        job_builder = JobBuilder(
             clock=self.clock,
             ids=self.ids,
             rules=self._rules,
@@ -52,92 +52,92 @@ class ProducerServices(Foundation):
         )
         return Push(
             store=self.ports.store,
-            waking=self.waking,
+            job_messages=self.job_messages,
             clock=self.ports.clock,
             limits=self._limits,
             enqueuing=enqueuing,
-            drafting=drafting,
+            job_builder=job_builder,
             unique=lambda: self.unique,
-            batching=lambda: self.batching,
+            batch_push=lambda: self.batch_push,
             max_batch_jobs=settings.max_batch_jobs,
             bounds=self.backpressure,
         )
 
     @cached_property
-    def queue_terms(self) -> QueueTerms:
+    def queue_terms(self) -> PushSettingsCache:
         """On what terms queues take jobs."""
-        from ojs_aws.services.queue_terms import QueueTerms
+        from ojs_aws.services.queues.push_settings import PushSettingsCache
 
-        return QueueTerms(self._book, self.clock, self.settings.queue_settings_age_ms)
+        return PushSettingsCache(self._book, self.clock, self.settings.queue_settings_age_ms)
 
     @cached_property
     def backpressure(self) -> Backpressure:
         """What keeps the bounds of queues."""
-        from ojs_aws.services.backpressure import Backpressure
+        from ojs_aws.services.queues.backpressure import Backpressure
 
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
 
     @cached_property
-    def schema_checking(self) -> SchemaChecking:
+    def schema_checking(self) -> SchemaValidation:
         """What checks the arguments of jobs that name a schema."""
-        from ojs_aws.services.schema_checking import SchemaChecking
+        from ojs_aws.services.schemas.validation import SchemaValidation
 
-        return SchemaChecking(self.ports.schemas(), self.clock)
+        return SchemaValidation(self.ports.schemas(), self.clock)
 
     @cached_property
-    def transacting(self) -> Transacting:
+    def transacting(self) -> Transact:
         """Enqueuing in an application's own transaction."""
-        from ojs_aws.services.transacting import Transacting
+        from ojs_aws.services.jobs.transact import Transact
 
-        return Transacting(self.push, self.ports.unique, lambda: self.unique)
+        return Transact(self.push, self.ports.unique, lambda: self.unique)
 
     @cached_property
     def bulk_enqueue(self) -> BulkEnqueue:
         """Many jobs, and what becomes of each."""
-        from ojs_aws.services.bulk_enqueue import BulkEnqueue
+        from ojs_aws.services.bulk.enqueue import BulkEnqueue
 
         return BulkEnqueue(self.push, self.clock)
 
     @cached_property
-    def once(self) -> Once:
+    def once(self) -> IdempotentRequests:
         """What does a bulk operation once for its idempotency key."""
-        from ojs_aws.services.bulk_requests import Once
+        from ojs_aws.services.bulk.idempotency import IdempotentRequests
 
-        return Once(self.ports.bulk(), self.clock)
+        return IdempotentRequests(self.ports.bulk(), self.clock)
 
     @cached_property
-    def telling(self) -> Telling:
+    def telling(self) -> CompletionEvents:
         """What lets bulk operations be told of."""
-        from ojs_aws.services.bulk_requests import Telling
+        from ojs_aws.services.bulk.idempotency import CompletionEvents
 
-        return Telling(self.ports.bulk(), self.clock, self.ids)
+        return CompletionEvents(self.ports.bulk(), self.clock, self.ids)
 
     @cached_property
     def cancel(self) -> Cancel:
         """CANCEL."""
-        from ojs_aws.services.cancel import Cancel
+        from ojs_aws.services.jobs.cancel import Cancel
 
-        return Cancel(self.changing, self.waking)
+        return Cancel(self.changer, self.job_messages)
 
     @cached_property
     def activate(self) -> Activate:
         """ACTIVATE."""
-        from ojs_aws.services.activate import Activate
+        from ojs_aws.services.jobs.activate import Activate
 
-        return Activate(self.changing, self.waking)
+        return Activate(self.changer, self.job_messages)
 
     @cached_property
     def info(self) -> Info:
         """INFO."""
-        from ojs_aws.services.info import Info
+        from ojs_aws.services.jobs.info import Info
 
-        return Info(self.ports.store, self.changing)
+        return Info(self.ports.store, self.changer)
 
     @cached_property
     def results(self) -> Results:
         """What became of jobs."""
-        from ojs_aws.services.results import Results
+        from ojs_aws.services.outcomes.results import Results
 
         return Results(
-            self.ports.store, self.changing, self.ports.pause, self.settings.result_wait_ms
+            self.ports.store, self.changer, self.ports.pause, self.settings.result_wait_ms
         )

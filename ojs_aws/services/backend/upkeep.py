@@ -11,11 +11,11 @@ from ojs_aws.services.backend.operators import OperatorServices
 from ojs_aws.services.backend.orchestration import OrchestrationServices
 
 if TYPE_CHECKING:
-    from ojs_aws.services.batch_report import Rolled
-    from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
-    from ojs_aws.services.repairing import Repair
-    from ojs_aws.services.sweep import Sweep
-    from ojs_aws.services.tallying import Tallying
+    from ojs_aws.services.batches.report import RollForwardReport
+    from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
+    from ojs_aws.services.queues.counters import QueueCounters
+    from ojs_aws.services.upkeep.repair import Repair
+    from ojs_aws.services.upkeep.sweep import Sweep
 
 
 class UpkeepServices(OperatorServices, OrchestrationServices):
@@ -24,15 +24,15 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
     @cached_property
     def sweep(self) -> Sweep:
         """The sweep."""
-        from ojs_aws.services.limiting import LimitedTypes
-        from ojs_aws.services.message_cover import MessageCover
-        from ojs_aws.services.sweep import Sweep, one_by_one
-        from ojs_aws.services.sweeping import QueueSweep
+        from ojs_aws.services.limits.check import LimitedTypes
+        from ojs_aws.services.upkeep.message_resend import MessageResend
+        from ojs_aws.services.upkeep.sweep import Sweep, one_by_one
+        from ojs_aws.services.upkeep.sweep_queue import QueueSweep
 
         ports = self.ports
         types = LimitedTypes(self._limits, self.clock)
-        cover = MessageCover(ports.store, ports.messages, ports.queues, self.waking, types)
-        queue = QueueSweep(ports.store, ports.queues, self.changing, self.waking, cover)
+        cover = MessageResend(ports.store, ports.messages, ports.queues, self.job_messages, types)
+        queue = QueueSweep(ports.store, ports.queues, self.changer, self.job_messages, cover)
         return Sweep(
             queue,
             ports.queues,
@@ -42,9 +42,9 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
             self._roll_forward,
         )
 
-    def _roll_forward(self, is_over: Callable[[], bool]) -> Rolled:
+    def _roll_forward(self, is_over: Callable[[], bool]) -> RollForwardReport:
         """Finish the large batches whose processes died."""
-        return self.batching.tick(is_over)
+        return self.batch_push.tick(is_over)
 
     @cached_property
     def dead_letter_upkeep(self) -> DeadLetterUpkeep:
@@ -52,30 +52,32 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
         :raises InvalidRequestError: a replay rule of the settings cannot be read.
         """
-        from ojs_aws.services.dead_letter_upkeep import DeadLetterUpkeep
-        from ojs_aws.services.replay_rules import read_replay_rules
+        from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
+        from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
 
         return DeadLetterUpkeep(
             store=self.ports.store,
             queues=self.ports.queues,
             marks=self.ports.marks,
-            changing=self.changing,
-            waking=self.waking,
+            changer=self.changer,
+            job_messages=self.job_messages,
             max_count=self.settings.dead_letter_max_count,
             rules=read_replay_rules(self.settings.dead_letter_replay),
         )
 
     @cached_property
-    def tallying(self) -> Tallying:
+    def tallying(self) -> QueueCounters:
         """What counts what queues did."""
-        from ojs_aws.services.tallying import Tallying
+        from ojs_aws.services.queues.counters import QueueCounters
 
-        return Tallying(self._tallies)
+        return QueueCounters(self._tallies)
 
     @cached_property
     def repair(self) -> Repair:
         """What follows a restore of the table."""
-        from ojs_aws.services.repairing import Repair
+        from ojs_aws.services.upkeep.repair import Repair
 
         ports = self.ports
-        return Repair(ports.queues, ports.store, self.waking, self.clock, lambda: self.workflows)
+        return Repair(
+            ports.queues, ports.store, self.job_messages, self.clock, lambda: self.workflows
+        )

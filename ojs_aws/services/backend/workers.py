@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.foundation import Foundation
 
 if TYPE_CHECKING:
-    from ojs_aws.services.ack import Ack
-    from ojs_aws.services.checkpoints import Checkpoints
-    from ojs_aws.services.fail import Fail
-    from ojs_aws.services.fetch import Fetch
-    from ojs_aws.services.heartbeat import Heartbeat
-    from ojs_aws.services.progress import Progressing
+    from ojs_aws.services.jobs.ack import Ack
+    from ojs_aws.services.jobs.fail import Fail
+    from ojs_aws.services.jobs.fetch import Fetch
+    from ojs_aws.services.outcomes.checkpoints import Checkpoints
+    from ojs_aws.services.outcomes.progress import JobProgress
+    from ojs_aws.services.workers.heartbeat import Heartbeat
 
 
 class WorkerServices(Foundation):
@@ -23,20 +23,20 @@ class WorkerServices(Foundation):
     @cached_property
     def fetch(self) -> Fetch:
         """FETCH."""
-        from ojs_aws.services.fetch import Fetch
-        from ojs_aws.services.limiting import LimitedTypes
+        from ojs_aws.services.jobs.fetch import Fetch
+        from ojs_aws.services.limits.check import LimitedTypes
 
         return Fetch(
             store=self.ports.store,
             messages=self.ports.messages,
-            changing=self.changing,
-            waking=self.waking,
+            changer=self.changer,
+            job_messages=self.job_messages,
             both=self.ports.both,
             default_timeout_ms=self._timeout_ms,
             visibility=self._visibility,
             max_count=self.settings.max_fetch_count,
             wait_ms=self.settings.fetch_wait_ms,
-            draining=self._draining,
+            draining=self._drain_state,
             limits=self._limits,
             limited_types=LimitedTypes(self._limits, self.clock),
             new_reservation_id=self.ports.new_reservation_id,
@@ -45,43 +45,45 @@ class WorkerServices(Foundation):
     @cached_property
     def ack(self) -> Ack:
         """ACK."""
-        from ojs_aws.services.ack import Ack
+        from ojs_aws.services.jobs.ack import Ack
 
-        return Ack(self.ports.store, self.changing, self.waking, self.settings.max_result_bytes)
+        return Ack(
+            self.ports.store, self.changer, self.job_messages, self.settings.max_result_bytes
+        )
 
     @cached_property
     def fail(self) -> Fail:
         """FAIL."""
-        from ojs_aws.services.fail import Fail
+        from ojs_aws.services.jobs.fail import Fail
 
         settings = self.settings
         redacts = (settings.redact_backtraces, settings.redact_messages)
-        return Fail(self.changing, self.waking, self._limits, *redacts)
+        return Fail(self.changer, self.job_messages, self._limits, *redacts)
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
         """BEAT."""
-        from ojs_aws.services.heartbeat import Heartbeat
+        from ojs_aws.services.workers.heartbeat import Heartbeat
 
         return Heartbeat(
             self.ports.store,
             self.ports.workers(),
-            self.changing,
-            self.waking,
+            self.changer,
+            self.job_messages,
             self._visibility,
-            self._draining,
+            self._drain_state,
         )
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints of jobs."""
-        from ojs_aws.services.checkpoints import Checkpoints
+        from ojs_aws.services.outcomes.checkpoints import Checkpoints
 
-        return Checkpoints(self.ports.store, self.changing)
+        return Checkpoints(self.ports.store, self.changer)
 
     @cached_property
-    def progress(self) -> Progressing:
+    def progress(self) -> JobProgress:
         """PROGRESS."""
-        from ojs_aws.services.progress import Progressing
+        from ojs_aws.services.outcomes.progress import JobProgress
 
-        return Progressing(self.changing, self.waking, self._visibility, self.checkpoints)
+        return JobProgress(self.changer, self.job_messages, self._visibility, self.checkpoints)

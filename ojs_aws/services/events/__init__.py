@@ -20,17 +20,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ojs_aws.domain.cron import CronEntry
+from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.limits import Bucket
-from ojs_aws.domain.workflow import Workflow
+from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.ports import BulkDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
 from ojs_aws.services.events.bulk import bulk_events
+from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
-from ojs_aws.services.events.made import Commit, Made
 from ojs_aws.services.events.queue_settings import pressure_events, settings_events
 from ojs_aws.services.events.queues import queue_events
 from ojs_aws.services.events.workers import worker_events
@@ -38,7 +38,7 @@ from ojs_aws.services.events.workflows import workflow_events
 
 __all__ = ["Commit", "Made", "events_of"]
 
-MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[Made]]]] = {
+MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = {
     JobRecord: job_events,
     WorkerInfo: worker_events,
     QueueInfo: queue_events,

@@ -7,7 +7,7 @@ from typing import Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import BulkDone
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 _WORDS: Final = {
     "enqueue": ("succeeded", "failed"),
@@ -17,7 +17,7 @@ _WORDS: Final = {
 }
 
 
-def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit) -> list[Made]:
+def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit) -> list[MadeEvent]:
     """``bulk.<operation>.completed``, once for each request that was answered item by item."""
     del commit
     if after is None or after == before:
@@ -30,4 +30,4 @@ def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit)
         "atomicity": "atomic" if after.is_atomic else "partial",
     }
     kind = f"bulk.{after.operation}.completed"
-    return [Made(kind=kind, time=after.at, subject=after.id, queue="", data=encode(data))]
+    return [MadeEvent(kind=kind, time=after.at, subject=after.id, queue="", data=encode(data))]

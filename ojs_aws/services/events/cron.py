@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ojs_aws.domain.cron import CronEntry, Outcome
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
-def cron_events(before: CronEntry | None, after: CronEntry | None, _: Commit) -> list[Made]:
+def cron_events(before: CronEntry | None, after: CronEntry | None, _: Commit) -> list[MadeEvent]:
     """``cron.triggered`` and ``cron.skipped``: what became of an occurrence, once it is settled.
 
     The data has the names of both documents.
@@ -37,7 +37,7 @@ def cron_events(before: CronEntry | None, after: CronEntry | None, _: Commit) ->
         if latest.blocked_by:
             data |= {"existing_job_id": latest.blocked_by, "active_job_id": latest.blocked_by}
     return [
-        Made(
+        MadeEvent(
             kind=f"cron.{latest.outcome}",
             time=latest.claimed_at,
             subject=after.name,

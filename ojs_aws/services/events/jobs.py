@@ -11,13 +11,15 @@ from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.lifecycle import is_requeue
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.tracing import trace_of
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 Data = dict[str, RawJson]
 Told = list[tuple[str, Instant, Data]]
 
 
-def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit) -> list[Made]:
+def job_events(
+    before: JobRecord | None, after: JobRecord | None, commit: Commit
+) -> list[MadeEvent]:
     """One event for each transition of the table of states, each heartbeat, each second's progress.
 
     A failed attempt tells ``job.failed`` first, then what became of the job; one that was given
@@ -42,7 +44,7 @@ def job_events(before: JobRecord | None, after: JobRecord | None, commit: Commit
     if told and (trace := trace_of(after.document)):
         common["trace_id"] = encode(trace)
     return [
-        Made(
+        MadeEvent(
             kind=kind,
             time=time,
             subject=after.id,

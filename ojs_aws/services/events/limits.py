@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
-def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) -> list[Made]:
+def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) -> list[MadeEvent]:
     """``rate_limit.exceeded``, ``rate_limit.released`` and ``rate_limit.dynamic_adjusted``.
 
     One of each for the time in which jobs have to wait, not one for each job or each look:
@@ -19,7 +19,7 @@ def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) ->
     if after is None:
         return []
     was = before.exhausted if before else ""
-    made: list[Made] = []
+    made: list[MadeEvent] = []
     if after.blocked_until is not None and after.blocked_until != (before and before.blocked_until):
         said = _said(after.exhausted)
         data: dict[str, JsonValue] = {
@@ -60,5 +60,5 @@ def _at(said: dict[str, JsonValue], commit: Commit) -> Instant:
     return Instant(at) if isinstance(at, int) else commit.at
 
 
-def _made(kind: str, key: str, data: dict[str, JsonValue], time: Instant) -> Made:
-    return Made(kind=kind, time=time, subject=key, data=encode(data))
+def _made(kind: str, key: str, data: dict[str, JsonValue], time: Instant) -> MadeEvent:
+    return MadeEvent(kind=kind, time=time, subject=key, data=encode(data))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.queue_config import DEFAULT_POLICY
+from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Pressure, QueueSettings, QueueState
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
 def settings_events(
     before: QueueSettings | None, after: QueueSettings | None, commit: Commit
-) -> list[Made]:
+) -> list[MadeEvent]:
     """``queue.created`` and ``queue.deleted``, else ``queue.config_updated``."""
     if after is None or (before is not None and before.revision == after.revision):
         return []
@@ -26,7 +26,9 @@ def settings_events(
     return [_made("queue.config_updated", after.queue, time, data)]
 
 
-def pressure_events(before: Pressure | None, after: Pressure | None, commit: Commit) -> list[Made]:
+def pressure_events(
+    before: Pressure | None, after: Pressure | None, commit: Commit
+) -> list[MadeEvent]:
     """``backpressure.warning`` and ``.cleared``, ``queue.full``, ``.rejected`` with how many.
 
     A queue is full once until it is known to have had room.
@@ -58,5 +60,5 @@ def _is_full(pressure: Pressure | None) -> bool:
     return pressure is not None and 0 < pressure.bound <= pressure.depth
 
 
-def _made(kind: str, queue: str, time: Instant, data: dict[str, JsonValue]) -> Made:
-    return Made(kind=kind, time=time, subject=queue, queue=queue, data=encode(data))
+def _made(kind: str, queue: str, time: Instant, data: dict[str, JsonValue]) -> MadeEvent:
+    return MadeEvent(kind=kind, time=time, subject=queue, queue=queue, data=encode(data))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from ojs_aws.domain.json_text import assemble, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueInfo
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
-def queue_events(before: QueueInfo | None, after: QueueInfo | None, commit: Commit) -> list[Made]:
+def queue_events(
+    before: QueueInfo | None, after: QueueInfo | None, commit: Commit
+) -> list[MadeEvent]:
     """``queue.paused`` and ``queue.resumed``; what else happens to a queue's item is no event."""
     paused_before = before.paused_at if before else None
     paused_after = after.paused_at if after else None
@@ -20,6 +22,6 @@ def queue_events(before: QueueInfo | None, after: QueueInfo | None, commit: Comm
     return [_made("queue.resumed", queue, Instant(max(commit.at, paused_before or 0)))]
 
 
-def _made(kind: str, queue: QueueInfo, time: Instant) -> Made:
+def _made(kind: str, queue: QueueInfo, time: Instant) -> MadeEvent:
     data = assemble({"queue": encode(queue.name)})
-    return Made(kind=kind, time=time, subject=queue.name, queue=queue.name, data=data)
+    return MadeEvent(kind=kind, time=time, subject=queue.name, queue=queue.name, data=data)

@@ -6,12 +6,12 @@ from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
 def worker_events(
     before: WorkerInfo | None, after: WorkerInfo | None, commit: Commit
-) -> list[Made]:
+) -> list[MadeEvent]:
     """What a worker's item says of its life, from its first heartbeat to its last.
 
     One that ended well said so: it stopped by ``shutdown``. One that is removed without that was
@@ -33,7 +33,7 @@ def worker_events(
         return []  # a directive: the worker will tell when it follows
     if _has_ended(after):
         return [] if _has_ended(before) else [_made("worker.stopped", after, at, reason="shutdown")]
-    made: list[Made] = []
+    made: list[MadeEvent] = []
     if after.state == "quiet" and before.state != "quiet":
         made.append(_made("worker.quiet", after, at, active_jobs=after.active_jobs))
     told = _about(after)
@@ -60,9 +60,9 @@ def _queues(told: dict[str, JsonValue]) -> JsonValue:
     return queues if isinstance(queues, list) else []
 
 
-def _made(kind: str, worker: WorkerInfo, at: Instant, **more: JsonValue) -> Made:
+def _made(kind: str, worker: WorkerInfo, at: Instant, **more: JsonValue) -> MadeEvent:
     data: dict[str, JsonValue] = {"worker_id": worker.id, **more, "state": worker.state}
-    return Made(
+    return MadeEvent(
         kind=kind,
         time=at,
         subject=worker.id,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.workflow import Workflow
-from ojs_aws.services.events.made import Commit, Made
+from ojs_aws.domain.workflows.workflow import Workflow
+from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
-def workflow_events(before: Workflow | None, after: Workflow | None, commit: Commit) -> list[Made]:
+def workflow_events(
+    before: Workflow | None, after: Workflow | None, commit: Commit
+) -> list[MadeEvent]:
     """What the write brought, as the workflow itself says; a removal tells nothing."""
     del commit
     if after is None or (before is not None and before.version >= after.version):
@@ -19,7 +21,7 @@ def workflow_events(before: Workflow | None, after: Workflow | None, commit: Com
         "workflow_type": after.kind,
     }
     return [
-        Made(
+        MadeEvent(
             kind=told.kind,
             time=told.at,
             subject=after.id,

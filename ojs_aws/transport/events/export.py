@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.services.export import Export
+from ojs_aws.services.upkeep.export import Export
 from ojs_aws.transport.events.records import ReadImage, number_of
 from ojs_aws.transport.events.stream import Failures, Handler
 from ojs_aws.transport.tracing import NO_TRACING, Tracing

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeGuard
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.cron_runs import ended_run
+from ojs_aws.services.cron.runs import ended_run
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.tallying import Changed
-from ojs_aws.services.workflow_following import Following, following
+from ojs_aws.services.queues.counters import Changed
+from ojs_aws.services.workflows.stream_stage import WorkflowStage, following
 
 Image = Mapping[str, Any]
 ReadImage = Callable[[Image], object | None]
@@ -54,8 +54,8 @@ class Change:
     replaced: tuple[str, StoredElsewhere] | None = None
     removed: JobRecord | None = None
     unsent: JobRecord | None = None
-    waking: str = ""
-    following: Following | None = None
+    job_messages: str = ""
+    following: WorkflowStage | None = None
     jobs: Jobs | None = None
     changed: Changed | None = None
 
@@ -78,7 +78,7 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         replaced=replaced_checkpoint(before, after),
         removed=before if after is None and _is_unique(before) else None,
         unsent=after if before is None and _is_by_stream(after) else None,
-        waking=ended_run(before, after),
+        job_messages=ended_run(before, after),
         following=following(before, after),
         jobs=_jobs(before, after),
         changed=_changed(before, after, commit),

@@ -18,14 +18,12 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import SetAside
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
-from ojs_aws.transport.events.consequences import Consequences
 from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByQueue,
     MeasuredByType,
     measured,
 )
-from ojs_aws.transport.events.memory import Memory
 from ojs_aws.transport.events.metric_names import MetricNames
 from ojs_aws.transport.events.records import (
     UNKNOWN,
@@ -36,7 +34,9 @@ from ojs_aws.transport.events.records import (
     item_of,
     number_of,
 )
-from ojs_aws.transport.events.trouble import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
+from ojs_aws.transport.events.seen_records import Memory
+from ojs_aws.transport.events.stream_effects import Consequences
+from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
 from ojs_aws.transport.tracing import Tracing, function_tracing
 
 if TYPE_CHECKING:

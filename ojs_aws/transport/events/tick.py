@@ -128,7 +128,7 @@ def _recount(backend: Backend, logger: Logger) -> int:
     """Keep the counters of bounded queues true; return how many queues were deleted."""
     deleted = 0
     try:
-        states = backend.configuring.states().values()
+        states = backend.queue_config.states().values()
         deleted = sum(each.state is QueueState.DELETED for each in states)
         corrected = backend.backpressure.tick(
             states, lambda: [info.name for info in backend.queues.list()]
@@ -161,7 +161,7 @@ def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]])
         if unstarted:
             unstarted[0]()
             unstarted.clear()
-        return asdict(backend.cron_firing.tick())
+        return asdict(backend.cron_scheduler.tick())
     except Exception:  # whatever it was, the sweep must go on
         logger.exception("Could not fire the cron jobs")
         return {"cron_failed": 1}
@@ -173,7 +173,7 @@ def _alarms(backend: Backend, event: Mapping[str, Any], logger: Logger) -> dict[
     fired = failed = 0
     for name in names:
         try:
-            fired += len(backend.cron_firing.fire(name))
+            fired += len(backend.cron_scheduler.fire(name))
         except Exception:
             logger.exception("Cron job could not be fired", extra={"cron_name": name})
             failed += 1

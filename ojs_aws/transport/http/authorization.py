@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from ojs_aws.domain.access import Caller, Permission
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedError
 from ojs_aws.domain.validation import check_job_id
-from ojs_aws.services.changing import found
+from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
 from ojs_aws.transport.http.calls import Call, Server
 from ojs_aws.transport.http.routes.access import Bounds, access_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.domain.cron import Definition
+    from ojs_aws.domain.cron.entry import Definition
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
 
@@ -98,7 +98,7 @@ def check_job(call: Call, job_id: str) -> None:
     """
     caller = call.request.caller
     if caller.is_bound:
-        job = found(call.backend.changing.find(check_job_id(job_id)), job_id)
+        job = found(call.backend.changer.find(check_job_id(job_id)), job_id)
         found(job if _may_touch(caller, job) else None, job_id)
 
 
@@ -107,7 +107,7 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
     caller = call.request.caller
     if not caller.is_bound or not job_ids:
         return job_ids
-    known = call.backend.changing.find_many([check_job_id(each) for each in job_ids])
+    known = call.backend.changer.find_many([check_job_id(each) for each in job_ids])
     return [each for each in job_ids if each in known and _may_touch(caller, known[each])]
 
 
@@ -175,8 +175,8 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
     """
     if (policy := job.get("rate_limit")) is None:
         return
-    from ojs_aws.domain.limit_policies import read_limit  # noqa: PLC0415 - few callers and jobs
-    from ojs_aws.domain.limits import scope_of  # noqa: PLC0415
+    from ojs_aws.domain.limits.policies import read_limit  # noqa: PLC0415 - few callers and jobs
+    from ojs_aws.domain.limits.rules import scope_of  # noqa: PLC0415
 
     limit = read_limit(policy, job.queue, {"args": job.get("args"), "meta": job.get("meta")})
     scope = scope_of(limit.key) if limit else None

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import InvalidTokenError, TokenExpiredError, Unauthen
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.services.api_keys import Verdict
+    from ojs_aws.services.access.api_keys import Verdict
 
 CONTEXT: Final = "ojs"
 """The member of the authorizer's context that holds what it found, as JSON."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ojs_aws.domain.access import Caller
-from ojs_aws.domain.client_limits import ClientRate, Standing
 from ojs_aws.domain.errors import RateLimitedError
+from ojs_aws.domain.limits.clients import ClientRate, Standing
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.request_middleware import RATE_HEADERS, Middleware, Next
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.services.client_limiting import ClientLimiting
+    from ojs_aws.services.access.client_limits import ClientRateLimits
 
 
-def limiting_clients(limiting: ClientLimiting) -> Middleware:
+def limiting_clients(limiting: ClientRateLimits) -> Middleware:
     """The middleware.
 
     Its headers are put on every answer, errors included, by who sets the standard ones.

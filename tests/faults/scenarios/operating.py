@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys
+from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
 from ojs_aws.domain.access import Scope
-from ojs_aws.services.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyBook
 from tests.faults.running import Scenario
 from tests.faults.scenarios.parts import ALONE, FIRST, ITEM, OBJECT, QUICK, dead, held
 from tests.faults.world import World

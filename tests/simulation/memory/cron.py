@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ojs_aws.domain.cron import CronEntry
+from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
 from tests.simulation.memory.sources import FakeClock

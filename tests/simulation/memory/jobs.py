@@ -11,7 +11,7 @@ from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.results import keeps_result
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain.client_limits import Standing
-from ojs_aws.domain.limits import Bucket, Scope, scope_of
+from ojs_aws.domain.limits.clients import Standing
+from ojs_aws.domain.limits.rules import Bucket, Scope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.memory.jobs import MemoryStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion
+from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.ports import SchemaTakenError
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 from tests.simulation.memory.jobs import MemoryStore
 

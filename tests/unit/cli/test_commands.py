@@ -17,7 +17,7 @@ from ojs_aws.cli.session import ExitCode, connect
 from ojs_aws.client import connection
 from ojs_aws.client.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.client.doubles import error

@@ -12,7 +12,7 @@ from ojs_aws.client.http import HttpTransport
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World, count_changes
 from tests.unit.client.doubles import FakeTimer
 from tests.unit.client.test_cron import ApiServer

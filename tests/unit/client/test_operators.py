@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.ports import WorkerReport
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.api import Api
 from tests.simulation.world import World
 from tests.unit.client.doubles import FakeTimer

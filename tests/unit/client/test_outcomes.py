@@ -12,7 +12,7 @@ from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient
 from ojs_aws.client.http import HttpTransport
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.api import Api
 from tests.jobs import any_job
 from tests.simulation.world import World

@@ -9,11 +9,11 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError
-from ojs_aws.services.bulk_requests import Answered
-from ojs_aws.services.pushed import Pushed
-from ojs_aws.services.workflow_change import MAX_STARTS
+from ojs_aws.services.bulk.idempotency import StoredAnswer
+from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.workflows.write import MAX_STARTS
 from tests.simulation.world import World
-from tests.unit.services.test_workflows import definition
+from tests.unit.services.workflows.test_advance import definition
 
 LIMIT: Any = {"key": "api", "concurrency": 1}
 UNIQUE: Any = {"keys": ["type", "args"]}
@@ -25,7 +25,7 @@ def world() -> World:
     """A backend with a bounded queue, and parts of thirty jobs."""
     made = World()
     made.batches.part_jobs = 30
-    made.backend.configuring.change("small", {"max_size": 200})
+    made.backend.queue_config.change("small", {"max_size": 200})
     return made
 
 
@@ -55,22 +55,22 @@ BREAKAGES: list[Callable[[World, Exception], None]] = [
 ]
 
 
-def one(world: World, **more: Any) -> list[Pushed]:
+def one(world: World, **more: Any) -> list[PushResult]:
     """A single push."""
     return [world.backend.push(job(1, **more))]
 
 
-def few(world: World, **more: Any) -> list[Pushed]:
+def few(world: World, **more: Any) -> list[PushResult]:
     """A batch of one transaction."""
     return world.backend.push.all([job(at, **more) for at in range(3)])
 
 
-def many(world: World, **more: Any) -> list[Pushed]:
+def many(world: World, **more: Any) -> list[PushResult]:
     """A batch that is a log."""
     return world.backend.push.all([job(at, **more) for at in range(110)])
 
 
-def each(world: World, **more: Any) -> list[Pushed]:
+def each(world: World, **more: Any) -> list[PushResult]:
     """A bulk enqueue of jobs by themselves."""
     items = world.backend.bulk_enqueue.each([job(at, **more) for at in range(3)])
     assert [item.problem for item in items] == [None] * 3
@@ -83,7 +83,7 @@ def each(world: World, **more: Any) -> list[Pushed]:
 @pytest.mark.parametrize("more", [{}, {"unique": UNIQUE}])
 def test_stored_jobs_are_answered_for_and_keep_their_places(
     world: World,
-    push: Callable[..., list[Pushed]],
+    push: Callable[..., list[PushResult]],
     breakage: Callable[[World, Exception], None],
     problem: Exception,
     more: dict[str, Any],
@@ -148,7 +148,7 @@ def test_a_bulk_answer_that_cannot_be_kept_is_given(world: World, problem: Excep
     """The work is done; sent again, it is done again with the same ids."""
     break_down(world.bulk, "answer", problem)
     break_down(world.bulk, "tell", problem)
-    done = Answered(201, "{}")
+    done = StoredAnswer(201, "{}")
     assert world.backend.once("enqueue", "key", b"{}", lambda _: done) is done
     world.backend.telling("enqueue", 1, 1, is_atomic=False)
 

@@ -12,13 +12,13 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.uniqueness import parse_unique_policy
 from ojs_aws.ports import UniqueLock
-from ojs_aws.services.batch_placing import in_order
-from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.unique_batches import Reserving
-from ojs_aws.services.unique_entries import Wanted
+from ojs_aws.services.batches.roll_forward import in_order
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.unique.batches import KeyReservation
+from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
-from tests.unit.services.test_batches_unique import (
+from tests.unit.services.unique.test_batches import (
     STRATEGIES,
     batch_of,
     live,
@@ -118,23 +118,23 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
     jobs = for_scheduled_ones(batch_of("ignore", first_key=7))
     world.backend.push(unique(6, "reject", key=7, scheduled_at="+PT1S"))
     check, same = world.backend.push.check, world.backend.push.same
-    wanted = [Wanted(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
-    batching, reserve = world.backend.batching, world.unique.reserve
+    wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
+    batch_push, reserve = world.backend.batch_push, world.unique.reserve
 
     def meanwhile(lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
         """Let another copy take the locks, when this one has ignored the first job."""
         if lock.job_id == name(1001):
             world.unique.reserve = reserve  # type: ignore[method-assign]
             world.clock.advance(s=2)  # the holder is not scheduled any more
-            other = Reserving(batching.unique(), lock.batch, same, lambda: False)
+            other = KeyReservation(batch_push.unique(), lock.batch, same, lambda: False)
             assert other.plan(wanted, in_order).staged[0].record.id == name(1000)
         return reserve(lock, seen)
 
     world.unique.reserve = meanwhile  # type: ignore[method-assign]
-    lets = batching.store_all(wanted, same)
+    lets = batch_push.store_all(wanted, same)
     assert (lets[0].record.id, lets[0].is_duplicate) == (name(6), True)
     assert name(1000) not in world.store.jobs
-    again = batching.store_all(wanted, same)
+    again = batch_push.store_all(wanted, same)
     assert (again[0].record.id, again[0].is_duplicate) == (name(6), True)
     outcome(lambda: world.backend.push(unique(9, strategy, key=7)))
     assert len(live(world, 7)) == 1

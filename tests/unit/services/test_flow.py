@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -98,7 +98,7 @@ def test_a_job_whose_message_was_lost_is_still_fetched(world: World) -> None:
 def test_a_message_delivered_twice_runs_the_job_once(world: World) -> None:
     """A duplicate costs a call, never correctness."""
     job = push(world)
-    world.backend.push.waking.cover([job], world.clock.now())
+    world.backend.push.job_messages.send_for([job], world.clock.now())
     assert len(fetch(world)) == 1
     assert fetch(world) == []
 
@@ -344,7 +344,7 @@ def test_two_who_settle_one_job_at_once_agree(world: World) -> None:
     job = push(world, scheduled_at="+PT1S")
     world.clock.advance(s=1)
     settled = world.backend.info(job.id)
-    assert world.backend.info.changing.settled(job, world.clock.now()) == settled
+    assert world.backend.info.changer.settled(job, world.clock.now()) == settled
 
 
 def test_a_fetch_claims_no_more_than_can_be_answered(world: World) -> None:

@@ -16,12 +16,12 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerReport
-from ojs_aws.services import limits
-from ojs_aws.services.dead_letter_bulk import BulkStatus
-from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.job_bulk import BulkAction
-from ojs_aws.services.job_filter import JobFilter
-from ojs_aws.services.purging import Purge
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.dead_letters.bulk import BulkStatus
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.limits import admin as limits
+from ojs_aws.services.queues.purge import Purge
 from tests.simulation.world import World
 
 KEPT = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
@@ -68,7 +68,7 @@ def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> Non
     """Active jobs are their workers', whatever they were when the purge looked."""
     job = push(world)
     after_next(world, "load_many", lambda: claim(world))
-    report = world.backend.purging(Purge(queue="default", states=(JobState.AVAILABLE,)))
+    report = world.backend.purge_queue(Purge(queue="default", states=(JobState.AVAILABLE,)))
     assert (report.cancelled, world.store.jobs[job.id].state) == (0, JobState.ACTIVE)
 
 
@@ -78,7 +78,7 @@ def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
         push(world)
     before = len(world.faults.calls)
     wanted = Purge(queue="default", states=(JobState.AVAILABLE,))
-    assert world.backend.purging(wanted).cancelled == 3
+    assert world.backend.purge_queue(wanted).cancelled == 3
     made = world.faults.calls[before:]
     assert (made.count("load_many"), made.count("load"), made.count("save")) == (1, 1, 3)
 
@@ -183,11 +183,11 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
         with monkeypatch.context() as patched:
             patched.setattr(port, method, refuse)
             with pytest.raises(BackendError):
-                world.backend.configuring.create("new", {"max_size": 10})
-    made = world.backend.configuring.create("new", {"max_size": 10})
+                world.backend.queue_config.create("new", {"max_size": 10})
+    made = world.backend.queue_config.create("new", {"max_size": 10})
     assert made.config["max_size"] == 10
     with pytest.raises(ConflictError):
-        world.backend.configuring.create("new", {"max_size": 10})
+        world.backend.queue_config.create("new", {"max_size": 10})
 
 
 def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) -> None:

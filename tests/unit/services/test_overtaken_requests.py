@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.cron import OverlapPolicy
+from ojs_aws.domain.cron.entry import OverlapPolicy
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queue_config import DEFAULT_POLICY
+from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.ports import StaleSettingsError
-from ojs_aws.services.cron_firing import GRACE_MS
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.cron.scheduler import GRACE_MS
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
-from tests.unit.services.test_cron import NAME, at, fetch, jobs, pass_minutes, register
+from tests.unit.services.cron.test_scheduler import NAME, at, fetch, jobs, pass_minutes, register
 
 REFUSED = BackendError("refused")
 SOON = "2026-02-12T20:15:10Z"
@@ -106,7 +106,7 @@ def test_a_triggered_run_that_another_one_finishes_is_enqueued_once(world: World
 
     def finish() -> None:
         world.clock.advance(ms=GRACE_MS)
-        world.backend.cron_firing.fire(NAME)
+        world.backend.cron_scheduler.fire(NAME)
 
     before(world.cron, "save", finish, call=2)
     _, occurrence = world.backend.cron.trigger(NAME)
@@ -138,7 +138,7 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
     (first,) = fetch(world)
     world.clock.advance(s=7200)
     after(world.store, "load_many", lambda: world.store.jobs.pop(first))
-    report = world.backend.cron_firing.tick()
+    report = world.backend.cron_scheduler.tick()
     assert (report.cron_fired, report.cron_failed) == (1, 0)
     assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
 
@@ -146,23 +146,23 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
 # ----------------------------------------------------------------------------------- queue settings
 def change(world: World, **members: Any) -> Callable[[], object]:
     """Make a change of a queue's settings."""
-    return lambda: world.backend.configuring.change("q", members)
+    return lambda: world.backend.queue_config.change("q", members)
 
 
 def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> None:
     """The second may be repeated, and is told then that there is such a queue."""
     first: dict[str, Any] = {"max_size": 7}
-    before(world.book, "save", lambda: world.backend.configuring.create("q", first))
+    before(world.book, "save", lambda: world.backend.queue_config.create("q", first))
     with pytest.raises(ConflictError):
-        world.backend.configuring.create("q", {"max_size": 8})
-    assert world.backend.configuring.get("q").own == first
+        world.backend.queue_config.create("q", {"max_size": 8})
+    assert world.backend.queue_config.get("q").own == first
 
 
 def test_two_changes_of_a_queue_at_once_are_both_made(world: World) -> None:
     """Each names its own members."""
     before(world.book, "save", change(world, max_size=7))
     change(world, warning_threshold=0.5)()
-    members = world.backend.configuring.get("q").own
+    members = world.backend.queue_config.get("q").own
     assert (members["max_size"], members["warning_threshold"]) == (7, 0.5)
 
 
@@ -170,7 +170,7 @@ def test_a_queue_is_drained_although_its_settings_change_meanwhile(world: World)
     """And keeps the change."""
     change(world, max_size=7)()
     before(world.book, "save", change(world, max_size=8))
-    drained = world.backend.configuring.drain("q")
+    drained = world.backend.queue_config.drain("q")
     assert (drained.settings.state, drained.settings.members["max_size"]) == ("draining", 8)
 
 
@@ -179,8 +179,8 @@ def test_a_queue_whose_settings_change_meanwhile_is_not_deleted(world: World) ->
     change(world, max_size=7)()
     before(world.book, "save", change(world, max_size=8))
     with pytest.raises(ConflictError):
-        world.backend.configuring.delete("q", {"strategy": "reject"})
-    assert world.backend.configuring.get("q").own == {"max_size": 8}
+        world.backend.queue_config.delete("q", {"strategy": "reject"})
+    assert world.backend.queue_config.get("q").own == {"max_size": 8}
 
 
 @pytest.mark.parametrize("problem", [REFUSED, StaleSettingsError()], ids=["refused", "overtaken"])
@@ -188,7 +188,7 @@ def test_a_job_is_there_though_its_queue_cannot_take_over_the_default(
     world: World, problem: Exception
 ) -> None:
     """The next job of another process tries again, or somebody has done it."""
-    world.backend.configuring.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
+    world.backend.queue_config.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
     before(world.book, "save", refuse(problem))
     world.backend.push(Job("demo.echo", [], queue="q"))
     assert len(world.backend.fetch(FetchRequest(("q",)))) == 1
@@ -197,7 +197,7 @@ def test_a_job_is_there_though_its_queue_cannot_take_over_the_default(
 def test_a_deleted_queue_that_two_jobs_bring_back_takes_both(world: World) -> None:
     """One of the two processes writes that it is there again."""
     change(world, max_size=7)()
-    world.backend.configuring.delete("q", {"strategy": "reject"})
+    world.backend.queue_config.delete("q", {"strategy": "reject"})
     before(world.book, "save", refuse(StaleSettingsError()))
     world.clock.advance(s=10)
     world.backend.push(Job("demo.echo", [], queue="q"))

@@ -15,10 +15,10 @@ from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import Message, QueueMissingError
-from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.replay_rules import read_replay_rules
+from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
+from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
-from tests.unit.services.test_cron import register
+from tests.unit.services.cron.test_scheduler import register
 
 REFUSED = BackendError("refused")
 MISSING = QueueMissingError("no such queue")

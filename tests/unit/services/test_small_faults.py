@@ -16,13 +16,13 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueMissingError, WorkerInfo
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.fetch import FetchRequest
-from ojs_aws.services.schemas import SchemaRegistration
-from ojs_aws.services.workflow_news import news_of
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.schemas.registry import SchemaRegistration
+from ojs_aws.services.workflows.job_end import job_end_of
 from tests.simulation.world import World
-from tests.unit.services.test_batches_unique import batch_of, live, push_all, unique, world_of
 from tests.unit.services.test_overtaken_requests import REFUSED, before, refuse
-from tests.unit.services.test_workflows import create, definition, job
+from tests.unit.services.unique.test_batches import batch_of, live, push_all, unique, world_of
+from tests.unit.services.workflows.test_advance import create, definition, job
 
 
 @pytest.fixture
@@ -134,10 +134,10 @@ def test_the_result_of_a_step_that_is_removed_meanwhile_is_null(world: World) ->
     kept = replace(world.store.jobs[job_id], workflow_id="wf", workflow_step=0, result=place)
     before(world.store, "fill", refuse(REFUSED))
     with pytest.raises(BackendError):
-        news_of(kept, world.store)
+        job_end_of(kept, world.store)
     del world.store.jobs[job_id]
     before(world.store, "fill", refuse(REFUSED))
-    news = news_of(kept, world.store)
+    news = job_end_of(kept, world.store)
     assert news is not None
     assert news.value == "null"
 

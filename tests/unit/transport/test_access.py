@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import GRANTS, Caller, Permission, Scope, permissions_of
 from ojs_aws.domain.api_keys import Refusal
-from ojs_aws.services.api_keys import Verdict
-from ojs_aws.services.workers import Directive
+from ojs_aws.services.access.api_keys import Verdict
+from ojs_aws.services.workers.service import Directive
 from ojs_aws.transport.http.callers import told_verdict
 from ojs_aws.transport.http.routes import ROUTES, Route
 from ojs_aws.transport.http.routes.access import ACCESS, Bounds, access_of, scopes_of

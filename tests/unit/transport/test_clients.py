@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Permission
-from ojs_aws.services.api_keys import Verdict
+from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.transport.http.callers import told_verdict
 from ojs_aws.transport.http.calls import Request

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.services.cron_runs import ended_run
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.cron.runs import ended_run
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.transport.events.tick import build_tick
 from ojs_aws.transport.http.openapi import ANSWERS
 from tests.api import Api, Reply

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.cron import CronEntry
+from ojs_aws.domain.cron.entry import CronEntry
 from tests.api import Api
 from tests.simulation.world import World
 

@@ -12,7 +12,7 @@ from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.uniqueness import UniquePolicy, fingerprint
-from ojs_aws.services.api_keys import Verdict
+from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api
 from tests.simulation.world import World

@@ -12,8 +12,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
+from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.wiring import Ports
 from tests.api import Api, Reply
 from tests.simulation.world import World
 

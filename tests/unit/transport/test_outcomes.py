@@ -11,7 +11,7 @@ from ojs_aws.domain.access import Caller, Permission
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.api_keys import Verdict
+from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api, Reply
 from tests.simulation.world import World

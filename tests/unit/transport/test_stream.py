@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.codec import to_item
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.tallies import total
+from ojs_aws.domain.queues.tallies import total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.transport.events.stream import Handler, Hooks, build_stream
-from ojs_aws.transport.events.trouble import MAX_TRIES, PATIENCE
+from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE
 from tests.api import Api
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.world import World

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
-from ojs_aws.services.api_keys import Verdict
+from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api
 from tests.simulation.world import World

@@ -16,7 +16,7 @@ from ojs_aws.client.connection import HttpConnection
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.services.workers import Directive, Selection
+from ojs_aws.services.workers.service import Directive, Selection
 from ojs_aws.worker import Worker
 from ojs_aws.worker.over_http import HttpJobSource
 from ojs_aws.worker.polls import Polls

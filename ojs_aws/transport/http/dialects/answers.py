@@ -14,13 +14,13 @@ from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.render import render_job
+from ojs_aws.services.jobs.render import render_job
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.services.heartbeat import Beat
-    from ojs_aws.services.pushed import Pushed
+    from ojs_aws.services.jobs.push_result import PushResult
+    from ojs_aws.services.workers.heartbeat import Beat
 
 Rendered = dict[str, RawJson]
 
@@ -107,14 +107,14 @@ def _without_large_result(record: JobRecord) -> JobRecord:
     return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
-def push_answer(pushed: Pushed, job_id: str) -> RawJson:
+def push_answer(pushed: PushResult, job_id: str) -> RawJson:
     """PUSH: the job, or who dropped it."""
     if pushed.record is None:
         return assemble(_dropped(pushed, job_id) | {"job": RawJson("null")})
     return job_answer(render_job(pushed.record), _another(pushed, job_id))
 
 
-def _another(pushed: Pushed, job_id: str) -> Rendered:
+def _another(pushed: PushResult, job_id: str) -> Rendered:
     """That a job is another one than was pushed: it has the same uniqueness key."""
     if pushed.is_duplicate:
         return {"deduplicated": RawJson("true"), "requested_id": encode(job_id)}
@@ -123,7 +123,7 @@ def _another(pushed: Pushed, job_id: str) -> Rendered:
     return {}
 
 
-def _dropped(pushed: Pushed, job_id: str) -> Rendered:
+def _dropped(pushed: PushResult, job_id: str) -> Rendered:
     return {
         "id": encode(job_id),
         "dropped": RawJson("true"),
@@ -131,7 +131,7 @@ def _dropped(pushed: Pushed, job_id: str) -> Rendered:
     }
 
 
-def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
+def batch_answer(results: Sequence[tuple[str, PushResult]]) -> RawJson:
     """PUSH of a batch: the jobs in order, their number, and those that a middleware dropped.
 
     :param results: each job's id and what became of it.
@@ -152,7 +152,7 @@ def batch_answer(results: Sequence[tuple[str, Pushed]]) -> RawJson:
 
 
 def _batch_jobs(
-    results: Sequence[tuple[str, Pushed]], render: Callable[[JobRecord], Rendered]
+    results: Sequence[tuple[str, PushResult]], render: Callable[[JobRecord], Rendered]
 ) -> list[RawJson]:
     return [
         assemble(render(pushed.record) | _another(pushed, job_id))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_aws.domain.cron import CronEntry, Occurrence, Outcome, OverlapPolicy
-from ojs_aws.domain.cron_zones import DEFAULT_TIMEZONE
+from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,
@@ -23,7 +23,7 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.cron import Registration
+from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.dialects.envelopes import ENVELOPE_OPTIONS, read_job
 
 Rendered = dict[str, RawJson]

@@ -23,8 +23,8 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
-from ojs_aws.services.batch_faults import Faults
-from ojs_aws.services.drafting import check_envelope_size
+from ojs_aws.services.batches.errors import BatchFaults
+from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.transport.http.dialects.schedule import (
     DELAY_UNTIL,
     read_delay_until,
@@ -124,7 +124,7 @@ def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> 
     if jobs is None or not isinstance(jobs.value, list):
         received = "nothing" if jobs is None else json_type(jobs.value)
         raise _malformed("jobs", "an array of jobs", received)
-    raws, read, faults = items_of(jobs.raw), [], Faults()
+    raws, read, faults = items_of(jobs.raw), [], BatchFaults()
     for at, value in enumerate(jobs.value):
         with faults.at(at):
             check_envelope_size(len(raws[at].encode()), max_bytes)

@@ -20,14 +20,14 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.workflow_graph import ROOT, Kind
-from ojs_aws.domain.workflow_progress import StepState
-from ojs_aws.services.render import render_outcome
+from ojs_aws.domain.workflows.graph import ROOT, Kind
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.services.jobs.render import render_outcome
 from ojs_aws.transport.http.dialects.answers import FLAT_LIMIT
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import Checkpoint
-    from ojs_aws.services.workflows import WorkflowView
+    from ojs_aws.services.workflows.service import WorkflowView
 
 Rendered = dict[str, RawJson]
 

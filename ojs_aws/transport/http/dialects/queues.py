@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.tallies import Kind, Tally, Times
+from ojs_aws.domain.queues.tallies import Kind, Tally, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
-from ojs_aws.services.configured import Configured
-from ojs_aws.services.queue_stats import QueueCounts, QueueStats
+from ojs_aws.services.queues.config_view import QueueConfigView
+from ojs_aws.services.queues.stats import QueueCounts, QueueStats
 from ojs_aws.transport.http.negotiation import Reader
 
 _HOUR_MINUTES: Final = 60
@@ -66,7 +66,7 @@ def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue
     return {**members} if reader is Reader.CASES else info.name
 
 
-def configured_queue(configured: Configured) -> Members:
+def configured_queue(configured: QueueConfigView) -> Members:
     """A queue with its settings; ``set`` are those of its own."""
     settings = configured.settings
     members: Members = {"name": configured.name, "queue": configured.name}
@@ -108,7 +108,7 @@ def counted_queue(
 def queue_answer(
     info: QueueInfo,
     stats: QueueStats,
-    configured: Configured,
+    configured: QueueConfigView,
     today: Tally,
     oldest: Instant | None = None,
 ) -> Members:

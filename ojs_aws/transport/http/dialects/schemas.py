@@ -11,10 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
-from ojs_aws.domain.schema import SchemaEntry, SchemaName, SchemaVersion, check_schema_version
+from ojs_aws.domain.schemas.schema import (
+    SchemaEntry,
+    SchemaName,
+    SchemaVersion,
+    check_schema_version,
+)
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.validation import invalid
-from ojs_aws.services.schemas import SchemaRegistration
+from ojs_aws.services.schemas.registry import SchemaRegistration
 
 
 def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.tallies import Kind, Tally
-from ojs_aws.services.queue_stats import QueueCounts
-from ojs_aws.services.statistics import RECENT_MS
+from ojs_aws.domain.queues.tallies import Kind, Tally
+from ojs_aws.services.queues.stats import QueueCounts
+from ojs_aws.services.system.statistics import RECENT_MS
 from ojs_aws.transport.http.negotiation import Reader
 
 Members = dict[str, JsonValue]

@@ -19,14 +19,14 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.workflow import Workflow, WorkflowState
-from ojs_aws.domain.workflow_graph import ROOT, Kind
-from ojs_aws.domain.workflow_progress import StepState
+from ojs_aws.domain.workflows.graph import ROOT, Kind
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.transport.http.dialects.answers import FLAT_LIMIT, Rendered
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
-    from ojs_aws.services.workflows import WorkflowView
+    from ojs_aws.services.workflows.service import WorkflowView
 
 MAX_ARGS: Final = 250_000
 """Characters of arguments that an answer shows; steps that have no room go without them."""

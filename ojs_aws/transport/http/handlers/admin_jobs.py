@@ -14,11 +14,11 @@ from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkStatus
-from ojs_aws.services.job_bulk import BulkAction
-from ojs_aws.services.job_filter import JobFilter
-from ojs_aws.services.job_history import Entry, history_of
-from ojs_aws.services.render import render_job, summarise_job
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkStatus
+from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.history import HistoryEntry, history_of
+from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import changed_job, job_answer
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
@@ -117,7 +117,7 @@ def get_job_detail(call: Call) -> Answer:
     return Answer(job_answer(always | render_job(job), more))
 
 
-def _entry(entry: Entry) -> RawJson:
+def _entry(entry: HistoryEntry) -> RawJson:
     members: dict[str, RawJson] = {
         "at": encode(format_instant(entry.at)),
         "what": encode(entry.what),

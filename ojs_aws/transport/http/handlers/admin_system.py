@@ -9,9 +9,9 @@ from ojs_aws._version import __version__
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.tallies import Kind
+from ojs_aws.domain.queues.tallies import Kind
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.statistics import MAX_QUEUES, Point
+from ojs_aws.services.system.statistics import MAX_QUEUES, Point
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.dialects.ages import instant_or_age
 from ojs_aws.transport.http.dialects.statistics import bottlenecks, for_reader, throughput

@@ -23,14 +23,14 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
-from ojs_aws.services.batch_faults import check_count
-from ojs_aws.services.bulk_changes import BulkChanged
-from ojs_aws.services.bulk_enqueue import MAX_ITEMS, BulkItem, reading
-from ojs_aws.services.bulk_requests import Answered
-from ojs_aws.services.dead_letter_bulk import BulkOutcome, BulkStatus
-from ojs_aws.services.drafting import check_envelope_size
-from ojs_aws.services.job_bulk import BulkAction
-from ojs_aws.services.job_filter import JobFilter
+from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.bulk.changes import BulkChanged
+from ojs_aws.services.bulk.enqueue import MAX_ITEMS, BulkItem, reading
+from ojs_aws.services.bulk.idempotency import StoredAnswer
+from ojs_aws.services.dead_letters.bulk import BulkOutcome, BulkStatus
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.concealment import concealed
@@ -63,7 +63,7 @@ _FILTER: Final = frozenset(
 )
 
 Values = Mapping[str, JsonValue]
-Work = Callable[[Callable[[int], str] | None], Answered]
+Work = Callable[[Callable[[int], str] | None], StoredAnswer]
 
 
 # ----------------------------------------------------------------------------------- enqueue
@@ -79,7 +79,7 @@ def bulk_enqueue(call: Call) -> Answer:
     raws = items_of(listed.raw)
     depth = call.backend.settings.max_depth
 
-    def work(id_of: Callable[[int], str] | None) -> Answered:
+    def work(id_of: Callable[[int], str] | None) -> StoredAnswer:
         jobs: list[Job | OjsError] = []
         for index, raw in enumerate(raws):
             with reading(jobs):
@@ -100,7 +100,7 @@ def bulk_enqueue(call: Call) -> Answer:
     return _once(call, "enqueue", values, len(raws), work)
 
 
-def _enqueued(items: Sequence[BulkItem], caller: Caller) -> Answered:
+def _enqueued(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     failed = sum(item.problem is not None for item in items)
     shown: list[JsonValue] = [_item(at, item, caller) for at, item in enumerate(items)]
     body: dict[str, JsonValue] = {
@@ -111,7 +111,7 @@ def _enqueued(items: Sequence[BulkItem], caller: Caller) -> Answered:
     }
     status = CREATED if not failed else REFUSED if failed == len(items) else MULTI_STATUS
     is_final = not any(isinstance(item.problem, BackendError) for item in items)
-    return Answered(status, encode(body), is_final)
+    return StoredAnswer(status, encode(body), is_final)
 
 
 def _item(index: int, item: BulkItem, caller: Caller) -> dict[str, JsonValue]:
@@ -170,7 +170,7 @@ def _change(call: Call, action: BulkAction) -> Answer:
             details={"field": "atomicity", "received": "atomic", "expected": "partial"},
         )
 
-    def work(_: Callable[[int], str] | None) -> Answered:
+    def work(_: Callable[[int], str] | None) -> StoredAnswer:
         if isinstance(ids, list):
             done = call.backend.bulk_changes.named(action, [*map(str, ids)], is_atomic=is_atomic)
         else:
@@ -249,7 +249,7 @@ def _accepts(
     )
 
 
-def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> Answered:
+def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> StoredAnswer:
     member, word = _DONE[action]
     changed = sum(each.status is BulkStatus.DONE for each in done.outcomes)
     left = len(done.outcomes) - changed
@@ -267,7 +267,7 @@ def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> Answe
     if left:
         status = REFUSED if is_atomic or not changed else MULTI_STATUS
     is_final = all(each.status is not BulkStatus.FAILED for each in done.outcomes)
-    return Answered(status, encode(body), is_final)
+    return StoredAnswer(status, encode(body), is_final)
 
 
 def _outcome(index: int, each: BulkOutcome, word: str) -> dict[str, JsonValue]:

@@ -10,16 +10,16 @@ from typing import Final
 from urllib.parse import unquote
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.cron import CronEntry, Outcome
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.purging import Purge
-from ojs_aws.services.workers import directive_of
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.queues.purge import Purge
+from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.ages import instant_or_age
 from ojs_aws.transport.http.handlers.workers import direct_chosen
@@ -82,7 +82,7 @@ def purge_jobs(call: Call) -> Answer:
     deleted = cancelled = 0
     cursor = ""
     for _ in range(MAX_ROUNDS):
-        report = call.backend.purging(wanted, cursor)
+        report = call.backend.purge_queue(wanted, cursor)
         deleted, cancelled = deleted + report.deleted, cancelled + report.cancelled
         cursor = report.cursor
         if not cursor:

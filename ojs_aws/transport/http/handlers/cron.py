@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.cron import CronEntry, Outcome
-from ojs_aws.domain.cron_schedule import rare_days
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
+from ojs_aws.domain.cron.schedule import rare_days
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.services.cron import Registration
+from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (
     bind_jobs,
     check_cron_bounds,

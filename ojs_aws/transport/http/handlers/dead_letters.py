@@ -18,9 +18,9 @@ from ojs_aws.domain.timestamps import (
     parse_timestamp,
 )
 from ojs_aws.domain.validation import invalid
-from ojs_aws.services.dead_letter_bulk import MAX_BULK, BulkReport
-from ojs_aws.services.dead_letter_rows import DeadLetterFilter
-from ojs_aws.services.render import render_job
+from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkReport
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_override
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import changed_job, job_answer

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.limits import Counted
+from ojs_aws.services.limits.admin import Counted
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.limits import for_reader, read_policy
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark

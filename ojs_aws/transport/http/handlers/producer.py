@@ -10,11 +10,11 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.validation import check_priority, invalid
-from ojs_aws.services.batch_faults import check_count
-from ojs_aws.services.changing import Change
-from ojs_aws.services.drafting import check_envelope_size
-from ojs_aws.services.pushed import Pushed
-from ojs_aws.services.render import render_job
+from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.change import JobChange
+from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import (
@@ -61,7 +61,7 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
     return {"X-RateLimit-Limit": str(most)}
 
 
-def fill_headers(results: Sequence[Pushed]) -> dict[str, str]:
+def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
     """How full the fullest queue is, once it is above its warning threshold.
 
     ojs-backpressure, section 7.3.
@@ -136,7 +136,7 @@ def change_job(call: Call) -> Answer:
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def _changed(call: Call, change: Change) -> Answer:
+def _changed(call: Call, change: JobChange) -> Answer:
     call.note_jobs([change.after])
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))

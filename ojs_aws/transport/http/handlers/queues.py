@@ -8,10 +8,10 @@ from urllib.parse import unquote
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import assemble, encode
-from ojs_aws.domain.queue_config import DEFAULT_POLICY
+from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
-from ojs_aws.services.purging import Purge
+from ojs_aws.services.queues.purge import Purge
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects import queues as shapes
 from ojs_aws.transport.http.dialects.answers import page_answer
@@ -65,8 +65,8 @@ def get_queue(call: Call) -> Answer:
     """One queue, with how many jobs it has."""
     name = _name(call)
     if name == DEFAULT_POLICY:
-        return Answer(encode(shapes.configured_queue(call.backend.configuring.get(name))))
-    configured = call.backend.configuring.get(name)
+        return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(name))))
+    configured = call.backend.queue_config.get(name)
     info = configured.info or call.backend.queues.get(name)
     stats = call.backend.queue_statistics(info.name)
     today = call.backend.queue_statistics.today(info.name)
@@ -106,7 +106,7 @@ def resume_queue(call: Call) -> Answer:
     """Let workers fetch from a queue again."""
     name = _name(call)
     at = call.backend.queues.resume(name)
-    call.backend.configuring.undrain(name)
+    call.backend.queue_config.undrain(name)
     info, reader = QueueInfo(name=name), reader_of(call.request)
     return Answer(encode(shapes.changed_queue(info, at, reader)))
 
@@ -126,7 +126,7 @@ def purge_queue(call: Call) -> Answer:
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
-    report = call.backend.purging(wanted, read_mark(_PURGED, body.cursor or ""))
+    report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
     shown: list[JsonValue] = [str(state) for state in states]
     answer: dict[str, JsonValue] = {
         "purged_count": report.deleted + report.cancelled,
@@ -144,7 +144,7 @@ def purge_queue(call: Call) -> Answer:
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
     """The queues that there are, and what was set for them; deleted ones are none."""
-    states = call.backend.configuring.states()
+    states = call.backend.queue_config.states()
     gone = {name for name, each in states.items() if each.state is QueueState.DELETED}
     return [info for info in call.backend.queues.list() if info.name not in gone], states
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.services.results import check_ids, is_job_id
+from ojs_aws.services.outcomes.results import check_ids, is_job_id
 from ojs_aws.transport.http.authorization import within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.outcomes import ids_of, result_answer, results_answer

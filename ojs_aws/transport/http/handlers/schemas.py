@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schema import SchemaEntry, SchemaVersion, version_in_path
+from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.dialects.schemas import (

@@ -26,7 +26,7 @@ from ojs_aws.transport.http.dialects.reports import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.services.heartbeat import Beat
+    from ojs_aws.services.workers.heartbeat import Beat
     from ojs_aws.transport.http.models.workers import AttemptBody, HeartbeatValues
 
 ABOUT: Final = (
@@ -46,7 +46,7 @@ MAX_ABOUT_BYTES: Final = 8192
 
 def fetch(call: Call) -> Answer:
     """FETCH: claim jobs; none is an empty list."""
-    from ojs_aws.services.fetch import FetchRequest
+    from ojs_aws.services.jobs.fetch import FetchRequest
     from ojs_aws.transport.http.models.workers import FetchBody
 
     body = FetchBody.model_validate(fetch_values(call.members()))

@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.validation import check_queue, invalid
-from ojs_aws.services.workers import (
+from ojs_aws.services.workers.service import (
     STALE,
     Directive,
     Selection,

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from ojs_aws.domain.json_text import RawJson, assemble
-from ojs_aws.domain.workflow_definition import read_definition
+from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.ports import WorkflowPage
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import Answer, Call

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from ojs_aws.domain import validation as rules
-from ojs_aws.services.heartbeat import MAX_WORKER_ID
-from ojs_aws.services.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
+from ojs_aws.services.workers.heartbeat import MAX_WORKER_ID
+from ojs_aws.services.workers.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 
 JobId = Annotated[
     str, Field(pattern=f"^{rules.ID_PATTERN}$", examples=["019539a4-b68c-7def-8000-1a2b3c4d5e6f"])

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ojs_aws.domain.cron import MAX_NAME_LENGTH, NAME_PATTERN
-from ojs_aws.domain.cron_schedule import MAX_EXPRESSION_LENGTH
-from ojs_aws.services.cron import MAX_DESCRIPTION
+from ojs_aws.domain.cron.entry import MAX_NAME_LENGTH, NAME_PATTERN
+from ojs_aws.domain.cron.schedule import MAX_EXPRESSION_LENGTH
+from ojs_aws.services.cron.service import MAX_DESCRIPTION
 from ojs_aws.transport.http.models.common import Body, JobType
 from ojs_aws.transport.http.models.envelopes import OptionsBody
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ojs_aws.services.dead_letter_bulk import MAX_BULK
+from ojs_aws.services.dead_letters.bulk import MAX_BULK
 from ojs_aws.transport.http.models.common import Body, JobId, QueueName, ShortText
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ojs_aws.domain.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
-from ojs_aws.services.schemas import MAX_URI_LENGTH
+from ojs_aws.domain.schemas.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
+from ojs_aws.services.schemas.registry import MAX_URI_LENGTH
 from ojs_aws.transport.http.models.common import Body, JobType
 
 SchemaVersion = (

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ojs_aws.services.heartbeat import MAX_JOBS
-from ojs_aws.services.results import MAX_IDS
+from ojs_aws.services.outcomes.results import MAX_IDS
+from ojs_aws.services.workers.heartbeat import MAX_JOBS
 from ojs_aws.transport.http.models.common import (
     LARGEST_COUNT,
     MAX_LABELS,

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ojs_aws.domain.workflow_definition import ID_PATTERN as WORKFLOW_ID_PATTERN
-from ojs_aws.domain.workflow_definition import MAX_NAME as MAX_STEP_NAME
+from ojs_aws.domain.workflows.definition import ID_PATTERN as WORKFLOW_ID_PATTERN
+from ojs_aws.domain.workflows.definition import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.transport.http.models.common import Body
 from ojs_aws.transport.http.models.envelopes import OptionsBody
 

@@ -1,0 +1,89 @@
+"""Token buckets of API clients: one item each, that nobody needs to read first."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import number, read_number, string
+from ojs_aws.domain.limits.clients import Standing
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+FULL_AT: Final = "fa"
+KEPT_S: Final = 3_600
+"""How long an item outlives what it counts (seconds): an absent one is a full bucket."""
+
+TRIES: Final = 3
+
+MAX_NAME: Final = 200
+"""Bytes of a client's name that stand in the key as they are."""
+
+
+def client_pk(client: str) -> str:
+    """Partition key of a client's bucket; a long name stands hashed."""
+    raw = client.encode("utf-8", "surrogatepass")
+    return f"{n.CLIENT}{client if len(raw) <= MAX_NAME else hashlib.sha256(raw).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoClientBuckets:
+    """The port ClientBuckets over the table."""
+
+    client: DynamoDBClient
+    table: str
+
+    def charge(
+        self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
+    ) -> Standing:
+        """One conditional update; a second one where the guess was wrong.
+
+        A bucket that is full is set, one that is not is added to: both are one write. Busy
+        processes lose the race for a full one, and add to what the winner has set.
+        """
+        is_full = seen_us <= now_us
+        for _ in range(TRIES):
+            update = _fill(cost_us, now_us) if is_full else _add(cost_us, latest_us, now_us)
+            ends = latest_us + cost_us
+            update.set(n.TTL, number(ends // 1_000_000 + KEPT_S))
+            try:
+                with conditional("UpdateItem"):
+                    answer = self.client.update_item(
+                        TableName=self.table,
+                        Key={n.PK: string(client_pk(client)), n.SK: string("bucket")},
+                        ReturnValues="UPDATED_NEW",
+                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                        **update.arguments(),
+                    )
+            except ConditionFailedError as failed:
+                full_at = read_number(failed.item, FULL_AT) or 0
+                if full_at > max(now_us, latest_us):
+                    return Standing(full_at, is_refused=True)
+                is_full = full_at <= now_us
+            else:
+                return Standing(read_number(answer["Attributes"], FULL_AT) or now_us)
+        return Standing(now_us)
+
+
+def _fill(cost_us: int, now_us: int) -> Update:
+    """For a bucket that is full, or was never used."""
+    update = Update()
+    update.set(FULL_AT, number(now_us + cost_us))
+    full_at = update.name(FULL_AT)
+    update.when(f"(attribute_not_exists({full_at}) OR {full_at} <= {update.value(number(now_us))})")
+    return update
+
+
+def _add(cost_us: int, latest_us: int, now_us: int) -> Update:
+    """For one that is not full, and not empty."""
+    update = Update()
+    update.add(FULL_AT, cost_us)
+    full_at = update.name(FULL_AT)
+    most = update.value(number(max(latest_us, now_us)))
+    update.when(f"{full_at} BETWEEN {update.value(number(now_us))} AND {most}")
+    return update

@@ -1,0 +1,284 @@
+"""Cron jobs in the table: an item for each, listed in the index by when it needs attention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.cron.entry import CronEntry, Definition, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import StaleCronError
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PARTITION: Final = "cron"
+DUE_LIST: Final = "|cron"
+"""Partition of the index; no queue's list begins like this."""
+
+ENVELOPE: Final = "ce"
+EXPRESSION: Final = "cx"
+TIMEZONE: Final = "cz"
+OVERLAP: Final = "cl"
+IS_ENABLED: Final = "cn"
+DESCRIPTION: Final = "cd"
+JOB_TYPE: Final = "cj"
+UPDATED: Final = "cu"
+ANCHOR: Final = "cb"
+NEXT_RUN: Final = "cf"
+GAP: Final = "cg"
+LAST_RUN: Final = "cp"
+RUN_COUNT: Final = "cc"
+RUNS: Final = "cw"
+HELD: Final = "ch"
+LATEST: Final = "ck"
+"""Attributes that jobs have under other names, or not at all: nothing of it is projected."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoCronEntries:
+    """The port CronEntries over the table.
+
+    :ivar token: makes the token of a write; a write that finds its own token took effect before.
+    """
+
+    client: DynamoDBClient
+    table: str
+    token: Callable[[], str]
+
+    def load(self, name: str) -> CronEntry | None:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.client.get_item(TableName=self.table, Key=_key(name), ConsistentRead=True)
+        return entry_of(answer["Item"]) if "Item" in answer else None
+
+    def all(self) -> list[CronEntry]:
+        """One query for each megabyte of entries."""
+        entries: list[CronEntry] = []
+        start: Item = {}
+        while True:
+            more: Any = {"ExclusiveStartKey": start} if start else {}
+            with translated("Query"):
+                answer = self.client.query(
+                    TableName=self.table,
+                    KeyConditionExpression="#pk = :pk",
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ExpressionAttributeValues={":pk": string(PARTITION)},
+                    ConsistentRead=True,
+                    **more,
+                )
+            entries += [entry_of(item) for item in answer["Items"]]
+            start = answer.get("LastEvaluatedKey", {})
+            if not start:
+                return entries
+
+    def save(self, before: CronEntry | None, after: CronEntry) -> None:
+        """One update of what differs, if the version is still the one that was read."""
+        old, new = {} if before is None else _item(before), _item(after)
+        update = Update()
+        for name, value in new.items():
+            if old.get(name) != value and name not in {n.PK, n.SK}:
+                update.set(name, value)
+        update.remove(*(name for name in old if name not in new))
+        version = update.name(n.VERSION)
+        if before is None:
+            update.when(f"attribute_not_exists({version})")
+        else:
+            update.when(f"{version} = {update.value(number(before.version))}")
+            # One that was deleted and registered again has counted its versions anew.
+            update.when(f"{update.name(n.CREATED)} = {update.value(number(before.created_at))}")
+        token = string(self.token())
+        update.set(n.TOKEN, token)
+        try:
+            with conditional("UpdateItem"):
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(after.name),
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **update.arguments(),
+                )
+        except ConditionFailedError as failed:
+            if not failed.is_own({n.TOKEN: token}):
+                raise StaleCronError(entry_of(failed.item) if failed.item else None) from None
+
+    def delete(self, entry: CronEntry) -> None:
+        """One conditional delete."""
+        try:
+            with conditional("DeleteItem"):
+                self.client.delete_item(
+                    TableName=self.table,
+                    Key=_key(entry.name),
+                    ConditionExpression="#v = :v AND #c = :c",
+                    ExpressionAttributeNames={"#v": n.VERSION, "#c": n.CREATED},
+                    ExpressionAttributeValues={
+                        ":v": number(entry.version),
+                        ":c": number(entry.created_at),
+                    },
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            if failed.item:  # nothing there: an earlier try of this call took effect
+                raise StaleCronError(entry_of(failed.item)) from None
+
+    def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
+        """One query of the index, which holds no disabled entry."""
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                KeyConditionExpression="#gpk = :gpk AND #gsk <= :until",
+                ExpressionAttributeNames={"#gpk": n.GPK, "#gsk": n.GSK},
+                ExpressionAttributeValues={
+                    ":gpk": string(DUE_LIST),
+                    ":until": string(n.instant_key(until)),
+                },
+                Limit=limit,
+            )
+        return [
+            (read_string(row, n.SK), Instant(int(read_string(row, n.GSK))))
+            for row in answer["Items"]
+        ]
+
+
+def _key(name: str) -> Item:
+    return {n.PK: string(PARTITION), n.SK: string(name)}
+
+
+def read_cron(item: Item) -> CronEntry | None:
+    """The cron job that an image in the stream shows; None for an image without attributes.
+
+    Some emulators show the item that an update is about to make as one that has its keys alone.
+    """
+    return entry_of(item) if n.VERSION in item else None
+
+
+def _item(entry: CronEntry) -> Item:
+    defined = entry.definition
+    item: Item = {
+        **_key(entry.name),
+        n.VERSION: number(entry.version),
+        n.CREATED: number(entry.created_at),
+        n.QUEUE: string(defined.queue),
+        n.DOCUMENT: packed(defined.document),
+        JOB_TYPE: string(defined.type),
+        ENVELOPE: packed(defined.envelope),
+        EXPRESSION: string(defined.expression),
+        TIMEZONE: string(defined.timezone),
+        OVERLAP: string(defined.overlap),
+        IS_ENABLED: {"BOOL": defined.is_enabled},
+        UPDATED: number(entry.updated_at),
+        ANCHOR: number(entry.anchor),
+        RUN_COUNT: number(entry.run_count),
+    }
+    if defined.description is not None:
+        item[DESCRIPTION] = string(encode(defined.description))
+    for name, instant in (
+        (NEXT_RUN, entry.next_run_at),
+        (GAP, entry.gap_at),
+        (LAST_RUN, entry.last_run_at),
+    ):
+        if instant is not None:
+            item[name] = number(instant)
+    for name, runs in ((RUNS, entry.runs), (HELD, entry.held)):
+        if runs:
+            item[name] = packed(",".join(runs))
+    if entry.latest is not None:
+        item[LATEST] = packed(_occurrence_text(entry.latest))
+    if entry.attention_at is not None:
+        item[n.GPK] = string(DUE_LIST)
+        item[n.GSK] = string(n.instant_key(entry.attention_at))
+    return item
+
+
+def entry_of(item: Item) -> CronEntry:
+    """The cron job that an item is."""
+
+    def instant(name: str) -> Instant | None:
+        value = read_number(item, name)
+        return None if value is None else Instant(value)
+
+    def runs(name: str) -> tuple[str, ...]:
+        return tuple(unpacked(item[name]).split(",")) if name in item else ()
+
+    created = Instant(read_number(item, n.CREATED) or 0)
+    return CronEntry(
+        definition=Definition(
+            name=read_string(item, n.SK),
+            expression=read_string(item, EXPRESSION),
+            type=read_string(item, JOB_TYPE),
+            queue=read_string(item, n.QUEUE),
+            document=RawJson(unpacked(item[n.DOCUMENT])),
+            envelope=RawJson(unpacked(item[ENVELOPE])),
+            timezone=read_string(item, TIMEZONE),
+            overlap=OverlapPolicy(read_string(item, OVERLAP)),
+            is_enabled=bool(item[IS_ENABLED]["BOOL"]),
+            description=_description(item),
+        ),
+        version=read_number(item, n.VERSION) or 0,
+        created_at=created,
+        updated_at=instant(UPDATED) or created,
+        anchor=instant(ANCHOR) or created,
+        next_run_at=instant(NEXT_RUN),
+        gap_at=instant(GAP),
+        last_run_at=instant(LAST_RUN),
+        run_count=read_number(item, RUN_COUNT) or 0,
+        runs=runs(RUNS),
+        held=runs(HELD),
+        latest=_read_occurrence(unpacked(item[LATEST])) if LATEST in item else None,
+    )
+
+
+def _description(item: Item) -> str | None:
+    """Kept as JSON, which can say half of a surrogate pair."""
+    return str(json.loads(read_string(item, DESCRIPTION))) if DESCRIPTION in item else None
+
+
+def _occurrence_text(occurrence: Occurrence) -> str:
+    return json.dumps(
+        [
+            occurrence.number,
+            occurrence.scheduled_at,
+            occurrence.claimed_at,
+            occurrence.outcome,
+            occurrence.job_id,
+            occurrence.reason,
+            occurrence.blocked_by,
+            occurrence.cancels,
+            occurrence.is_held,
+        ],
+        separators=(",", ":"),
+    )
+
+
+def _read_occurrence(text: str) -> Occurrence:
+    number_, scheduled, claimed, outcome, job_id, reason, blocked_by, cancels, is_held = json.loads(
+        text
+    )
+    return Occurrence(
+        number=number_,
+        scheduled_at=Instant(scheduled),
+        claimed_at=Instant(claimed),
+        outcome=Outcome(outcome),
+        job_id=job_id,
+        reason=reason,
+        blocked_by=blocked_by,
+        cancels=tuple(cancels),
+        is_held=is_held,
+    )

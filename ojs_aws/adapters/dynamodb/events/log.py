@@ -1,0 +1,230 @@
+"""The event log: one row of numbered chunks, appended to by who writes the next number first.
+
+Each append takes the place right behind the last chunk, on condition that nobody else has. So a
+chunk is only ever written when all before it are there, and a reader that goes on behind what it
+has seen misses none, however many consumers write, whatever their clocks say and however late an
+event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md). Where the last chunk may
+have expired and been removed, a new row begins far behind
+(docs/decisions/0052-no-number-of-the-event-log-is-used-twice.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.events.chunks import (
+    AT,
+    HEAD,
+    PARTITION,
+    START,
+    TOKEN,
+    chunk_item,
+    in_chunks,
+)
+from ojs_aws.adapters.dynamodb.events.reader import EventReader
+from ojs_aws.adapters.dynamodb.events.tail import Tail, tail_of
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.adapters.errors import is_contended, translated
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import EventPage, EventQuery, SetAside
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+ASIDE: Final = "events#aside"
+ASIDE_KEPT_S: Final = 14 * 86_400
+REASON: Final = "why"
+MAX_CONFLICTS: Final = 50
+"""Times that others may come first; each of them has appended something."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoEventLog:
+    """The port EventLog over the table.
+
+    :ivar retention_s: how long a chunk is kept, in seconds.
+    :ivar new_token: makes a text that no other append has.
+    """
+
+    client: DynamoDBClient
+    table: str
+    retention_s: int
+    new_token: Callable[[], str]
+    _tails: list[Tail] = field(default_factory=list)
+
+    def append(self, events: Sequence[Event], now: Instant) -> None:
+        """One conditional put per chunk; two more calls when another consumer came first."""
+        for chunk in in_chunks(events):
+            self._append(chunk, now)
+
+    def _append(self, events: Sequence[Event], now: Instant) -> None:
+        token = self.new_token()
+        tail = next(iter(self._tails), None)
+        if tail is not None and not tail.is_surely_last(now, self.retention_s):
+            tail = None
+        for _ in range(MAX_CONFLICTS):
+            tail = tail or self._find_tail()
+            if tail is not None and tail.is_surely_last(now, self.retention_s):
+                written = self._put(tail, events, now, token)
+            else:
+                written = self._begin(tail, events, now, token)
+            if written is not None:
+                self._tails[:] = [written]
+                return
+            tail = None
+        raise BackendError("Too many consumers append to the event log at once.")
+
+    def _find_tail(self) -> Tail | None:
+        with translated("Query"):
+            items = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK, "#at": AT, "#ttl": n.TTL},
+                ExpressionAttributeValues={":pk": string(PARTITION)},
+                ProjectionExpression="#sk, #at, #ttl",
+                ScanIndexForward=False,
+                Limit=1,
+                ConsistentRead=True,
+            )["Items"]
+        return tail_of(items[0]) if items else None
+
+    def _ttl(self, tail: Tail | None, now: Instant) -> int:
+        """When a chunk behind this one expires: not before it does."""
+        return max(now // 1000 + self.retention_s, 0 if tail is None else tail.ttl)
+
+    def _put(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
+        """Take the place behind a chunk; None when it was taken."""
+        written = Tail(tail.position + 1, now, self._ttl(tail, now))
+        with translated("PutItem"):
+            try:
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=chunk_item(written.position, events, now, written.ttl, token),
+                    ConditionExpression="attribute_not_exists(#pk)",
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self.client.exceptions.ConditionalCheckFailedException as problem:
+                there: Item = dict(problem.response).get("Item", {})  # type: ignore[assignment]
+                # Our own: the put took effect, and its answer was lost.
+                return written if read_string(there, TOKEN) == token else None
+        return written
+
+    def _begin(
+        self, tail: Tail | None, events: Sequence[Event], now: Instant, token: str
+    ) -> Tail | None:
+        """Begin a row of chunks far behind all before, some of which may have been removed.
+
+        Its place is the time: appends come to less than one a millisecond. Who begins notes that
+        beside the log, so that only one does, and closes the place behind the last chunk that is
+        left with an empty one, so that nobody goes on there.
+
+        :param tail: that last chunk; None for a log that is new, or of which nothing is left.
+        """
+        key = {n.PK: string(HEAD), n.SK: string(HEAD)}
+        with translated("GetItem"):
+            head = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
+        before = read_number(head.get("Item", {}), START)
+        closed = [] if tail is None else [tail.position + 1]
+        position = max([now, *([] if before is None else [before + 1]), *(p + 1 for p in closed)])
+        written = Tail(position, now, self._ttl(tail, now))
+        chunks = [chunk_item(each, (), now, written.ttl, token) for each in closed]
+        chunks.append(chunk_item(position, events, now, written.ttl, token))
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(
+                    # A token stands for one request: after a cancelled one the place is another.
+                    ClientRequestToken=f"{token}-{position}",
+                    TransactItems=[
+                        {"Update": self._moved_head(before, position)},
+                        *[self._new_chunk(item) for item in chunks],
+                    ],
+                )
+            except self.client.exceptions.TransactionCanceledException as problem:
+                if is_contended(problem):
+                    raise
+                return None
+        return written
+
+    def _moved_head(self, before: int | None, position: int) -> Any:
+        """The note of where the log begins, unless another one was made."""
+        values: dict[str, Any] = {":start": number(position)}
+        unchanged = "attribute_not_exists(#start)"
+        if before is not None:
+            unchanged, values[":before"] = "#start = :before", number(before)
+        return {
+            "TableName": self.table,
+            "Key": {n.PK: string(HEAD), n.SK: string(HEAD)},
+            "UpdateExpression": "SET #start = :start",
+            "ConditionExpression": unchanged,
+            "ExpressionAttributeNames": {"#start": START},
+            "ExpressionAttributeValues": values,
+        }
+
+    def _new_chunk(self, item: Item) -> Any:
+        return {
+            "Put": {
+                "TableName": self.table,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(#pk)",
+                "ExpressionAttributeNames": {"#pk": n.PK},
+            }
+        }
+
+    def read(self, query: EventQuery) -> EventPage:
+        """A few queries at most; what has expired and is still there is shown."""
+        return EventReader(self.client, self.table).read(query)
+
+    def set_aside(self, change: SetAside, now: Instant) -> None:
+        """One put."""
+        with translated("PutItem"):
+            self.client.put_item(
+                TableName=self.table,
+                Item={
+                    n.PK: string(ASIDE),
+                    n.SK: string(change.number),
+                    REASON: string(change.reason),
+                    n.DOCUMENT: packed(change.record),
+                    AT: number(now),
+                    n.TTL: number(now // 1000 + ASIDE_KEPT_S),
+                },
+            )
+
+    def aside(self, limit: int) -> Sequence[SetAside]:
+        """One query."""
+        with translated("Query"):
+            items = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK},
+                ExpressionAttributeValues={":pk": string(ASIDE)},
+                Limit=limit,
+            )["Items"]
+        return [
+            SetAside(
+                number=read_string(item, n.SK),
+                reason=read_string(item, REASON),
+                record=unpacked(item[n.DOCUMENT]),
+            )
+            for item in items
+        ]
+
+    def forget_aside(self, number: str) -> None:
+        """One delete."""
+        with translated("DeleteItem"):
+            self.client.delete_item(
+                TableName=self.table, Key={n.PK: string(ASIDE), n.SK: string(number)}
+            )

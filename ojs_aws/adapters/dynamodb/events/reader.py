@@ -1,0 +1,231 @@
+"""Reading the event log: forward from a place, or the newest; never more than a bounded part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.events.chunks import (
+    AT,
+    PARTITION,
+    chunk_events,
+    chunk_key,
+    chunk_time,
+    position_of,
+)
+from ojs_aws.adapters.dynamodb.values import Item, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.events import Event
+from ojs_aws.ports import EventPage, EventQuery
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+CHUNKS: Final = 100
+MAX_QUERIES: Final = 5
+"""Queries of one read, each of at most CHUNKS chunks and a megabyte."""
+MAX_PAGE_BYTES: Final = 1_000_000
+MAX_PROBES: Final = 50
+SKEW_MS: Final = 60_000
+"""How far apart the clocks may be of who decides on a job and of who appends its event."""
+
+_NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
+_EVENT_ID: Final = re.compile(r"evt_([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-.{17}", re.ASCII)
+
+
+class _Place(NamedTuple):
+    """Where reading goes on: a chunk, and how many of its events were seen."""
+
+    position: int
+    seen: int = 0
+
+    @property
+    def cursor(self) -> str:
+        return encode_cursor(str(self.position), str(self.seen))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a page has so far."""
+
+    query: EventQuery
+    events: list[Event] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.events) >= self.query.limit or self.size >= MAX_PAGE_BYTES
+
+    def add(self, event: Event) -> None:
+        """Take an event that is wanted; a repeated one is left out."""
+        if self.query.matches(event) and event.id not in self.ids:
+            self.ids.add(event.id)
+            self.events.append(event)
+            self.size += len(event.data)
+
+
+@dataclass(frozen=True, slots=True)
+class EventReader:
+    """Reads pages of the log."""
+
+    client: DynamoDBClient
+    table: str
+
+    def read(self, query: EventQuery) -> EventPage:
+        """A page; see :class:`~ojs_aws.ports.EventLog`.
+
+        :raises InvalidRequestError: a cursor that is not ours, or an ``after_id`` that the log
+            does not hold.
+        """
+        if query.cursor:
+            return self._forward(query, _place(query.cursor))
+        if query.after_id:
+            return self._forward(query, self._behind(query.after_id))
+        if query.since is not None:
+            return self._forward(query, self._at(query.since))
+        return self._latest(query)
+
+    def _forward(self, query: EventQuery, place: _Place) -> EventPage:
+        found = _Found(query)
+        for chunk in self._chunks_from(place):
+            if chunk is None:
+                return EventPage(tuple(found.events), place.cursor, has_more=True)
+            position, events = chunk
+            seen = place.seen if position == place.position else 0
+            for number, event in enumerate(events[seen:], seen):
+                if found.is_full:
+                    cursor = _Place(position, number).cursor
+                    return EventPage(tuple(found.events), cursor, has_more=True)
+                found.add(event)
+            place = _Place(position + 1)
+        return EventPage(tuple(found.events), place.cursor)
+
+    def _chunks_from(self, place: _Place) -> Iterator[tuple[int, list[Event]] | None]:
+        """Chunks from a place to the end; None where the cost of a page ends before that.
+
+        A query is no snapshot: it may show a chunk and not the one before, which was written while
+        it ran. A place that is empty is asked for again; what is empty then has expired.
+        """
+        expected, is_sure = place.position, False
+        for _ in range(MAX_QUERIES):
+            items, is_more = self._query(f">= {chunk_key(expected)}")
+            for item in items:
+                position = position_of(item)
+                if position != expected and not is_sure:
+                    is_more = True
+                    break
+                yield position, chunk_events(item)
+                expected, is_sure = position + 1, False
+            else:
+                is_sure = False
+                if not is_more:
+                    return
+                continue
+            is_sure = True
+        yield None
+
+    def _latest(self, query: EventQuery) -> EventPage:
+        """The newest matching events, oldest first, and the end of the log as the place."""
+        found = _Found(query)
+        end = _Place(0)
+        for position, events in self._newest():
+            end = max(end, _Place(position + 1))
+            for event in reversed(events):
+                if not found.is_full:
+                    found.add(event)
+            if found.is_full:
+                break
+        return EventPage(tuple(reversed(found.events)), end.cursor)
+
+    def _newest(self) -> Iterator[tuple[int, list[Event]]]:
+        """Chunks from the end backwards, as many as a page may cost."""
+        before = ""
+        for _ in range(MAX_QUERIES):
+            items, is_more = self._query(f"< {before}" if before else "", forward=False)
+            for item in items:
+                before = chunk_key(position_of(item))
+                yield position_of(item), chunk_events(item)
+            if not is_more:
+                return
+
+    def _at(self, instant: int) -> _Place:
+        """The first chunk appended at an instant or later: some twenty small queries."""
+        items, _ = self._query("", limit=1, project=True)
+        last, _ = self._query("", limit=1, forward=False, project=True)
+        if not items or not last:
+            return _Place(0)
+        low, high = position_of(items[0]), position_of(last[0]) + 1
+        for _ in range(MAX_PROBES):
+            if low >= high:
+                break
+            middle = (low + high) // 2
+            probed, _ = self._query(f">= {chunk_key(middle)}", limit=1, project=True)
+            if probed and chunk_time(probed[0]) < instant - SKEW_MS:
+                low = position_of(probed[0]) + 1
+            else:
+                high = middle
+        return _Place(low)
+
+    def _behind(self, event_id: str) -> _Place:
+        """The place right behind an event: near the end, else from the time in its id on."""
+        match = _EVENT_ID.fullmatch(event_id)
+        if match:
+            for chunk in self._candidates(int(match[1] + match[2], 16)):
+                position, events = chunk
+                for number, event in enumerate(events, 1):
+                    if event.id == event_id:
+                        return _Place(position, number)
+        raise InvalidRequestError(
+            f"The log does not hold an event '{event_id[:60]}', or holds it too far back.",
+            details={"field": "after"},
+            hint="Pass the 'cursor' of the previous page, or 'since' with a timestamp.",
+        )
+
+    def _candidates(self, time: int) -> Iterator[tuple[int, list[Event]]]:
+        yield from self._newest()
+        yield from filter(None, self._chunks_from(self._at(time)))
+
+    def _query(
+        self, condition: str, *, forward: bool = True, limit: int = 0, project: bool = False
+    ) -> tuple[list[Item], bool]:
+        """Chunks in order of their numbers, and whether there are more."""
+        values: dict[str, Any] = {":pk": string(PARTITION)}
+        names = {"#pk": n.PK}
+        more: dict[str, Any] = {}
+        key = "#pk = :pk"
+        if condition:
+            operator, value = condition.split()
+            key += f" AND #sk {operator} :at"
+            names["#sk"], values[":at"] = n.SK, string(value)
+        if project:
+            names |= {"#sk": n.SK, "#when": AT}
+            more["ProjectionExpression"] = "#sk, #when"
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression=key,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+                ScanIndexForward=forward,
+                Limit=limit or CHUNKS,
+                ConsistentRead=True,
+                **more,
+            )
+        return answer["Items"], "LastEvaluatedKey" in answer
+
+
+def _place(cursor: str) -> _Place:
+    parts = decode_cursor(cursor, 2)
+    if not all(_NUMBER.fullmatch(part) for part in parts):
+        raise InvalidRequestError(
+            "The 'cursor' parameter is not one that this server gave out.",
+            details={"field": "cursor"},
+            hint="Pass the cursor of the previous page as it is, or start without a cursor.",
+        )
+    return _Place(int(parts[0]), int(parts[1]))

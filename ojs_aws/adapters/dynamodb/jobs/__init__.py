@@ -1,0 +1,1 @@
+"""Jobs in the table: codec, reads, conditional writes and lists."""

@@ -1,0 +1,249 @@
+"""Between a job and its item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.jobs.documents import document_value, read_document
+from ojs_aws.adapters.dynamodb.jobs.history import history_value, read_history
+from ojs_aws.adapters.dynamodb.jobs.listing import listing
+from ojs_aws.adapters.dynamodb.jobs.outcomes import outcome_values, read_outcome
+from ojs_aws.adapters.dynamodb.jobs.reservations import read_reservation, reservation_values
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_number,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState, Replay
+from ojs_aws.domain.json_text import RawJson, decode, encode
+from ojs_aws.domain.limits.policies import read_limit
+from ojs_aws.domain.limits.rules import Limit
+from ojs_aws.domain.queues.config import NO_RETENTION
+from ojs_aws.domain.queues.config import Retention as Kept
+from ojs_aws.domain.results import kept_s
+from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobList
+
+Retention = Callable[[JobState, bool], int]
+"""Seconds that a job in a terminal state is kept, by the state and whether it is a dead letter; 0
+means for ever."""
+
+MAX_DEPTH: Final = 500
+"""The deepest nesting that the settings can allow."""
+
+_KEPT: Final = {
+    n.KEPT_COMPLETED: "completed_s",
+    n.KEPT_CANCELLED: "cancelled_s",
+    n.KEPT_DISCARDED: "discarded_s",
+    n.KEPT_DEAD: "dead_letter_s",
+}
+
+_COUNTS: Final = {n.PRIORITY: "priority", n.UNCOUNTED: "uncounted_attempts"}
+"""Numbers that are stored where they are not 0."""
+
+_FLAGS: Final = {
+    n.BY_STREAM: "is_by_stream",
+    n.COUNTED: "is_counted",
+    n.RETRY_OF_QUEUE: "is_retry_queues",
+}
+
+_INSTANTS: Final = {
+    n.ENQUEUED: "enqueued_at",
+    n.ACTIVATED: "activated_at",
+    n.STARTED: "started_at",
+    n.COMPLETED: "completed_at",
+    n.CANCELLED: "cancelled_at",
+    n.DISCARDED: "discarded_at",
+    n.SCHEDULED: "scheduled_at",
+    n.EXPIRES: "expires_at",
+    n.NEXT_ATTEMPT: "next_attempt_at",
+}
+
+
+def to_item(job: JobRecord, retention: Retention) -> Item:
+    """The hot item of a job, without its write token."""
+    gpk, gsk = listing(job)
+    item: Item = {
+        n.PK: string(n.job_pk(job.id)),
+        n.SK: string(n.JOB_SK),
+        n.GPK: string(gpk),
+        n.GSK: string(gsk),
+        n.STATE: string(job.state),
+        n.TYPE: string(job.type),
+        n.QUEUE: string(job.queue),
+        n.ATTEMPT: number(job.attempt),
+        n.VERSION: number(job.version),
+        n.ORDER: number(job.order),
+        n.CREATED: number(job.created_at),
+        n.TIMEOUT: number(job.timeout_ms),
+        n.DOCUMENT: document_value(job.document),
+    }
+    item |= _optional(job)
+    if job.unique_key:
+        item[n.UNIQUE_KEY] = {"B": bytes.fromhex(job.unique_key)}
+    if job.workflow_step is not None:
+        item[n.WORKFLOW] = string(job.workflow_id)
+        item[n.WORKFLOW_STEP] = number(job.workflow_step)
+    item |= {name: {"BOOL": True} for name, flag in _FLAGS.items() if getattr(job, flag)}
+    if job.kept is not NO_RETENTION:
+        item |= {
+            name: number(seconds)
+            for name, attribute in _KEPT.items()
+            if (seconds := getattr(job.kept, attribute)) is not None
+        }
+    item |= {
+        name: number(instant)
+        for name, attribute in _INSTANTS.items()
+        if (instant := getattr(job, attribute)) is not None
+    }
+    if job.limit is not None:
+        item[n.LIMIT] = packed(encode(job.limit.render()))
+    if job.reservation is not None:
+        item |= reservation_values(job.id, job.reservation)
+        item[n.DONE_LIST] = string(n.list_key(job.queue, JobList.COMPLETED))
+    item |= outcome_values(job)
+    seconds = kept_s(job, _usual_s(job, retention))
+    if job.state.is_terminal and seconds:
+        item[n.TTL] = number(_ended(job) // 1000 + seconds)
+    elif seconds and seconds != retention(JobState.COMPLETED, False):
+        item[n.KEPT] = number(seconds)
+    return item
+
+
+def _optional(job: JobRecord) -> Item:
+    item: Item = {
+        name: number(value)
+        for name, attribute in _COUNTS.items()
+        if (value := getattr(job, attribute))
+    }
+    if job.visibility_timeout_ms is not None:
+        item[n.VISIBILITY] = number(job.visibility_timeout_ms)
+    if job.retry_document is not None:
+        item[n.RETRY] = packed(job.retry_document)
+    if job.retry_delay_ms is not None:
+        item[n.RETRY_DELAY] = number(job.retry_delay_ms)
+    if job.failures:
+        item[n.FAILURES] = history_value(job.failures)
+    if job.past_failures:
+        item[n.PAST_FAILURES] = history_value(job.past_failures)
+    if job.result is not None:
+        item[n.RESULT] = document_value(job.result)
+    if job.is_dead_letter:
+        item[n.DEAD_LETTER] = {"BOOL": True}
+    if job.replay is not None:
+        item[n.REPLAY] = {
+            "M": {
+                "n": number(job.replay.count),
+                "a": number(job.replay.at),
+                "r": string(job.replay.rule),
+            }
+        }
+    return item
+
+
+def _usual_s(job: JobRecord, retention: Retention) -> int:
+    """How long an ended job stays, in seconds; 0 for ever. One that has not ended will complete."""
+    match job.state:
+        case JobState.CANCELLED:
+            own = job.kept.cancelled_s
+        case JobState.DISCARDED:
+            own = job.kept.dead_letter_s if job.is_dead_letter else job.kept.discarded_s
+        case _:
+            own = job.kept.completed_s
+    if own is not None:
+        return own
+    ends = job.state if job.state.is_terminal else JobState.COMPLETED
+    return retention(ends, job.is_dead_letter)
+
+
+def _ended(job: JobRecord) -> int:
+    return job.completed_at or job.cancelled_at or job.discarded_at or job.created_at
+
+
+def from_item(item: Item) -> JobRecord:
+    """The job that an item holds."""
+    job_id = n.job_id_of(read_string(item, n.PK))
+    retry = RawJson(unpacked(item[n.RETRY])) if n.RETRY in item else None
+    instants = {
+        attribute: None if (value := read_number(item, name)) is None else Instant(value)
+        for name, attribute in _INSTANTS.items()
+    }
+    return JobRecord(
+        id=job_id,
+        type=read_string(item, n.TYPE),
+        queue=read_string(item, n.QUEUE),
+        state=JobState(read_string(item, n.STATE)),
+        priority=read_number(item, n.PRIORITY) or 0,
+        attempt=read_number(item, n.ATTEMPT) or 0,
+        uncounted_attempts=read_number(item, n.UNCOUNTED) or 0,
+        version=read_number(item, n.VERSION) or 0,
+        order=read_number(item, n.ORDER) or 0,
+        document=read_document(item[n.DOCUMENT]),
+        timeout_ms=read_number(item, n.TIMEOUT) or 0,
+        created_at=Instant(read_number(item, n.CREATED) or 0),
+        retry=_policy(retry),
+        retry_document=retry,
+        is_retry_queues=n.RETRY_OF_QUEUE in item,
+        visibility_timeout_ms=read_number(item, n.VISIBILITY),
+        retry_delay_ms=read_number(item, n.RETRY_DELAY),
+        reservation=read_reservation(job_id, item),
+        failures=read_history(item, n.FAILURES),
+        past_failures=read_history(item, n.PAST_FAILURES),
+        result=read_document(item[n.RESULT]) if n.RESULT in item else None,
+        is_dead_letter=n.DEAD_LETTER in item,
+        workflow_id=read_string(item, n.WORKFLOW),
+        workflow_step=read_number(item, n.WORKFLOW_STEP),
+        limit=_limit(item),
+        replay=_replay(item),
+        is_by_stream=n.BY_STREAM in item,
+        kept=_kept(item),
+        is_counted=n.COUNTED in item,
+        unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
+        **read_outcome(item),
+        **instants,
+    )
+
+
+def _kept(item: Item) -> Kept:
+    spans = {
+        attribute: seconds
+        for name, attribute in _KEPT.items()
+        if (seconds := read_number(item, name)) is not None
+    }
+    return Kept(**spans) if spans else NO_RETENTION
+
+
+def _limit(item: Item) -> Limit | None:
+    """The job's limit, which was accepted once."""
+    if n.LIMIT not in item:
+        return None
+    return read_limit(decode(unpacked(item[n.LIMIT])), read_string(item, n.QUEUE))
+
+
+def _policy(retry: RawJson | None) -> RetryPolicy:
+    """The policy of a retry object that was accepted once, by the rules of then."""
+    if retry is None:
+        return RetryPolicy()
+    try:
+        return read_retry_policy(decode(retry, max_depth=MAX_DEPTH))
+    except OjsError:
+        return RetryPolicy()
+
+
+def _replay(item: Item) -> Replay | None:
+    if n.REPLAY not in item:
+        return None
+    kept: Item = item[n.REPLAY]["M"]
+    return Replay(
+        count=read_number(kept, "n") or 0,
+        at=Instant(read_number(kept, "a") or 0),
+        rule=read_string(kept, "r"),
+    )

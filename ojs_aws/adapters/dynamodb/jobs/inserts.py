@@ -1,0 +1,139 @@
+"""New jobs in DynamoDB: one conditional put, or one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import (
+    ConditionFailedError,
+    ItemsTakenError,
+    conditional,
+    taken_items,
+)
+from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
+from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
+from ojs_aws.adapters.dynamodb.jobs.item_sizes import check_new
+from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
+from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead, ahead_of
+from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
+from ojs_aws.adapters.dynamodb.values import Item, read_string, string
+from ojs_aws.adapters.errors import met_transaction, translated
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.ports import AlreadyStoredError
+
+_IS_NEW: Final = "attribute_not_exists(#pk)"
+
+
+@dataclass(frozen=True, slots=True)
+class JobInserts(JobReads):
+    """The part of the port JobStore that stores new jobs."""
+
+    retention: Retention
+    writes: JobWrites
+
+    def insert(self, job: JobRecord) -> None:
+        """One put; a transaction of two when the document has an item of its own."""
+        with self.ahead() as ahead:
+            placed, text = self.blobs.placed(job.document, ahead.life(job))
+            item = to_item(replace(job, document=placed), self.retention)
+            check_new([item])
+            if isinstance(placed, StoredElsewhere) and text:
+                if placed.place == ITEM:
+                    self._insert_items([item], [self.blobs.item(job.id, placed, text)])
+                    return
+                ahead.keep(job, placed, text)
+            ahead.is_sent = True
+            self._insert_item(item)
+
+    def _insert_item(self, item: Item) -> None:
+        item[n.TOKEN] = string(self.writes.token())
+        try:
+            with conditional("PutItem"):
+                self.client.put_item(
+                    TableName=self.table,
+                    Item=item,
+                    ConditionExpression=_IS_NEW,
+                    ExpressionAttributeNames={"#pk": n.PK},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            if not failed.is_own(item):
+                raise AlreadyStoredError({0: from_item(failed.item)}) from None
+
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """What a write of new jobs puts before it, and takes back when it is refused."""
+        return ahead_of(Ahead(self.blobs, self.writes.token()), self.load_many)
+
+    def insert_all(self, jobs: Sequence[JobRecord]) -> None:
+        """One transaction; documents that do not fit inline are put before it."""
+        with self.ahead() as ahead:
+            items = self.new_items(jobs, ahead)
+            ahead.is_sent = True
+            self._insert_items(items, [])
+
+    def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
+        """The items of new jobs, for a transaction; documents that do not fit them are put now."""
+        placed = [self.blobs.placed(job.document, ahead.life(job)) for job in jobs]
+        items = [
+            to_item(replace(job, document=document), self.retention)
+            for job, (document, _) in zip(jobs, placed, strict=True)
+        ]
+        check_new(items)
+        for job, (document, text) in zip(jobs, placed, strict=True):
+            if isinstance(document, StoredElsewhere) and text:
+                ahead.keep(job, document, text)
+        return items
+
+    def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
+        token = self.writes.token()
+        for item in items:
+            item[n.TOKEN] = string(token)
+        puts = [
+            {
+                "Put": {
+                    "TableName": self.table,
+                    "Item": item,
+                    "ConditionExpression": _IS_NEW,
+                    "ExpressionAttributeNames": {"#pk": n.PK},
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            }
+            for item in items
+        ]
+        plain = [{"Put": {"TableName": self.table, "Item": blob}} for blob in blobs]
+        actions: Any = [*puts, *plain]
+        try:
+            with translated("TransactWriteItems"):
+                try:
+                    self.client.transact_write_items(TransactItems=actions)
+                except ClientError as problem:
+                    taken = taken_items(problem, len(items))
+                    if taken is None:
+                        raise
+                    if any(read_string(old, n.TOKEN) == token for old in taken.values()):
+                        # The transaction took effect, and its answer was lost. One item is enough
+                        # to tell: others may have been claimed since.
+                        return
+                    if met_transaction(problem):
+                        raise  # maybe one that stores these very jobs, and is not done with it
+                    raise ItemsTakenError(taken) from problem
+        except ItemsTakenError as problem:
+            existing = {index: from_item(old) for index, old in problem.items.items()}
+            raise AlreadyStoredError(existing) from None
+
+    def check_new(self, jobs: Sequence[JobRecord]) -> None:
+        """Weighs the items, one by one."""
+        for job in jobs:
+            placed, _ = self.blobs.placed(job.document, life_of(job))
+            check_new([to_item(replace(job, document=placed), self.retention)])
+
+
+def life_of(job: JobRecord) -> str:
+    """Gives a document the same name, though not its own, wherever it is filled in."""
+    return str(job.created_at)

@@ -1,0 +1,216 @@
+"""The lists of each queue: queries of the one index, never a scan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.jobs.listing import from_row
+from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PAUSED: Final = "!"
+"""Rows that begin like this come first in the ready list and say something of the queue itself."""
+
+
+LIMITED: Final = "!limits"
+"""The row of a bucket that limits the whole queue; its type is the policy."""
+
+SETTINGS: Final = "!settings"
+"""The row of a queue's settings; its visibility timeout is the queue's."""
+
+_ALL_JOBS: Final = ("0", "~")
+"""Sort keys of jobs; rows that say something of the queue itself come before them."""
+
+MAX_PRIORITIES: Final = 8
+"""Priorities that are looked at for the oldest job."""
+
+_WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The part of the port JobStore that reads the index."""
+
+    client: DynamoDBClient
+    table: str
+
+    def head(self, queue: str, limit: int) -> Head:
+        """The first ready jobs, and whether the queue is paused."""
+        rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
+        marks = {
+            read_string(row, n.GSK): row
+            for row in rows
+            if read_string(row, n.GSK).startswith(PAUSED)
+        }
+        return Head(
+            tuple(from_row(row) for row in rows[len(marks) :]),
+            PAUSED in marks,
+            read_string(marks.get(LIMITED, {}), n.TYPE),
+            read_number(marks.get(SETTINGS, {}), n.VISIBILITY),
+        )
+
+    def oldest_ready(self, queue: str) -> Instant | None:
+        """The first row of each priority tells: within a priority the oldest comes first.
+
+        Where there are many, of the highest ones and of the lowest, which starves first.
+        """
+        partition, (low, high) = n.list_key(queue, JobList.READY), _ALL_JOBS
+        places: list[str] = []
+        for _ in range(MAX_PRIORITIES):
+            rows, _ = self._query(partition, 1, between=(low, high))
+            if not rows:
+                break
+            places.append(from_row(rows[0]).sort_key)
+            low = after_priority(places[-1])
+        else:
+            last, _ = self._query(partition, 1, between=(low, high), backwards=True)
+            if last:
+                lowest = from_row(last[0]).sort_key.partition("#")[0]
+                rows, _ = self._query(partition, 1, between=(lowest, high))
+                places += [from_row(row).sort_key for row in rows]
+        return min(map(ready_since, places), default=None)
+
+    def due(
+        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+    ) -> Page:
+        """Waiting jobs due in [since, until]."""
+        if until < since:
+            return Page(())
+        partition = n.list_key(queue, JobList.WAITING)
+        rows, last = self._query(
+            partition,
+            limit,
+            between=(n.instant_key(since), n.due_key(until, is_far=True)),
+            start=_start(partition, cursor) if cursor else None,
+        )
+        return Page(tuple(from_row(row) for row in rows), _cursor(last))
+
+    def listed(
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        *,
+        cursor: str = "",
+        newest_first: bool = True,
+        between: Between | None = None,
+    ) -> Page:
+        """A page of one list."""
+        if between is not None and between.until < between.since:
+            return Page(())
+        partition = n.list_key(queue, name)
+        start = _start(partition, cursor) if cursor else None
+        rows, last = self._query(
+            partition, limit, start=start, backwards=newest_first, between=_keys(between)
+        )
+        jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
+        return Page(tuple(from_row(row) for row in jobs), _cursor(last))
+
+    def place_of(self, row: ListedJob, name: JobList) -> str:
+        """Made of the row itself, as a page's own cursor is; no call."""
+        del name
+        return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
+
+    def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
+        """One query that answers no rows; it reads a megabyte of the index at most."""
+        if between is not None and between.until < between.since:
+            return Count(0)
+        keys = _ALL_JOBS if between is None else _keys(between)
+        arguments = _condition(n.list_key(queue, name), keys)
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table, IndexName=TABLE.index.name, Select="COUNT", **arguments
+            )
+        return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
+
+    def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
+        """One query that answers nothing but places; it reads a megabyte of the index at most."""
+        arguments = _condition(n.list_key(queue, JobList.READY), _ALL_JOBS)
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                ProjectionExpression="#gsk",
+                **arguments,
+            )
+        places = (read_string(row, n.GSK) for row in answer["Items"])
+        counted = Counter(READY_BASE - int(place.partition("#")[0]) for place in places)
+        return dict(counted), not answer.get("LastEvaluatedKey")
+
+    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+        """One query that answers nothing but states; it reads a megabyte of the index at most."""
+        arguments = _condition(n.list_key(queue, JobList.WAITING), None)
+        arguments["ExpressionAttributeNames"]["#st"] = n.STATE
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                ProjectionExpression="#st",
+                **arguments,
+            )
+        is_exact = not answer.get("LastEvaluatedKey")
+        counted = Counter(read_string(row, n.STATE) for row in answer["Items"])
+        return {state: Count(counted[state], is_exact) for state in _WAITING}
+
+    def _query(
+        self,
+        partition: str,
+        limit: int,
+        *,
+        between: tuple[str, str] | None = None,
+        start: Item | None = None,
+        backwards: bool = False,
+    ) -> tuple[list[Item], Item]:
+        more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                **_condition(partition, between),
+                ScanIndexForward=not backwards,
+                Limit=limit,
+                **more,
+            )
+        return answer["Items"], answer.get("LastEvaluatedKey", {})
+
+
+def _keys(between: Between | None) -> tuple[str, str] | None:
+    return None if between is None else (n.instant_key(between.since), n.instant_key(between.until))
+
+
+def _condition(partition: str, between: tuple[str, str] | None) -> dict[str, Any]:
+    """The key condition of a list, or of a part of it."""
+    condition = "#gpk = :gpk"
+    names = {"#gpk": n.GPK}
+    values = {":gpk": string(partition)}
+    if between is not None:
+        condition += " AND #gsk BETWEEN :low AND :high"
+        names["#gsk"] = n.GSK
+        values |= {":low": string(between[0]), ":high": string(between[1])}
+    return {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
+
+
+def _cursor(last: Item) -> str:
+    if not last:
+        return ""
+    return encode_cursor(read_string(last, n.GSK), read_string(last, n.PK), read_string(last, n.SK))
+
+
+def _start(partition: str, cursor: str) -> Item:
+    gsk, pk, sk = decode_cursor(cursor, 3)
+    return {n.GPK: string(partition), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}

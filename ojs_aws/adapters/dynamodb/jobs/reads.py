@@ -1,0 +1,111 @@
+"""Jobs as they are stored: their items, and the documents that are kept elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.adapters.dynamodb.jobs.codec import from_item
+from ojs_aws.adapters.dynamodb.jobs.lists import Lists
+from ojs_aws.adapters.dynamodb.jobs.writes import job_key
+from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
+from ojs_aws.adapters.dynamodb.values import Item, read_string, string, unpacked
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits.rules import Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class JobReads(Lists):
+    """The part of the port JobStore that reads jobs, always consistently."""
+
+    blobs: Blobs
+
+    def load(self, job_id: str) -> JobRecord | None:
+        """One consistent read of the hot item."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=job_key(job_id), ConsistentRead=True
+            )
+        return from_item(answer["Item"]) if "Item" in answer else None
+
+    def load_whole(self, job_id: str) -> JobRecord | None:
+        """One consistent query of everything the job has in the table.
+
+        Backwards, so that the hot item comes first: a page ends at a megabyte, and large results
+        that were refused stay in the partition. A document beyond the page is read by itself.
+        """
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                KeyConditionExpression="#pk = :pk",
+                ExpressionAttributeNames={"#pk": n.PK},
+                ExpressionAttributeValues={":pk": string(n.job_pk(job_id))},
+                ConsistentRead=True,
+                ScanIndexForward=False,
+            )
+        items = {read_string(item, n.SK): item for item in answer["Items"]}
+        if n.JOB_SK not in items:
+            return None
+        job = from_item(items[n.JOB_SK])
+        return self._filled(job, items)
+
+    def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """One batch read per hundred jobs."""
+        jobs: dict[str, JobRecord] = {}
+        wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
+        for at in range(0, len(wanted), 100):
+            with translated("BatchGetItem"):
+                answer = self.client.batch_get_item(
+                    RequestItems={
+                        self.table: {"Keys": wanted[at : at + 100], "ConsistentRead": True}
+                    }
+                )
+            for item in answer["Responses"].get(self.table, []):
+                job = from_item(item)
+                jobs[job.id] = job
+        return jobs
+
+    def load_with_buckets(
+        self, job_id: str, keys: Sequence[str]
+    ) -> tuple[JobRecord | None, dict[str, Bucket]]:
+        """One batch read."""
+        wanted: list[Item] = [job_key(job_id), *map(bucket_key, keys)]
+        with translated("BatchGetItem"):
+            answer = self.client.batch_get_item(
+                RequestItems={self.table: {"Keys": wanted, "ConsistentRead": True}}
+            )
+        job, buckets = None, {key: Bucket(key=key) for key in keys}
+        for item in answer["Responses"].get(self.table, []):
+            if read_string(item, n.SK) == n.JOB_SK:
+                job = from_item(item)
+            else:
+                bucket = read_bucket(item)
+                buckets[bucket.key] = bucket
+        return job, buckets
+
+    def fill(self, job: JobRecord) -> JobRecord:
+        """One read for each document that is kept elsewhere."""
+        return self._filled(job, {})
+
+    def _filled(self, job: JobRecord, items: dict[str, Item]) -> JobRecord:
+        def text_of(document: Document) -> RawJson:
+            if not isinstance(document, StoredElsewhere):
+                return document
+            item = items.get(n.blob_sk(document.digest))
+            if item is not None:
+                return RawJson(unpacked(item[n.DOCUMENT]))
+            return self.blobs.get(job.id, document)
+
+        if job.is_whole:
+            return job
+        saved = job.checkpoint
+        return replace(
+            job,
+            document=text_of(job.document),
+            result=None if job.result is None else text_of(job.result),
+            checkpoint=None if saved is None else replace(saved, state=text_of(saved.state)),
+        )

@@ -1,0 +1,77 @@
+"""Documents that are put ahead of the write that stores their jobs.
+
+Each stands under a name of its own attempt, so that removing it can hit nobody else's. When the
+write was refused they are removed; when nobody knows whether it took effect they stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
+
+LoadMany = Callable[[Sequence[str]], Mapping[str, JobRecord]]
+"""The stored jobs of some ids, strongly consistent."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Ahead:
+    """The documents of one write.
+
+    :ivar token: of the attempt; part of the names of its documents.
+    :ivar is_sent: whether the write itself was sent: from then on it may have taken effect.
+    """
+
+    blobs: Blobs
+    token: str
+    is_sent: bool = False
+    _put: list[tuple[JobRecord, StoredElsewhere]] = field(default_factory=list)
+
+    def life(self, job: JobRecord) -> str:
+        """Tells the documents of this attempt to store a job from those of any other."""
+        return f"{job.created_at}:{self.token}"
+
+    def keep(self, job: JobRecord, place: StoredElsewhere, text: str) -> None:
+        """Put a document where it belongs, by a call of its own."""
+        self._put.append((job, place))  # first: a call that fails may have taken effect
+        self.blobs.keep(job.id, place, text)
+
+    def note(self, job: JobRecord, place: StoredElsewhere) -> None:
+        """Remember a document that was put some other way."""
+        self._put.append((job, place))
+
+    def take_back(self, load_many: LoadMany) -> None:
+        """Remove what no stored job refers to. What cannot be removed is left, and logged."""
+        if not self._put:
+            return
+        try:
+            stored = load_many([job.id for job, _ in self._put])
+            for job, place in self._put:
+                kept = stored.get(job.id)
+                if kept is None or not _refers_to(kept, place):
+                    self.blobs.discard(job.id, place, job.created_at)
+        except OjsError:
+            _log.warning("Documents of a refused write were left behind", exc_info=True)
+
+
+def _refers_to(job: JobRecord, place: StoredElsewhere) -> bool:
+    return isinstance(job.document, StoredElsewhere) and job.document.digest == place.digest
+
+
+@contextmanager
+def ahead_of(write: Ahead, load_many: LoadMany) -> Iterator[Ahead]:
+    """Run a write, and what has to be put before it; take that back when it is refused."""
+    try:
+        yield write
+    except Exception as problem:
+        # An error of AWS after the write was sent says nothing about what became of it.
+        if not (write.is_sent and isinstance(problem, OjsError)):
+            write.take_back(load_many)
+        raise

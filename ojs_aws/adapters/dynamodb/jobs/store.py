@@ -1,0 +1,183 @@
+"""Jobs in DynamoDB: every write one conditional write, or one transaction.
+
+What reads them, and what stores new ones, is beside this (`job_reads`, `job_inserts`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
+from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
+from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing
+from ojs_aws.adapters.dynamodb.jobs.writes import job_key
+from ojs_aws.adapters.dynamodb.limits import releasing, taking
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import Item, number, string
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import StaleJobError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoJobStore(JobInserts):
+    """The port JobStore over one table: what changes and removes jobs, and all of the above."""
+
+    def save(self, before: JobRecord, after: JobRecord) -> None:
+        """One update of what differs, if the version is still the one that was read.
+
+        A transaction where the job gives places in buckets back.
+        """
+        update, places = self.change(before, after), sorted(places_left(before, after))
+        if places:
+            self.writes.send_with(before.id, update, [releasing(self.table, key) for key in places])
+        else:
+            self.writes.send(before.id, update, returning="NONE")
+
+    def change(self, before: JobRecord, after: JobRecord) -> Update:
+        """The update that makes one version of a job the next."""
+        old, new = self._hot_item(before), self._hot_item(after, before.document)
+        update = Update()
+        for name, value in new.items():
+            if old.get(name) != value:
+                update.set(name, value)
+        update.remove(*(name for name in old if name not in new))
+        update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
+        return update
+
+    def _hot_item(self, job: JobRecord, known: Document | None = None) -> Item:
+        """The item of a job; a document that was filled in counts as the pointer it came from.
+
+        :param known: the pointer, if it is known. No other large document is put by an update.
+        """
+        placed, _ = self.blobs.placed(job.document, life_of(job))
+        if isinstance(placed, StoredElsewhere) and isinstance(known, StoredElsewhere):
+            placed = placed if placed is job.document else known
+        result = None if job.result is None else self.blobs.placed(job.result)[0]
+        saved = job.checkpoint
+        if saved is not None:
+            saved = replace(saved, state=self.blobs.placed(saved.state)[0])
+        whole = replace(job, document=placed, result=result, checkpoint=saved)
+        return to_item(whole, self.retention)
+
+    def claim(
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+    ) -> JobRecord:
+        """One update of an available, unexpired job, whatever its version."""
+        update = claiming(queue, job_id, reservation, now)
+        if place:
+            update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
+        return from_item(self.writes.send(job_id, update, returning="ALL_NEW"))
+
+    def claim_within(
+        self,
+        job: JobRecord,
+        reservation: Reservation,
+        takes: Sequence[tuple[Bucket, Bucket]],
+        now: Instant,
+    ) -> JobRecord:
+        """One transaction: the job, and a place in each bucket."""
+        update = claiming(job.queue, job.id, reservation, now)
+        update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
+        self.writes.send_with(
+            job.id, update, [taking(self.table, *take, job.id, now) for take in takes]
+        )
+        return lifecycle.claim(job, reservation, now)
+
+    def acknowledge(
+        self,
+        job_id: str,
+        worker_id: str | None,
+        result: Document | None,
+        now: Instant,
+        which: AttemptRef = ANY_ATTEMPT,
+    ) -> JobRecord:
+        """One update of an active job whose time is not over, whatever its version.
+
+        A job that has places in buckets gives them back in the same transaction; that it has any
+        is found out by the update, which is in vain then.
+        """
+        update = completing(worker_id, result, now, self.retention, which)
+        update.when(f"attribute_not_exists({update.name(n.PLACES)})")
+        try:
+            return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
+        except StaleJobError as stale:
+            held = stale.current
+            if held is None or not _places(held) or not which.is_running(held):
+                raise
+        # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
+        update = completing(worker_id, result, now, self.retention, attempt_of(held))
+        update.remove(n.PLACES)
+        parts = [releasing(self.table, key) for key in sorted(_places(held))]
+        return self.writes.send_with(job_id, update, parts) or held
+
+    def delete(self, job: JobRecord) -> None:
+        """One conditional delete, and one for each document kept elsewhere."""
+        try:
+            with conditional("DeleteItem"):
+                self.client.delete_item(
+                    TableName=self.table,
+                    Key=job_key(job.id),
+                    ConditionExpression="#v = :v",
+                    ExpressionAttributeNames={"#v": n.VERSION},
+                    ExpressionAttributeValues={":v": number(job.version)},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            if failed.item:
+                raise StaleJobError(from_item(failed.item)) from None
+        try:
+            self.forget_documents(job)
+        except OjsError:  # the job is gone all the same; the stream's consumer removes them
+            _log.warning("Could not remove the documents of job %s", job.id, exc_info=True)
+
+    # ------------------------------------------------------------------ documents
+    def fits_inline(self, result: RawJson) -> bool:
+        """Judged by its size once it is deflated."""
+        return isinstance(self.blobs.placed(result)[0], str)
+
+    def keep_result(self, job_id: str, result: RawJson) -> Document:
+        """No call for a small result; a put of its own for a large one."""
+        return self._kept(job_id, result)
+
+    def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
+        """No call for a small one; a put of its own, under a name of its own, for a large one."""
+        return self._kept(job_id, state, self.writes.token())
+
+    def _kept(self, job_id: str, text: RawJson, life: str = "") -> Document:
+        placed, elsewhere = self.blobs.placed(text, life)
+        if isinstance(placed, StoredElsewhere) and elsewhere:
+            self.blobs.keep(job_id, placed, elsewhere)
+        return placed
+
+    def forget_documents(self, job: JobRecord) -> None:
+        """One delete for each document kept elsewhere."""
+        for document in (job.document, job.result, job.checkpoint and job.checkpoint.state):
+            if isinstance(document, StoredElsewhere):
+                self.blobs.delete(job.id, document)
+
+    def forget_document(self, job_id: str, document: Document) -> None:
+        """One delete, where it is kept elsewhere."""
+        if isinstance(document, StoredElsewhere):
+            self.blobs.delete(job_id, document)
+
+
+def _places(job: JobRecord) -> frozenset[str]:
+    """Keys of the buckets in which a job has a place."""
+    return frozenset(job.reservation.places) if job.reservation else frozenset()
+
+
+def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
+    """Keys of the buckets in which a job gives its place back."""
+    return _places(before) - _places(after)

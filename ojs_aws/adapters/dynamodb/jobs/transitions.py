@@ -1,0 +1,101 @@
+"""The updates by which a job begins and is completed, whatever its version: no read comes first."""
+
+from __future__ import annotations
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.jobs.codec import Retention
+from ojs_aws.adapters.dynamodb.jobs.documents import document_value
+from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import number, string
+from ojs_aws.domain.attempts import AttemptRef
+from ojs_aws.domain.job import Document, JobState, Reservation, size_of
+from ojs_aws.domain.results import PERMANENT_S
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobList
+
+
+def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:
+    """The update of an available, unexpired job."""
+    update = Update()
+    update.set(n.STATE, string(JobState.ACTIVE))
+    update.set(n.STARTED, number(now))
+    update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
+    update.set(n.GSK, string(n.instant_key(reservation.due_at)))
+    update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
+    held = reservation_values(job_id, reservation)
+    for name, value in held.items():
+        update.set(name, value)
+    update.add(n.ATTEMPT, 1)
+    update.add(n.VERSION, 1)
+    update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
+    update.when(f"{update.name(n.QUEUE)} = {update.value(string(queue))}")
+    expires, moment = update.name(n.EXPIRES), update.value(number(now))
+    update.when(f"{update.name(n.ENQUEUED)} <= {moment}")
+    update.when(f"(attribute_not_exists({expires}) OR {expires} > {moment})")
+    return update
+
+
+def completing(
+    worker_id: str | None,
+    result: Document | None,
+    now: Instant,
+    retention: Retention,
+    which: AttemptRef,
+) -> Update:
+    """The update of an active job whose time is not over, by the worker that has it."""
+    update = Update()
+    update.set(n.STATE, string(JobState.COMPLETED))
+    update.set(n.COMPLETED, number(now))
+    update.copy(n.GPK, n.DONE_LIST)
+    update.set(n.GSK, string(n.instant_key(now)))
+    update.add(n.VERSION, 1)
+    if result is not None:
+        update.set(n.RESULT, document_value(result))
+        _want_result(update, size_of(result))
+    seconds = retention(JobState.COMPLETED, False) or PERMANENT_S
+    update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
+    update.remove(
+        n.CHECKPOINT,
+        n.WORKER,
+        n.RESERVATION,
+        n.RESERVED_UNTIL,
+        n.EXECUTION_ENDS,
+        n.ALIVE_UNTIL,
+        n.HANDLE,
+        n.MESSAGE_JOB,
+        n.DONE_LIST,
+    )
+    moment = update.value(number(now))
+    update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
+    update.when(f"{update.name(n.STARTED)} <= {moment}")
+    update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")
+    update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
+    alive = update.name(n.ALIVE_UNTIL)
+    update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
+    _be_attempt(update, which)
+    if worker_id is not None:
+        worker = update.name(n.WORKER)
+        update.when(
+            f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
+        )
+    return update
+
+
+def _be_attempt(update: Update, which: AttemptRef) -> None:
+    """Let the update fail for a job of which another attempt is running."""
+    if which.reservation_id is not None:
+        held = update.value(string(which.reservation_id))
+        update.when(f"{update.name(n.RESERVATION)} = {held}")
+    if which.attempt is not None:
+        update.when(f"{update.name(n.ATTEMPT)} = {update.value(number(which.attempt))}")
+
+
+def _want_result(update: Update, size: int) -> None:
+    """Let the update fail for a job that keeps no result, or none of this size."""
+    own, limit = update.name(n.RESULT_TTL), update.name(n.RESULT_LIMIT)
+    of_workflow = f"attribute_exists({update.name(n.WORKFLOW)})"
+    keeps = f"{own} <> {update.value(number(0))}"
+    update.when(f"(attribute_not_exists({own}) OR {keeps} OR {of_workflow})")
+    fits = f"{limit} >= {update.value(number(size))}"
+    update.when(f"(attribute_not_exists({limit}) OR {fits})")

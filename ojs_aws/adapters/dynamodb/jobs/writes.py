@@ -1,0 +1,100 @@
+"""How a change of a job is sent: once in effect, however often it is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
+    ConditionFailedError,
+    cancellation_codes,
+    conditional,
+)
+from ojs_aws.adapters.dynamodb.jobs.codec import from_item
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import Item, read_string, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.ports import BucketTakenError, StaleJobError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class JobWrites:
+    """Sends updates of jobs' items.
+
+    :ivar token: makes the token of a write; a write that finds its own token took effect before.
+    """
+
+    client: DynamoDBClient
+    table: str
+    token: Callable[[], str]
+
+    def send(self, job_id: str, update: Update, returning: Any) -> Item:
+        """Send an update; one that finds its own token had already taken effect.
+
+        :returns: the item that was asked for; after a lost answer, the item as it is now.
+        """
+        token = string(self.token())
+        update.set(n.TOKEN, token)
+        try:
+            with conditional("UpdateItem"):
+                answer = self.client.update_item(
+                    TableName=self.table,
+                    Key=job_key(job_id),
+                    ReturnValues=returning,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **update.arguments(),
+                )
+        except ConditionFailedError as failed:
+            if failed.is_own({n.TOKEN: token}):
+                return failed.item
+            raise StaleJobError(from_item(failed.item) if failed.item else None) from None
+        return answer.get("Attributes", {})
+
+    def send_with(
+        self, job_id: str, update: Update, parts: Sequence[dict[str, Any]]
+    ) -> JobRecord | None:
+        """Send an update in a transaction with changes of buckets.
+
+        :returns: the job as it is now, when the transaction had taken effect before; else None.
+        :raises BucketTakenError: a bucket is no longer what it was.
+        """
+        token = string(self.token())
+        update.set(n.TOKEN, token)
+        own = {
+            "Update": {
+                "TableName": self.table,
+                "Key": job_key(job_id),
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                **update.arguments(),
+            }
+        }
+        actions: Any = [own, *parts]
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=actions)
+            except ClientError as problem:
+                codes = cancellation_codes(problem)
+                if not any(code == CONDITION_CODE for code, _ in codes):
+                    raise
+            else:
+                return None
+        code, failed = codes[0]
+        if code != CONDITION_CODE:
+            raise BucketTakenError
+        if failed and read_string(failed, n.TOKEN) == token["S"]:
+            return from_item(failed)
+        raise StaleJobError(from_item(failed) if failed else None)
+
+
+def job_key(job_id: str) -> Item:
+    """The key of a job's item."""
+    return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}

@@ -1,0 +1,1 @@
+"""The registry, settings, depths and tallies of queues in the table."""

@@ -1,0 +1,154 @@
+"""Between a workflow and its items.
+
+All of a workflow stands in one partition: the workflow itself, which each change rewrites, and
+beside it what is written once: its plan, and the results of its jobs, those of one change together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    deflate,
+    inflate,
+    number,
+    packed,
+    read_string,
+    string,
+    unpacked,
+)
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
+from ojs_aws.domain.workflows.workflow import StepFailure, Told, Workflow, WorkflowState
+from ojs_aws.ports import WorkflowPlan
+from ojs_aws.topology import WORKFLOW_SORT_KEY
+
+LIST: Final = "|workflows"
+"""Partition of the index; no queue's list begins like this."""
+
+PLAN: Final = "plan#"
+RESULTS: Final = "results#"
+MAX_PIECE_BYTES: Final = 350_000
+"""DynamoDB takes items of 400 KB."""
+
+_INSTANTS: Final = ("started_at", "completed_at", "cancelled_at")
+_PLAIN: Final = (
+    "kind",
+    "version",
+    "state",
+    "states",
+    "created_at",
+    "job_count",
+    "steps_total",
+    "name",
+    "digest",
+    "completed_count",
+    "failed_count",
+    "cancelled_count",
+    "steps_completed",
+    "failed_callback",
+    *_INSTANTS,
+)
+
+
+def workflow_pk(workflow_id: str) -> str:
+    """Partition key of everything that belongs to a workflow."""
+    return f"workflow#{workflow_id}"
+
+
+def workflow_key(workflow_id: str) -> Item:
+    """Key of the workflow itself."""
+    return {n.PK: string(workflow_pk(workflow_id)), n.SK: string(WORKFLOW_SORT_KEY)}
+
+
+def to_item(workflow: Workflow, retention_s: int) -> Item:
+    """The item of a workflow, without its write token."""
+    document = {name: getattr(workflow, name) for name in _PLAIN}
+    document["begun"] = [*(workflow.begun or {}).items()]
+    document["failures"] = [
+        [f.index, f.job_id, f.code, f.message, f.attempt] for f in workflow.failures
+    ]
+    document["told"] = [[each.kind, each.at, each.data] for each in workflow.told]
+    item: Item = {
+        **workflow_key(workflow.id),
+        n.GPK: string(LIST),
+        n.GSK: string(n.instant_key(workflow.created_at)),
+        n.STATE: string(workflow.state),
+        n.VERSION: number(workflow.version),
+        n.DOCUMENT: packed(json.dumps(document, separators=(",", ":"))),
+    }
+    ended = workflow.completed_at or workflow.cancelled_at
+    if ended is not None and retention_s:
+        item[n.TTL] = number(ended // 1000 + retention_s)
+    return item
+
+
+def workflow_of(item: Item) -> Workflow:
+    """The workflow that an item is."""
+    document: dict[str, Any] = json.loads(unpacked(item[n.DOCUMENT]))
+    document["kind"] = Kind(document["kind"])
+    document["state"] = WorkflowState(document["state"])
+    document["begun"] = {index: Instant(at) for index, at in document["begun"]}
+    names = ("index", "job_id", "code", "message", "attempt")
+    document["failures"] = tuple(
+        StepFailure(**dict(zip(names, row, strict=True))) for row in document["failures"]
+    )
+    document["told"] = tuple(Told(kind, Instant(at), data) for kind, at, data in document["told"])
+    workflow_id = read_string(item, n.PK).removeprefix(workflow_pk(""))
+    return Workflow(id=workflow_id, **document)
+
+
+def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
+    """The items of a plan: one text, deflated, in as many pieces as it takes."""
+    text = json.dumps([dump_graph(plan.graph), [*plan.envelopes.items()]], separators=(",", ":"))
+    data = deflate(text.encode("utf-8", "surrogatepass"))
+    pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
+    return [
+        {
+            n.PK: string(workflow_pk(workflow_id)),
+            n.SK: string(f"{PLAN}{place:04d}"),
+            n.DOCUMENT: {"B": piece},
+        }
+        for place, piece in enumerate(pieces)
+    ]
+
+
+def plan_of(items: Sequence[Item]) -> WorkflowPlan:
+    """Undo :func:`plan_items`."""
+    data = b"".join(bytes(item[n.DOCUMENT]["B"]) for item in items)
+    graph, envelopes = json.loads(inflate(data).decode("utf-8", "surrogatepass"))
+    return WorkflowPlan(load_graph(graph), {i: RawJson(text) for i, text in envelopes})
+
+
+def result_items(workflow_id: str, version: int, results: Mapping[int, RawJson]) -> Iterator[Item]:
+    """The items of the results that one change brought."""
+    for place, group in enumerate(_groups(results)):
+        yield {
+            n.PK: string(workflow_pk(workflow_id)),
+            n.SK: string(f"{RESULTS}{version:09d}.{place:02d}"),
+            n.DOCUMENT: packed(json.dumps([*group.items()], separators=(",", ":"))),
+        }
+
+
+def _groups(results: Mapping[int, RawJson]) -> Iterator[dict[int, RawJson]]:
+    group: dict[int, RawJson] = {}
+    size = 0
+    for index, text in results.items():
+        length = len(text.encode("utf-8", "surrogatepass"))
+        if group and size + length > MAX_PIECE_BYTES:
+            yield group
+            group, size = {}, 0
+        group[index] = text
+        size += length
+    if group:
+        yield group
+
+
+def results_of(item: Item) -> dict[int, RawJson]:
+    """The results that an item holds."""
+    return {index: RawJson(text) for index, text in json.loads(unpacked(item[n.DOCUMENT]))}

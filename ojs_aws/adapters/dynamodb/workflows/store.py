@@ -1,0 +1,257 @@
+"""Workflows in the table: each change one conditional put, or one transaction with its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
+from ojs_aws.adapters.dynamodb.workflows.codec import (
+    LIST,
+    PLAN,
+    RESULTS,
+    plan_items,
+    plan_of,
+    result_items,
+    results_of,
+    to_item,
+    workflow_key,
+    workflow_of,
+    workflow_pk,
+)
+from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
+
+MAX_ACTIONS: Final = 100
+MAX_TRANSACTION_BYTES: Final = 3_900_000
+MAX_PAGES: Final = 10
+"""Pages of the index that one look at a list reads at most."""
+
+
+class NewJobs(Protocol):
+    """What makes items of new jobs."""
+
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """What a write puts before it, and takes back when it is refused."""
+
+    def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
+        """The items of new jobs; documents that do not fit them are put ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoWorkflows:
+    """The port Workflows over the table.
+
+    :ivar token: makes the token of a write; a write that finds its own token took effect before.
+    :ivar retention_s: how long workflows that have ended are kept; 0: for ever.
+    """
+
+    client: DynamoDBClient
+    table: str
+    jobs: NewJobs
+    token: Callable[[], str]
+    retention_s: int
+
+    def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
+        """One transaction; before it a put for each piece of a plan that does not fit it."""
+        plans = plan_items(workflow.id, plan)
+        with self.jobs.ahead() as ahead:
+            items = self.jobs.new_items(jobs, ahead)
+            fits = len(plans) + len(items) < MAX_ACTIONS
+            if not fits or sum(map(item_bytes, [*plans, *items])) > MAX_TRANSACTION_BYTES:
+                for item in plans:
+                    with translated("PutItem"):
+                        self.client.put_item(TableName=self.table, Item=item)
+                plans = []
+            ahead.is_sent = True
+            others = [*items, *plans]
+            self._write(workflow, "attribute_not_exists(#pk)", {"#pk": n.PK}, {}, others)
+
+    def save(
+        self,
+        before: Workflow,
+        after: Workflow,
+        results: Mapping[int, RawJson],
+        jobs: Sequence[JobRecord],
+    ) -> None:
+        """One put; a transaction where it brings results or jobs."""
+        values = {":v": number(before.version)}
+        with self.jobs.ahead() as ahead:
+            items = self.jobs.new_items(jobs, ahead)
+            others = [*items, *result_items(after.id, after.version, results)]
+            ahead.is_sent = True
+            self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)
+
+    def _write(
+        self,
+        workflow: Workflow,
+        condition: str,
+        names: Mapping[str, str],
+        values: Item,
+        others: Sequence[Item],
+    ) -> None:
+        item = to_item(workflow, self.retention_s)
+        token = string(self.token())
+        item[n.TOKEN] = token
+        put: Any = {
+            "TableName": self.table,
+            "Item": item,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": names,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        if values:
+            put["ExpressionAttributeValues"] = values
+        try:
+            if others:
+                self._transact(put, others)
+            else:
+                with conditional("PutItem"):
+                    self.client.put_item(**put)
+        except ConditionFailedError as failed:
+            if not failed.is_own({n.TOKEN: token}):
+                raise StaleWorkflowError(
+                    workflow_of(failed.item) if failed.item else None
+                ) from None
+
+    def _transact(self, put: Any, others: Sequence[Item]) -> None:
+        """Put the workflow and what comes with it, if the workflow's condition holds.
+
+        The others need none: only this version of the workflow makes them.
+        """
+        plain = [{"Put": {"TableName": self.table, "Item": item}} for item in others]
+        actions: Any = [{"Put": put}, *plain]
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=actions)
+            except ClientError as problem:
+                response: Any = problem.response
+                reasons = response.get("CancellationReasons") or [{}]
+                if reasons[0].get("Code") == "ConditionalCheckFailed":
+                    raise ConditionFailedError(reasons[0].get("Item", {})) from problem
+                if any(reason.get("Code") == "TransactionConflict" for reason in reasons):
+                    raise ConditionFailedError(self._item(put["Item"])) from problem
+                raise
+
+    def _item(self, key: Item) -> Item:
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table,
+                Key={n.PK: key[n.PK], n.SK: key[n.SK]},
+                ConsistentRead=True,
+            )
+        return answer.get("Item", {})
+
+    def load(self, workflow_id: str) -> Workflow | None:
+        """One consistent read."""
+        item = self._item(workflow_key(workflow_id))
+        return workflow_of(item) if item else None
+
+    def plan(self, workflow_id: str) -> WorkflowPlan | None:
+        """One query for each megabyte."""
+        items = self._beside(workflow_id, PLAN)
+        return plan_of(items) if items else None
+
+    def results(self, workflow_id: str) -> dict[int, RawJson]:
+        """One query for each megabyte."""
+        found: dict[int, RawJson] = {}
+        for item in self._beside(workflow_id, RESULTS):
+            found |= results_of(item)
+        return found
+
+    def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
+        """A query of the index, more where a state is wanted, and one read of the workflows."""
+        keys: list[Item] = []
+        start = _start(cursor) if cursor else {}
+        for _ in range(MAX_PAGES):
+            rows, start = self._rows(limit - len(keys), start)
+            keys += [
+                {n.PK: row[n.PK], n.SK: row[n.SK]}
+                for row in rows
+                if state is None or read_string(row, n.STATE) == state
+            ]
+            if not start or len(keys) >= limit:
+                break
+        found = {each.id: each for each in map(workflow_of, self._all(keys))}
+        ids = (read_string(key, n.PK).removeprefix(workflow_pk("")) for key in keys)
+        last = [read_string(start, name) for name in (n.GSK, n.PK, n.SK)] if start else []
+        return WorkflowPage(
+            tuple(found[each] for each in ids if each in found),
+            encode_cursor(*last) if last else "",
+        )
+
+    def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
+        more: Any = {"ExclusiveStartKey": start} if start else {}
+        with translated("Query"):
+            answer = self.client.query(
+                TableName=self.table,
+                IndexName=TABLE.index.name,
+                KeyConditionExpression="#gpk = :gpk",
+                ExpressionAttributeNames={"#gpk": n.GPK},
+                ExpressionAttributeValues={":gpk": string(LIST)},
+                ScanIndexForward=False,
+                Limit=limit,
+                **more,
+            )
+        return answer["Items"], answer.get("LastEvaluatedKey", {})
+
+    def _all(self, keys: Sequence[Item]) -> list[Item]:
+        items: list[Item] = []
+        for at in range(0, len(keys), 100):
+            with translated("BatchGetItem"):
+                answer = self.client.batch_get_item(
+                    RequestItems={self.table: {"Keys": keys[at : at + 100], "ConsistentRead": True}}
+                )
+            items += answer["Responses"].get(self.table, [])
+        return items
+
+    def forget(self, workflow_id: str) -> None:
+        """One query for each megabyte, and one delete for each item."""
+        for item in [*self._beside(workflow_id, PLAN), *self._beside(workflow_id, RESULTS)]:
+            with translated("DeleteItem"):
+                self.client.delete_item(
+                    TableName=self.table, Key={n.PK: item[n.PK], n.SK: item[n.SK]}
+                )
+
+    def _beside(self, workflow_id: str, prefix: str) -> list[Item]:
+        items: list[Item] = []
+        start: Item = {}
+        while True:
+            more: Any = {"ExclusiveStartKey": start} if start else {}
+            with translated("Query"):
+                answer = self.client.query(
+                    TableName=self.table,
+                    KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
+                    ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
+                    ExpressionAttributeValues={
+                        ":pk": string(workflow_pk(workflow_id)),
+                        ":prefix": string(prefix),
+                    },
+                    ConsistentRead=True,
+                    **more,
+                )
+            items += answer["Items"]
+            start = answer.get("LastEvaluatedKey", {})
+            if not start:
+                return items
+
+
+def _start(cursor: str) -> Item:
+    gsk, pk, sk = decode_cursor(cursor, 3)
+    return {n.GPK: string(LIST), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}

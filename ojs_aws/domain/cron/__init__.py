@@ -1,0 +1,1 @@
+"""Cron jobs: expressions, time zones and occurrences."""

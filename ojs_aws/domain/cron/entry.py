@@ -1,0 +1,311 @@
+"""A registered cron job, and what may happen to it (ojs-cron, sections 2, 6 and 7).
+
+Pure: each function takes an entry and returns its next version. An occurrence is claimed by
+writing the claim, which fixes the id of the job to come; the job is pushed afterwards, and the
+claim settled. Whoever finds a claim that was not settled goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.cron.schedule import parse_schedule
+from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+
+NAME_PATTERN: Final = r"[a-z0-9][a-z0-9.-]*"
+MAX_NAME_LENGTH: Final = 255
+
+MAX_RUNS: Final = 100
+"""Unfinished runs that an entry remembers."""
+
+MAX_UNWATCHED: Final = 10
+"""The same where runs may overlap: nobody looks at them, unless the policy changes."""
+
+
+class OverlapPolicy(StrEnum):
+    """What happens when an occurrence is due while an earlier run is active (section 6)."""
+
+    SKIP = "skip"
+    ALLOW = "allow"
+    CANCEL_PREVIOUS = "cancel_previous"
+    ENQUEUE = "enqueue"
+
+
+class Outcome(StrEnum):
+    """What became of an occurrence."""
+
+    CLAIMED = "claimed"
+    """Its job is being enqueued."""
+    TRIGGERED = "triggered"
+    SKIPPED = "skipped"
+
+
+OVERLAP: Final = "overlap_skip"
+DST: Final = "dst_skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One time that an entry was due, or was triggered by hand.
+
+    :ivar number: counts the occurrences of the entry.
+    :ivar scheduled_at: when it was due.
+    :ivar claimed_at: when somebody noticed.
+    :ivar job_id: the job that it enqueues; empty when it is skipped.
+    :ivar reason: why it was skipped.
+    :ivar blocked_by: the active job for which it was skipped.
+    :ivar cancels: active jobs that make room for its own.
+    :ivar is_held: whether its job waits until earlier runs have ended.
+    """
+
+    number: int
+    scheduled_at: Instant
+    claimed_at: Instant
+    outcome: Outcome
+    job_id: str = ""
+    reason: str = ""
+    blocked_by: str = ""
+    cancels: tuple[str, ...] = ()
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a client registers.
+
+    :ivar document: the members of the job as the client wrote them: type, args, meta, options.
+    :ivar envelope: the canonical envelope of the jobs, without an id.
+    :ivar queue: of the envelope.
+    """
+
+    name: str
+    expression: str
+    type: str
+    queue: str
+    document: RawJson
+    envelope: RawJson
+    timezone: str = DEFAULT_TIMEZONE
+    overlap: OverlapPolicy = OverlapPolicy.SKIP
+    is_enabled: bool = True
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronEntry:
+    """A cron job as the system holds it. Immutable: transitions return a new one.
+
+    :ivar version: number of writes so far; each write is conditional on the one it read.
+    :ivar anchor: what an interval counts from, in whole seconds.
+    :ivar next_run_at: None while disabled.
+    :ivar gap_at: a transition of the clocks that leaves out an occurrence before the next run.
+    :ivar run_count: occurrences that were not skipped.
+    :ivar runs: jobs that had not ended when last seen, oldest first.
+    :ivar held: those of them that wait for the ones before.
+    :ivar latest: the last occurrence.
+    """
+
+    definition: Definition
+    version: int
+    created_at: Instant
+    updated_at: Instant
+    anchor: Instant
+    next_run_at: Instant | None = None
+    gap_at: Instant | None = None
+    last_run_at: Instant | None = None
+    run_count: int = 0
+    runs: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    latest: Occurrence | None = None
+
+    @property
+    def name(self) -> str:
+        """The name it is registered by."""
+        return self.definition.name
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a claim is not settled yet: its job may or may not be enqueued."""
+        return self.latest is not None and self.latest.outcome is Outcome.CLAIMED
+
+    @property
+    def attention_at(self) -> Instant | None:
+        """From when on a tick has something to do with it; None for never."""
+        moments = [self.next_run_at, self.gap_at]
+        if self.latest is not None and (self.is_claimed or self.held):
+            moments.append(self.latest.claimed_at)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+
+def register(existing: CronEntry | None, definition: Definition, now: Instant) -> CronEntry:
+    """Make an entry, or give one a new definition (section 8.1).
+
+    The next run stays as planned when the schedule does: applications register at each start.
+    """
+    if existing is None:
+        fresh = CronEntry(
+            definition=definition, version=1, created_at=now, updated_at=now, anchor=now
+        )
+        return _planned_afresh(fresh, now)
+    old = existing.definition
+    changed = _next(existing, definition=definition, updated_at=now)
+    schedule = (definition.expression, definition.timezone, definition.is_enabled)
+    is_same = schedule == (old.expression, old.timezone, old.is_enabled)
+    return changed if is_same else _planned_afresh(changed, now)
+
+
+def set_enabled(entry: CronEntry, now: Instant, *, is_enabled: bool) -> CronEntry:
+    """Enable or disable (section 8.5); what was missed while disabled is not caught up."""
+    if entry.definition.is_enabled is is_enabled:
+        return entry
+    definition = replace(entry.definition, is_enabled=is_enabled)
+    return _planned_afresh(_next(entry, definition=definition, updated_at=now), now)
+
+
+def is_due(entry: CronEntry, now: Instant) -> bool:
+    """Whether an occurrence, or one that the clocks left out, is to be claimed."""
+    moments = (entry.next_run_at, entry.gap_at)
+    return any(moment is not None and moment <= now for moment in moments)
+
+
+def claim(entry: CronEntry, now: Instant, job_id: str, states: Mapping[str, JobState]) -> CronEntry:
+    """Claim what is due: one occurrence, however many were missed (section 7.3).
+
+    :param job_id: the id of the job to come.
+    :param states: of the entry's runs, as they are now; runs that are gone are not in it.
+    """
+    if entry.gap_at is not None and entry.gap_at <= now:
+        skipped = _occurrence(entry, entry.gap_at, now, Outcome.SKIPPED, reason=DST)
+        return _next(entry, gap_at=None, latest=skipped)
+    due = entry.next_run_at
+    assert due is not None  # noqa: S101 - what is_due says
+    return _planned(trigger(entry, due, now, job_id, states), now)
+
+
+def trigger(
+    entry: CronEntry, due: Instant, now: Instant, job_id: str, states: Mapping[str, JobState]
+) -> CronEntry:
+    """One occurrence under the overlap policy; the plan stays as it is."""
+    policy = entry.definition.overlap
+    alive = tuple(
+        run for run in entry.runs if policy is OverlapPolicy.ALLOW or _is_alive(states, run)
+    )
+    active = [run for run in alive if states.get(run) is JobState.ACTIVE]
+    held = tuple(run for run in entry.held if run in alive)
+    is_held = policy is OverlapPolicy.ENQUEUE and bool(alive)
+    is_full = is_held and len(alive) >= MAX_RUNS
+    if is_full or (policy is OverlapPolicy.SKIP and active):
+        blocked_by = (active or [*alive])[-1]
+        latest = _occurrence(
+            entry, due, now, Outcome.SKIPPED, reason=OVERLAP, blocked_by=blocked_by
+        )
+        return _next(entry, runs=alive, held=held, latest=latest)
+    most = MAX_UNWATCHED if policy is OverlapPolicy.ALLOW else MAX_RUNS
+    cancels = tuple(active) if policy is OverlapPolicy.CANCEL_PREVIOUS else ()
+    latest = _occurrence(
+        entry, due, now, Outcome.CLAIMED, job_id=job_id, cancels=cancels, is_held=is_held
+    )
+    return _next(
+        entry,
+        runs=(*_room(alive, held, most), job_id),
+        held=(*held, job_id) if is_held else held,
+        latest=latest,
+        last_run_at=now,
+        run_count=entry.run_count + 1,
+    )
+
+
+def _room(alive: tuple[str, ...], held: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """The runs without the oldest, if there are too many; held ones stay known."""
+    if len(alive) < most:
+        return alive
+    oldest = next((run for run in alive if run not in held), "")
+    return tuple(run for run in alive if run != oldest)
+
+
+def settle(entry: CronEntry, job_id: str, refusal: str = "", blocked_by: str = "") -> CronEntry:
+    """The claimed job is enqueued, or will never be.
+
+    :param refusal: why not; empty for success.
+    """
+    latest = entry.latest
+    if latest is None or not entry.is_claimed or latest.job_id != job_id:
+        return entry
+    if not refusal:
+        return _next(entry, latest=replace(latest, outcome=Outcome.TRIGGERED))
+    skipped = replace(latest, outcome=Outcome.SKIPPED, reason=refusal, blocked_by=blocked_by)
+    return _next(
+        entry,
+        latest=skipped,
+        runs=tuple(run for run in entry.runs if run != job_id),
+        held=tuple(run for run in entry.held if run != job_id),
+        run_count=entry.run_count - 1,
+    )
+
+
+def next_in_line(entry: CronEntry, states: Mapping[str, JobState]) -> str:
+    """The held job whose turn it is; empty while an earlier run goes on."""
+    first = next((run for run in entry.runs if _is_alive(states, run)), "")
+    return first if first in entry.held else ""
+
+
+def release(entry: CronEntry, job_id: str, states: Mapping[str, JobState]) -> CronEntry:
+    """A held job became available, or none did; runs that have ended are forgotten."""
+    alive = tuple(run for run in entry.runs if _is_alive(states, run))
+    held = tuple(run for run in entry.held if run in alive and run != job_id)
+    if (alive, held) == (entry.runs, entry.held):
+        return entry
+    return _next(entry, runs=alive, held=held)
+
+
+def _is_alive(states: Mapping[str, JobState], run: str) -> bool:
+    return run in states and not states[run].is_terminal
+
+
+def _occurrence(  # noqa: PLR0913 - the parts of an occurrence
+    entry: CronEntry,
+    due: Instant,
+    now: Instant,
+    outcome: Outcome,
+    *,
+    job_id: str = "",
+    reason: str = "",
+    blocked_by: str = "",
+    cancels: tuple[str, ...] = (),
+    is_held: bool = False,
+) -> Occurrence:
+    return Occurrence(
+        number=entry.latest.number + 1 if entry.latest else 1,
+        scheduled_at=due,
+        claimed_at=now,
+        outcome=outcome,
+        job_id=job_id,
+        reason=reason,
+        blocked_by=blocked_by,
+        cancels=cancels,
+        is_held=is_held,
+    )
+
+
+def _planned_afresh(entry: CronEntry, now: Instant) -> CronEntry:
+    """The plan of an entry whose schedule begins now."""
+    whole_second = Instant(-(-now // 1000) * 1000)
+    return _planned(replace(entry, anchor=whole_second), now)
+
+
+def _planned(entry: CronEntry, now: Instant) -> CronEntry:
+    """When it runs next after now; the version is not counted."""
+    if not entry.definition.is_enabled:
+        return replace(entry, next_run_at=None, gap_at=None)
+    schedule = parse_schedule(entry.definition.expression, entry.definition.timezone)
+    upcoming = schedule.after(now, entry.anchor)
+    return replace(entry, next_run_at=upcoming.at, gap_at=upcoming.gap_at)
+
+
+def _next(entry: CronEntry, **changes: object) -> CronEntry:
+    return replace(entry, version=entry.version + 1, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Limits on how jobs begin, and on API clients."""

@@ -1,0 +1,228 @@
+"""Limits on how jobs begin (ojs-rate-limiting): policies, and what they say at an instant.
+
+A bucket counts for all jobs of one key. ``rate`` counts the starts of a window that the first start
+opens (a fixed window, not aligned to the clock); ``throttle`` spaces starts evenly; ``concurrency``
+counts the jobs that are active.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import Instant, format_duration
+
+BUSY_FOR_MS: Final = 5_000
+"""When it is asked again whether an active job made room, where nothing says when it will."""
+
+TOLD_EACH_MS: Final = 1_000
+"""A bucket says at most this often that it is exhausted (milliseconds)."""
+
+
+class OnLimit(StrEnum):
+    """What becomes of a job that may not begin."""
+
+    WAIT = "wait"
+    DROP = "drop"
+    RESCHEDULE = "reschedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """So many starts in a period (milliseconds)."""
+
+    limit: int
+    period_ms: int
+
+    @property
+    def per_s(self) -> float:
+        """Starts a second, in the long run."""
+        return self.limit * 1000 / self.period_ms
+
+    @property
+    def spacing_ms(self) -> int:
+        """Milliseconds between two starts that are evenly spaced."""
+        return -(-self.period_ms // self.limit)
+
+    def render(self) -> dict[str, JsonValue]:
+        """As the specification writes it."""
+        return {"limit": self.limit, "period": format_duration(self.period_ms)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A policy (ojs-rate-limiting, section 6).
+
+    :ivar key: the bucket.
+    :ivar concurrency: most active jobs; 0 lets none begin, None any number.
+    """
+
+    key: str
+    concurrency: int | None = None
+    rate: Window | None = None
+    throttle: Window | None = None
+    on_limit: OnLimit = OnLimit.WAIT
+
+    @property
+    def limits_nothing(self) -> bool:
+        """Whether any number of jobs may begin."""
+        return self.concurrency is None and self.rate is None and self.throttle is None
+
+    def render(self) -> dict[str, JsonValue]:
+        """As the specification writes it."""
+        members: dict[str, JsonValue] = {"key": self.key}
+        if self.concurrency is not None:
+            members["concurrency"] = self.concurrency
+        if self.rate is not None:
+            members["rate"] = self.rate.render()
+        if self.throttle is not None:
+            members["throttle"] = self.throttle.render()
+        if self.on_limit is not OnLimit.WAIT:
+            members["on_limit"] = str(self.on_limit)
+        return members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """What is counted for a key.
+
+    :ivar version: takes so far; a take is conditional on the one it read.
+    :ivar active: jobs that hold a place.
+    :ivar opened_at: when the window opened, and ``started`` how many began in it.
+    :ivar next_at: before which a throttle lets nobody begin.
+    :ivar policy: the policy that a job brought last, as JSON text.
+    :ivar override: what an operator laid down for the key, as JSON text (see
+        :class:`~ojs_aws.domain.limits.policies.Override`).
+    :ivar blocked_until: before which nobody begins, because a handler said so.
+    :ivar exhausted: that a job had to wait since one began last, as JSON text; see
+        :meth:`Refusal.render`.
+    :ivar exhausted_at: when that was said last.
+    :ivar released: the job that began when it was exhausted no more.
+    :ivar queues: queues whose jobs brought the key.
+    """
+
+    key: str
+    version: int = 0
+    active: int = 0
+    opened_at: Instant | None = None
+    started: int = 0
+    next_at: Instant | None = None
+    policy: str = ""
+    override: str = ""
+    blocked_until: Instant | None = None
+    exhausted: str = ""
+    exhausted_at: Instant | None = None
+    released: str = ""
+    queues: tuple[str, ...] = ()
+
+    def is_silent(self, now: Instant) -> bool:
+        """Whether that it is exhausted is to be told: it was not, and not just now."""
+        told = self.exhausted_at
+        return not self.exhausted and (told is None or told <= now - TOLD_EACH_MS)
+
+    def current_count(self, window: Window, now: Instant) -> int:
+        """Starts of the window that is open."""
+        return self.started if self._is_open(window, now) else 0
+
+    def _is_open(self, window: Window, now: Instant) -> bool:
+        return self.opened_at is not None and now < self.opened_at + window.period_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A job may not begin.
+
+    :ivar strategy: ``concurrency``, ``rate``, ``throttle``, or ``dynamic`` where a handler
+        reported that it must wait.
+    :ivar until: when it is worth asking again.
+    :ivar limit: the number that was reached, and ``current`` what was counted.
+    :ivar per_s: how many jobs may begin a second once it is over; None where nothing says so.
+    :ivar slot_ms: how far apart the instants are at which some may (milliseconds).
+    """
+
+    strategy: str
+    until: Instant
+    limit: int = 0
+    current: int = 0
+    per_s: float | None = None
+    slot_ms: int = 1000
+
+    def render(self, now: Instant) -> dict[str, JsonValue]:
+        """What an event says of it."""
+        return {
+            "strategy": self.strategy,
+            "limit": self.limit,
+            "current": self.current,
+            "at": now,
+        }
+
+
+def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
+    """The bucket after one more start, or why there is none.
+
+    A start counts in each way that the policy names. Other policies of the same key see it.
+    """
+    if bucket.blocked_until is not None and now < bucket.blocked_until:
+        return Refusal("dynamic", bucket.blocked_until, current=bucket.active)
+    if limit.concurrency is not None and bucket.active >= limit.concurrency:
+        until = Instant(now + BUSY_FOR_MS)
+        return Refusal("concurrency", until, limit.concurrency, bucket.active)
+    after = replace(bucket, version=bucket.version + 1, active=bucket.active + 1, exhausted="")
+    if limit.rate is not None:
+        count = bucket.current_count(limit.rate, now)
+        if count >= limit.rate.limit:
+            return _closed(bucket, limit.rate, count, now)
+        opened_at = bucket.opened_at if count else now
+        after = replace(after, opened_at=opened_at, started=count + 1)
+    if limit.throttle is not None:
+        if limit.throttle.limit == 0:
+            return Refusal("throttle", Instant(now + BUSY_FOR_MS))
+        spacing_ms = limit.throttle.spacing_ms
+        if bucket.next_at is not None and now < bucket.next_at:
+            most, per_s = limit.throttle.limit, limit.throttle.per_s
+            return Refusal("throttle", bucket.next_at, most, 1, per_s, spacing_ms)
+        after = replace(after, next_at=Instant(now + spacing_ms))
+    return after
+
+
+def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> Refusal:
+    """A window in which as many began as may."""
+    if not count or bucket.opened_at is None:  # it lets none begin
+        return Refusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
+    until = Instant(bucket.opened_at + rate.period_ms)
+    return Refusal("rate", until, rate.limit, count, rate.per_s, rate.period_ms)
+
+
+def queue_key(queue: str) -> str:
+    """The bucket of a whole queue."""
+    return f"queue:{queue}"
+
+
+def type_key(type_: str, queue: str = "") -> str:
+    """The bucket of a job type: in all queues, or in one."""
+    return f"queue:{queue}:type:{type_}" if queue else f"type:{type_}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What jobs a limit concerns that need not name its key; empty parts mean any."""
+
+    queue: str = ""
+    type: str = ""
+
+
+def scope_of(key: str) -> Scope | None:
+    """The scope of a key that stands for a queue, a type, or both; None for any other.
+
+    Names of queues and types hold no colon, so no two scopes have the same key.
+    """
+    match key.split(":"):
+        case ["queue", queue] if queue:
+            return Scope(queue=queue)
+        case ["type", type_] if type_:
+            return Scope(type=type_)
+        case ["queue", queue, "type", type_] if queue and type_:
+            return Scope(queue, type_)
+    return None

@@ -1,0 +1,1 @@
+"""The settings of queues, and the tallies of what queues did."""

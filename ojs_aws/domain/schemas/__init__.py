@@ -1,0 +1,1 @@
+"""Schemas of job types and the changes between their versions."""

@@ -1,0 +1,212 @@
+"""What changes a workflow: each change takes one and returns the next (ojs-workflows, 8, 9, 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflows import progress
+from ojs_aws.domain.workflows.causes import worth_keeping
+from ojs_aws.domain.workflows.events import end_told, steps_told
+from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Told, Workflow, WorkflowState
+
+MAX_MESSAGE: Final = 1000
+"""Characters of a failure's message that are kept."""
+
+_ENDS: Final = {
+    StepState.COMPLETED: WorkflowState.COMPLETED,
+    StepState.FAILED: WorkflowState.FAILED,
+}
+
+
+def create(
+    graph: Graph, workflow_id: str, now: Instant, *, name: str = "", digest: str = ""
+) -> Workflow:
+    """A workflow that begins."""
+    states = progress.begin(graph)
+    made = Workflow(
+        id=workflow_id,
+        kind=graph.kind,
+        version=1,
+        state=WorkflowState.RUNNING,
+        states=states,
+        created_at=now,
+        name=name,
+        digest=digest,
+        job_count=len(graph.counted),
+        steps_total=len(graph.members),
+        begun=_begun(graph, StepState.WAITING * len(states), states, {}, now),
+    )
+    data: dict[str, JsonValue] = {"job_count": made.job_count, "total_steps": made.steps_total}
+    return replace(made, told=(Told("workflow.created", now, data),))
+
+
+def start(workflow: Workflow, at: Instant) -> Workflow:
+    """The workflow once its first job began to execute; the same if one had before."""
+    if workflow.started_at is not None:
+        return workflow
+    data: dict[str, JsonValue] = {"total_steps": workflow.steps_total}
+    started = Told("workflow.started", at, data)
+    return _next(workflow, (started,), started_at=at)
+
+
+def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Instant) -> Workflow:
+    """The workflow once these jobs have ended; the same if that was known.
+
+    A workflow that was cancelled only counts them.
+    """
+    first = {each.index: each for each in reversed(ended)}
+    states = progress.advance(graph, workflow.states, {i: e.state for i, e in first.items()})
+    if states == workflow.states:
+        return workflow
+    news = [each for i, each in sorted(first.items()) if workflow.states[i] != states[i]]
+    at = max([now, *(each.at for each in news)])
+    failures = tuple(e.failure for e in news if e.failure and not _is_asked_for(workflow, e))
+    callbacks = [f.index for f in failures if graph.steps[f.index].is_callback]
+    state = workflow.state
+    if not state.is_terminal:
+        state = _ENDS.get(StepState(states[ROOT]), state)
+    begun = _begun(graph, workflow.states, states, workflow.begun or {}, at)
+    counted = _counted(graph, states)
+    told = steps_told(workflow, graph, states, news, at) if not workflow.state.is_terminal else ()
+    after = _next(
+        workflow,
+        told,
+        states=states,
+        state=state,
+        completed_at=at if state != workflow.state else workflow.completed_at,
+        begun=begun,
+        failures=worth_keeping(graph, states, (*workflow.failures, *failures)),
+        failed_callback=workflow.failed_callback
+        or (graph.steps[callbacks[0]].trigger if callbacks else ""),
+        **counted,
+    )
+    return replace(after, told=(*told, *end_told(workflow, after, graph)))
+
+
+def mark_enqueued(workflow: Workflow, graph: Graph, steps: Sequence[int], now: Instant) -> Workflow:
+    """The workflow once these ready jobs are enqueued, as part of the same write or a later one."""
+    fired = tuple(
+        Told(
+            "workflow.callback_fired",
+            now,
+            {
+                "callback": graph.steps[index].trigger,
+                "step_id": graph.path(index),
+                "job_id": workflow.job_id(index),
+                "job_type": graph.steps[index].type,
+            },
+        )
+        for index in steps
+        if graph.steps[index].is_callback
+    )
+    return _next(workflow, fired, states=progress.enqueue(workflow.states, steps))
+
+
+def joined(before: Workflow, *changes: Workflow) -> Workflow:
+    """Several changes, each of the one before it, as one write."""
+    told = tuple(
+        each
+        for one, after in zip((before, *changes), changes, strict=False)
+        if after is not one
+        for each in after.told
+    )
+    return replace(changes[-1], version=before.version + 1, told=told)
+
+
+def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
+    """The workflow once it is cancelled (section 11.3).
+
+    :raises ConflictError: it is in a terminal state.
+    """
+    if workflow.state.is_terminal:
+        raise ConflictError(
+            f"Workflow '{workflow.id}' is already in terminal state '{workflow.state}'.",
+            details={"workflow_id": workflow.id, "current_state": workflow.state},
+        )
+    states = progress.cancel(graph, workflow.states)
+    told = Told("workflow.cancelled", now, {"total_steps": workflow.steps_total})
+    return _next(
+        workflow,
+        (told,),
+        state=WorkflowState.CANCELLED,
+        states=states,
+        cancelled_at=now,
+        **_counted(graph, states),
+    )
+
+
+def ended_job(job: JobRecord, index: int) -> Ended | None:
+    """What the end of a job means for its workflow; None while it has not ended."""
+    match job.state:
+        case JobState.COMPLETED:
+            at = job.completed_at or job.created_at
+            duration = max(0, at - (job.started_at or at))
+            return Ended(index=index, state=StepState.COMPLETED, at=at, duration_ms=duration)
+        case JobState.CANCELLED:
+            at = job.cancelled_at or job.created_at
+            why = _failure(job, index, "cancelled", "The job was cancelled.")
+            return Ended(index=index, state=StepState.CANCELLED, at=at, failure=why)
+        case JobState.DISCARDED:
+            at = job.discarded_at or job.created_at
+            last = job.failures[-1] if job.failures else None
+            duration = max(0, at - (job.started_at or at)) if last else 0
+            why = _failure(job, index, *_words(last))
+            return Ended(
+                index=index, state=StepState.FAILED, at=at, duration_ms=duration, failure=why
+            )
+    return None
+
+
+def _words(failure: Failure | None) -> tuple[str, str]:
+    if failure is None:
+        return "expired", "The job expired before it was executed."
+    return failure.code or failure.type, failure.message
+
+
+def _failure(job: JobRecord, index: int, code: str, message: str) -> StepFailure:
+    return StepFailure(
+        index=index,
+        job_id=job.id,
+        code=code[:MAX_MESSAGE],
+        message=message[:MAX_MESSAGE],
+        attempt=job.attempt,
+    )
+
+
+def _next(workflow: Workflow, told: Sequence[Told], **changes: object) -> Workflow:
+    version = workflow.version + 1
+    return replace(workflow, version=version, told=tuple(told), **changes)  # type: ignore[arg-type]
+
+
+def _counted(graph: Graph, states: str) -> dict[str, int]:
+    ends = [states[index] for index in graph.counted]
+    return {
+        "completed_count": ends.count(StepState.COMPLETED),
+        "failed_count": ends.count(StepState.FAILED),
+        "cancelled_count": ends.count(StepState.CANCELLED),
+        "steps_completed": sum(states[i] == StepState.COMPLETED for i in graph.members),
+    }
+
+
+def _begun(
+    graph: Graph, before: str, after: str, begun: Mapping[int, Instant], at: Instant
+) -> dict[int, Instant]:
+    """When the nested workflows that are under way began."""
+    running = [
+        index
+        for index, step in enumerate(graph.steps)
+        if index != ROOT and step.kind is not Kind.JOB and after[index] == StepState.RUNNING
+    ]
+    return {i: at if before[i] != StepState.RUNNING else begun.get(i, at) for i in running}
+
+
+def _is_asked_for(workflow: Workflow, ended: Ended) -> bool:
+    """Whether a job was cancelled because its workflow was: that is no failure."""
+    return workflow.state is WorkflowState.CANCELLED and ended.state is StepState.CANCELLED

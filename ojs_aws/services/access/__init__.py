@@ -1,0 +1,1 @@
+"""API keys, and the request rates of API clients."""

@@ -1,0 +1,175 @@
+"""API keys: made, listed, rotated and revoked by operators, and checked by the authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.access import Caller, Scope
+from ojs_aws.domain.api_keys import (
+    DEFAULT_GRACE_MS,
+    ID_BYTES,
+    SECRET_BYTES,
+    ApiKey,
+    KeySecret,
+    Presented,
+    Refusal,
+    bounds_of,
+    check_key,
+    digest_of,
+    key_text,
+    read_key,
+    revoked,
+    rotated,
+    verify,
+)
+from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import ApiKeys, Clock, StaleKeyError
+
+RandomBytes = Callable[[int], bytes]
+
+_PAGE: Final = 100
+_MAX_HEADER: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key and its text, which nothing shows again."""
+
+    key: ApiKey
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Issued({self.key.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of credentials: a caller, or why there is none.
+
+    :ivar key_id: of the key that was named, for logs; empty where none was.
+    """
+
+    caller: Caller | None
+    refusal: Refusal | None = None
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBook:
+    """Makes and ends API keys. Needs more rights than any function has: it is for operators."""
+
+    keys: ApiKeys
+    clock: Clock
+    random_bytes: RandomBytes
+
+    def create(
+        self,
+        name: str,
+        scopes: Iterable[Scope],
+        *,
+        queues: Iterable[str] = (),
+        types: Iterable[str] = (),
+        expires_at: Instant | None = None,
+    ) -> IssuedKey:
+        """Make a key.
+
+        :param queues: names of queues, or beginnings that end in ``*``; none: all queues.
+        :param types: the same for job types.
+        :raises InvalidRequestError: a key that nobody should have.
+        """
+        now, key_id = self.clock.now(), self.random_bytes(ID_BYTES).hex()
+        text, secret = self._secret(key_id, now)
+        key = ApiKey(
+            id=key_id,
+            name=name,
+            scopes=frozenset(scopes),
+            secrets=(secret,),
+            created_at=now,
+            queues=bounds_of(queues),
+            types=bounds_of(types),
+            expires_at=expires_at,
+        )
+        check_key(key)
+        self._save(key)
+        return IssuedKey(key, text)
+
+    def list(self) -> Iterator[ApiKey]:
+        """The keys by id; those that ended are among them for some time."""
+        after = ""
+        while page := self.keys.page(after, _PAGE):
+            yield from page
+            after = page[-1].id
+
+    def rotate(self, key_id: str, grace_ms: int = DEFAULT_GRACE_MS) -> IssuedKey:
+        """Give a key a new secret; the present one stays valid for a while.
+
+        :raises NotFoundError: there is no such key.
+        :raises InvalidRequestError: the key has ended, or the grace is out of range.
+        :raises ConflictError: somebody else changed the key at the same time.
+        """
+        key, now = self._get(key_id), self.clock.now()
+        text, secret = self._secret(key_id, now)
+        changed = rotated(key, secret.digest, now, grace_ms)
+        self._save(changed)
+        return IssuedKey(changed, text)
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """End a key. What a gateway remembers of it ends with the gateway's own time.
+
+        :raises NotFoundError: there is no such key.
+        :raises ConflictError: somebody else changed the key at the same time.
+        """
+        key = self._get(key_id)
+        changed = revoked(key, self.clock.now())
+        if changed is not key:
+            self._save(changed)
+        return changed
+
+    def _secret(self, key_id: str, now: Instant) -> tuple[str, KeySecret]:
+        text = key_text(key_id, self.random_bytes(SECRET_BYTES))
+        presented = read_key(text) or Presented(key_id, "")
+        return text, KeySecret(digest=digest_of(presented), created_at=now)
+
+    def _get(self, key_id: str) -> ApiKey:
+        key = self.keys.load(key_id)
+        if key is None:
+            raise NotFoundError(
+                f"There is no API key '{key_id[:40]}'.",
+                details={"resource_type": "api_key", "resource_id": key_id[:40]},
+                hint="`ojs-aws keys list` shows their ids.",
+            )
+        return key
+
+    def _save(self, key: ApiKey) -> None:
+        try:
+            self.keys.save(key)
+        except StaleKeyError:
+            raise ConflictError(
+                "The key was changed by somebody else at the same time.",
+                hint="Look at it again, and repeat what is still wanted.",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """Finds the caller that an ``Authorization`` header stands for: one read."""
+
+    keys: ApiKeys
+    clock: Clock
+
+    def __call__(self, header: str) -> Verdict:
+        """What comes of a header; never raises for what is in it."""
+        if not header.strip():
+            return Verdict(None, Refusal.MISSING)
+        scheme, _, text = header[:_MAX_HEADER].strip().partition(" ")
+        presented = read_key(text.strip()) if scheme.lower() == "bearer" else None
+        if presented is None:
+            return Verdict(None, Refusal.MALFORMED)
+        key = self.keys.load(presented.id)
+        refusal = verify(key, presented, self.clock.now())
+        if key is None or refusal is not None:
+            return Verdict(None, refusal, presented.id)
+        return Verdict(key.caller, key_id=key.id)

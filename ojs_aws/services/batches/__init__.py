@@ -1,0 +1,1 @@
+"""Stores any number of jobs, all or none."""

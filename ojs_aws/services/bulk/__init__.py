@@ -1,0 +1,1 @@
+"""Enqueues and changes many jobs, with a result for each."""

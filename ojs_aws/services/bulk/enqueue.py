@@ -1,0 +1,186 @@
+"""Bulk enqueue: each job by itself, or all or none (ojs-bulk-operations, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import (
+    BackendError,
+    BackendUnavailableError,
+    ConflictError,
+    DuplicateError,
+    EnqueueRejectedError,
+    OjsError,
+)
+from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.jobs.messages import JobMessages
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.timestamps import Instant
+    from ojs_aws.ports import Clock
+    from ojs_aws.services.jobs.push import Push
+    from ojs_aws.services.jobs.push_result import PushResult
+
+MAX_ITEMS: Final = 1000
+"""Items of one bulk operation (section 9.1)."""
+
+WOKEN_TOGETHER: Final = 100
+
+BUDGET_MS: Final = 18_000
+"""How long a request works on items; those that are left are reported as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkItem:
+    """What became of one job of a bulk enqueue: it was stored, or it was not."""
+
+    pushed: PushResult | None = None
+    problem: OjsError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredMessages(JobMessages):
+    """Sends the messages of jobs ten to a call, a little later than the jobs are stored."""
+
+    later: list[JobRecord] = field(default_factory=list)
+
+    def send_for(self, jobs: Sequence[JobRecord], now: Instant) -> None:
+        """Keep the jobs until :meth:`flush`."""
+        del now
+        self.later.extend(jobs)
+
+    def flush(self, now: Instant) -> None:
+        """Send the messages."""
+        JobMessages(self.messages, self.queues).send_for(self.later, now)
+        self.later.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEnqueue:
+    """Enqueues many jobs, and tells what became of each."""
+
+    push: Push
+    clock: Clock
+
+    def each(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
+        """Enqueue each job by itself, through the same chain as a single PUSH.
+
+        :param jobs: those that could not even be read are there as what was wrong with them.
+        """
+        check_count(len(jobs), MAX_ITEMS)
+        late = DeferredMessages(self.push.job_messages.messages, self.push.job_messages.queues)
+        items: list[BulkItem] = []
+        try:
+            self._push_each(jobs, replace(self.push, job_messages=late), items, late)
+        finally:
+            late.flush(self.clock.now())
+        return items
+
+    def _push_each(
+        self,
+        jobs: Sequence[Job | OjsError],
+        push: Push,
+        items: list[BulkItem],
+        late: DeferredMessages,
+    ) -> None:
+        ends_at = self.clock.now() + BUDGET_MS
+        seen: dict[str, int] = {}
+        for index, job in enumerate(jobs):
+            if len(late.later) >= WOKEN_TOGETHER:
+                late.flush(self.clock.now())
+            if isinstance(job, OjsError):
+                items.append(BulkItem(problem=job))
+            elif job.id and seen.setdefault(job.id, index) != index:
+                items.append(BulkItem(problem=_same_id(job, seen[job.id])))
+            elif self.clock.now() >= ends_at:
+                items.append(BulkItem(problem=_not_tried()))
+            else:
+                items.append(_item(lambda job=job: push(job)))  # type: ignore[misc]
+
+    def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
+        """Enqueue all jobs or none; where one is refused, the items say which and why.
+
+        :raises BackendError: nobody knows whether they are enqueued.
+        :raises OjsError: one is at fault, and others are stored; the details name these.
+        """
+        check_count(len(jobs), MAX_ITEMS)
+        problems = {at: job for at, job in enumerate(jobs) if isinstance(job, OjsError)}
+        if not problems:
+            try:
+                pushed = self.push.all([job for job in jobs if not isinstance(job, OjsError)])
+            except BackendError:
+                raise
+            except OjsError as problem:
+                if problem.details.get("stored_job_ids"):
+                    raise
+                problems = _by_index(problem)
+            else:
+                return [_stored(one) for one in pushed]
+        return [
+            BulkItem(problem=problems.get(at) or _rolled_back(min(problems)))
+            for at in range(len(jobs))
+        ]
+
+
+@contextmanager
+def reading(items: list[Job | OjsError]) -> Iterator[None]:
+    """Keep what is wrong with a job in the place of the job."""
+    try:
+        yield
+    except OjsError as problem:
+        items.append(problem)
+
+
+def _item(push: Callable[[], PushResult]) -> BulkItem:
+    try:
+        return _stored(push())
+    except OjsError as problem:
+        return BulkItem(problem=problem)
+
+
+def _stored(pushed: PushResult) -> BulkItem:
+    if pushed.record is not None:
+        return BulkItem(pushed)
+    reason = f"The middleware '{pushed.dropped_by}' dropped the job."
+    details = {"dropped_by": pushed.dropped_by}
+    return BulkItem(problem=EnqueueRejectedError(reason, details={**details}))
+
+
+def _by_index(problem: OjsError) -> dict[int, OjsError]:
+    """What is wrong with which job; an error that names none is everybody's (index 0)."""
+    found: dict[int, OjsError] = {}
+    listed = problem.details.get("errors")
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and isinstance(at := each.get("index"), int):
+            own = type(problem)(str(each.get("message")), details=each)
+            found[at] = own
+    index = problem.details.get("index")
+    found[index if isinstance(index, int) else 0] = problem
+    return found
+
+
+def _rolled_back(index: int) -> OjsError:
+    return ConflictError(
+        f"Not enqueued, because the job at index {index} was refused.",
+        details={"index": index},
+        hint="Correct or remove that job, and send all of them again.",
+    )
+
+
+def _same_id(job: Job, index: int) -> OjsError:
+    return DuplicateError(
+        f"The job at index {index} has the same id.",
+        details={"existing_job_id": job.id},
+        existing=(job.queue, job.type),
+    )
+
+
+def _not_tried() -> OjsError:
+    return BackendUnavailableError(
+        "There was no time left for this job.", hint="Send it again, with those that follow it."
+    )

@@ -1,0 +1,1 @@
+"""Registers cron jobs and fires them."""

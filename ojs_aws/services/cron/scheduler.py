@@ -1,0 +1,268 @@
+"""Firing cron jobs: each occurrence once, whoever ticks (ojs-cron, sections 6 and 7).
+
+There is no leader: any number of ticks may run, and one conditional write per occurrence decides.
+It fixes the id of the job; the job is pushed after it, and the claim settled last. Whoever finds a
+claim that was not settled pushes the same job again, which PUSH recognises.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.cron import entry as cron
+from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
+from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
+from ojs_aws.services.cron.runs import job_of
+from ojs_aws.services.jobs.activate import Activate
+from ojs_aws.services.jobs.cancel import Cancel
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.messages import seconds_until
+from ojs_aws.services.jobs.push import Push
+
+MAX_CONFLICTS: Final = 10
+MAX_PER_TICK: Final = 1000
+
+MAX_FIRED: Final = 50
+"""Entries that a tick fires itself; the others it leaves to alarms, which run side by side."""
+
+GRACE_MS: Final = 5_000
+"""A claim younger than this is being settled by whoever made it."""
+
+AHEAD_MS: Final = 75_000
+"""How far ahead alarms are set: a tick comes each minute, and may be late."""
+
+MANY_QUEUED: Final = 2
+"""Held runs of one cron job beyond which a warning is logged (section 6.1)."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronReport:
+    """What a tick did.
+
+    :ivar cron_due: entries that it looked at.
+    :ivar cron_fired: occurrences that it claimed.
+    :ivar cron_failed: entries that met an error; the next tick goes on with them.
+    :ivar cron_lag_ms: how long the most overdue one had been due.
+    """
+
+    cron_due: int = 0
+    cron_fired: int = 0
+    cron_failed: int = 0
+    cron_lag_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronScheduler:
+    """Fires what is due, and sets the alarms of what soon will be."""
+
+    entries: CronEntries
+    alarms: CronAlarms
+    store: JobStore
+    push: Push
+    changer: JobChanger
+    cancel: Cancel
+    activate: Activate
+    clock: Clock
+    ids: IdGenerator
+
+    def tick(self) -> CronReport:
+        """Fire every entry that is due; an error in one does not keep the others from theirs."""
+        now = self.clock.now()
+        listed = self.entries.due(Instant(now + AHEAD_MS), MAX_PER_TICK)
+        due = [name for name, since in listed if since <= now]
+        report = CronReport(cron_due=len(due))
+        for name in due[:MAX_FIRED]:
+            report = self._fire(name, report)
+        for name, since in (*listed[MAX_FIRED : len(due)], *listed[len(due) :]):
+            self._alarm(name, since, now)
+        return report
+
+    def _fire(self, name: str, report: CronReport) -> CronReport:
+        try:
+            lateness = self.fire(name)
+        except Exception:  # noqa: BLE001 - whatever it was, the other cron jobs must have their turn
+            _log.exception("Cron job %s could not be fired", name)
+            return replace(report, cron_failed=report.cron_failed + 1)
+        return replace(
+            report,
+            cron_fired=report.cron_fired + len(lateness),
+            cron_lag_ms=max([report.cron_lag_ms, *lateness]),
+        )
+
+    def fire(self, name: str) -> list[int]:
+        """Do what is due for one entry: finish a claim, release a held run, claim occurrences.
+
+        :returns: for each occurrence that this call claimed, by how much it was late (ms).
+        :raises BackendError: a call failed; the next tick goes on from there.
+        """
+        lateness: list[int] = []
+        entry = self.entries.load(name)
+        for _ in range(MAX_CONFLICTS):
+            if entry is None or _is_in_hands(entry, self.clock.now()):
+                break
+            try:
+                entry = self._finished(entry)
+                now = self.clock.now()
+                states = self._states(entry, now)
+                entry = self._released(entry, states)
+                if not cron.is_due(entry, now):
+                    break
+                claimed = cron.claim(entry, now, self.ids.job_id(), states)
+                self.entries.save(entry, claimed)
+                if claimed.latest is not None:
+                    lateness.append(now - claimed.latest.scheduled_at)
+                self.arm(claimed)
+                entry = self._finished(claimed)
+                if not cron.is_due(entry, self.clock.now()):
+                    break
+            except StaleCronError as stale:
+                entry = stale.current
+        return lateness
+
+    def trigger(self, name: str) -> CronEntry | None:
+        """One occurrence now, whatever the plan says.
+
+        :returns: the entry with the occurrence as its latest; None where there is no entry.
+        :raises BackendError: a call failed, or others changed the entry all the time.
+        """
+        job_id = self.ids.job_id()
+        entry = self.entries.load(name)
+        for _ in range(MAX_CONFLICTS):
+            if entry is None:
+                return None
+            try:
+                entry = self._finished(entry)
+                now = self.clock.now()
+                claimed = cron.trigger(entry, now, now, job_id, self._states(entry, now))
+                self.entries.save(entry, claimed)
+            except StaleCronError as stale:
+                entry = stale.current
+                continue
+            return self._settled(claimed)
+        raise BackendUnavailableError(
+            f"Cron job '{name}' is being changed by too many requests at once."
+        )
+
+    def arm(self, entry: CronEntry) -> None:
+        """Set the alarm of an entry that is due before the next tick but one."""
+        now = self.clock.now()
+        if entry.next_run_at is not None and entry.next_run_at <= now + AHEAD_MS:
+            self._alarm(entry.name, entry.next_run_at, now)
+
+    def _alarm(self, name: str, at: Instant, now: Instant) -> None:
+        try:
+            self.alarms.set(name, seconds_until(at, now))
+        except OjsError:
+            _log.warning("Could not set the alarm of cron job %s; the tick has to do", name)
+
+    def let_go(self, entry: CronEntry) -> CronEntry:
+        """Release every held run at once: nobody will be left to do it.
+
+        A claim is settled before that. Its job may be on its way, and if that is one to be held it
+        would wait for ever; whoever pushes it later finds it there.
+
+        :raises StaleCronError: somebody else changed the entry meanwhile.
+        """
+        entry = self._finished(entry)
+        for job_id in entry.held:
+            self._activate(job_id)
+        return entry
+
+    # ------------------------------------------------------------------ one claim
+    def _finished(self, entry: CronEntry) -> CronEntry:
+        """The entry without an unsettled claim.
+
+        :raises StaleCronError: somebody else changed it meanwhile.
+        """
+        if not entry.is_claimed:
+            return entry
+        after = self._enqueued(entry)
+        self.entries.save(entry, after)
+        return after
+
+    def _settled(self, claimed: CronEntry) -> CronEntry:
+        """The entry with this very claim settled, also when others were at it."""
+        after = self._enqueued(claimed)
+        try:
+            self.entries.save(claimed, after)
+        except StaleCronError:
+            _log.info("The claim of cron job %s was settled elsewhere", claimed.name)
+        return after
+
+    def _enqueued(self, entry: CronEntry) -> CronEntry:
+        """Push the job of a claim, and make room for it."""
+        claimed = entry.latest
+        assert claimed is not None  # noqa: S101 - what is_claimed says
+        for job_id in claimed.cancels:
+            self._cancel(job_id)
+        try:
+            pushed = self.push(job_of(entry))
+        except OjsError as problem:
+            if problem.retryable:
+                raise
+            if self.store.load(claimed.job_id) is not None:
+                return cron.settle(entry, claimed.job_id)  # pushed before, by another middleware
+            _log.warning("Cron job %s: the job was refused: %s", entry.name, problem.message)
+            return cron.settle(entry, claimed.job_id, problem.code)
+        if pushed.record is None:
+            return cron.settle(entry, claimed.job_id, f"dropped_by:{pushed.dropped_by}")
+        if pushed.record.id != claimed.job_id:
+            return cron.settle(entry, claimed.job_id, "duplicate", pushed.record.id)
+        if claimed.is_held and len(entry.held) > MANY_QUEUED:
+            _log.warning("Cron job %s has %d runs waiting", entry.name, len(entry.held))
+        return cron.settle(entry, claimed.job_id)
+
+    def _cancel(self, job_id: str) -> None:
+        try:
+            self.cancel(job_id)
+        except (ConflictError, NotFoundError):
+            _log.info("Job %s ended before it could be cancelled", job_id)
+
+    # ------------------------------------------------------------------ held runs
+    def _released(self, entry: CronEntry, states: dict[str, JobState]) -> CronEntry:
+        """The entry after the run whose turn it is, if there is one, was let go."""
+        if not entry.held:
+            return entry
+        turn = cron.next_in_line(entry, states)
+        if turn:
+            self._activate(turn)
+        after = cron.release(entry, turn, states)
+        if after is not entry:
+            self.entries.save(entry, after)
+        return after
+
+    def _activate(self, job_id: str) -> None:
+        try:
+            self.activate(job_id)
+        except (ConflictError, NotFoundError):
+            _log.info("Job %s did not wait any more", job_id)
+
+    def _states(self, entry: CronEntry, now: Instant) -> dict[str, JobState]:
+        """The states of the entry's runs as of now; of no interest where runs may overlap."""
+        is_watched = entry.definition.overlap is not OverlapPolicy.ALLOW or entry.held
+        if not entry.runs or not is_watched:
+            return {}
+        states: dict[str, JobState] = {}
+        for job_id, job in self.store.load_many(entry.runs).items():
+            due = None if job.state.is_terminal else lifecycle.next_due(job)
+            try:
+                seen = self.changer.settled(job, now) if due is not None and due <= now else job
+            except NotFoundError:
+                continue
+            states[job_id] = seen.state
+        return states
+
+
+def _is_in_hands(entry: CronEntry, now: Instant) -> bool:
+    """Whether somebody else is settling a claim at this moment."""
+    return (
+        entry.latest is not None and entry.is_claimed and now - entry.latest.claimed_at < GRACE_MS
+    )

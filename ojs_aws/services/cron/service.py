@@ -1,0 +1,229 @@
+"""Cron jobs: registration and everything an operator does to them (ojs-cron, section 8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.cron import entry as cron
+from ojs_aws.domain.cron.entry import CronEntry, Definition, Occurrence
+from ojs_aws.domain.cron.schedule import check_schedule
+from ojs_aws.domain.cron.zones import check_timezone
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    JsonValue,
+    NotFoundError,
+    PayloadTooLargeError,
+)
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import invalid
+from ojs_aws.ports import Clock, CronEntries, StaleCronError
+from ojs_aws.services.cron.scheduler import MAX_CONFLICTS, CronScheduler
+from ojs_aws.services.jobs.push import Push
+
+MAX_TEMPLATE_BYTES: Final = 32_768
+MAX_DESCRIPTION: Final = 1024
+
+_NAME: Final = re.compile(cron.NAME_PATTERN, re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a client asks for, its members not checked yet.
+
+    :ivar document: the members of the job as the client wrote them.
+    :ivar job: the envelope that they mean.
+    """
+
+    name: JsonValue
+    expression: JsonValue
+    timezone: JsonValue
+    overlap: JsonValue
+    is_enabled: JsonValue
+    description: JsonValue
+    document: RawJson
+    job: Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cron:
+    """Registers, lists, changes, removes and triggers cron jobs."""
+
+    entries: CronEntries
+    firing: CronScheduler
+    push: Push
+    clock: Clock
+
+    def register(self, wanted: Registration) -> tuple[CronEntry, bool]:
+        """Register a cron job, or give the one of this name a new definition.
+
+        :returns: the entry, and whether it is new.
+        :raises InvalidRequestError: naming the member at fault; nothing is stored.
+        :raises PayloadTooLargeError: the job's members have more than 32 KB.
+        """
+        definition = self._definition(wanted, self.clock.now())
+        existing = self.entries.load(definition.name)
+        for _ in range(MAX_CONFLICTS):
+            after = cron.register(existing, definition, self.clock.now())
+            try:
+                self.entries.save(existing, after)
+            except StaleCronError as stale:
+                existing = stale.current
+                continue
+            self.firing.arm(after)
+            return after, existing is None
+        raise _contended(definition.name)
+
+    def change(self, name: str, amended: Callable[[CronEntry], Registration]) -> CronEntry:
+        """Change a cron job, on condition that it is still what the change was made from.
+
+        :param amended: makes the registration after the change; called again for each change of
+            others that came first.
+        :raises NotFoundError: there is none of this name.
+        :raises OjsError: as :meth:`register`, and whatever ``amended`` raises.
+        """
+
+        def changed(entry: CronEntry) -> CronEntry:
+            now = self.clock.now()
+            return cron.register(entry, self._definition(amended(entry), now), now)
+
+        after = self._change(name, changed)
+        self.firing.arm(after)
+        return after
+
+    def _definition(self, wanted: Registration, now: Instant) -> Definition:
+        """The definition, checked member by member."""
+        name = check_name(wanted.name)
+        timezone = check_timezone(wanted.timezone)
+        check_schedule(wanted.expression, timezone, now)
+        overlap, description = wanted.overlap, wanted.description
+        if not isinstance(overlap, str) or overlap not in set(cron.OverlapPolicy):
+            raise invalid("overlap_policy", "one of " + ", ".join(cron.OverlapPolicy), overlap)
+        if not isinstance(wanted.is_enabled, bool):
+            raise invalid("enabled", "a boolean", wanted.is_enabled)
+        if description is not None and not (
+            isinstance(description, str) and len(description) <= MAX_DESCRIPTION
+        ):
+            raise invalid("description", f"at most {MAX_DESCRIPTION} characters", description)
+        record = self.push.check(wanted.job)
+        size = len(wanted.document.encode("utf-8", "surrogatepass"))
+        if size > MAX_TEMPLATE_BYTES:
+            raise PayloadTooLargeError(
+                f"The job of the cron job has {size} bytes; at most {MAX_TEMPLATE_BYTES} are "
+                "accepted.",
+                details={"size_bytes": size, "max_bytes": MAX_TEMPLATE_BYTES},
+                hint="Store the data elsewhere and send a reference to it.",
+            )
+        return Definition(
+            name=name,
+            expression=str(wanted.expression),
+            type=record.type,
+            queue=record.queue,
+            document=wanted.document,
+            envelope=wanted.job.to_json(),
+            timezone=timezone,
+            overlap=cron.OverlapPolicy(overlap),
+            is_enabled=wanted.is_enabled,
+            description=description,
+        )
+
+    def get(self, name: str) -> CronEntry:
+        """Read a cron job.
+
+        :raises NotFoundError: there is none of this name.
+        """
+        return _found(self.entries.load(name), name)
+
+    def list(self, *, is_enabled: bool | None = None) -> list[CronEntry]:
+        """The cron jobs by name.
+
+        :param is_enabled: only those that are, or are not; None means all.
+        """
+        entries = self.entries.all()
+        if is_enabled is None:
+            return entries
+        return [entry for entry in entries if entry.definition.is_enabled is is_enabled]
+
+    def set_enabled(self, name: str, *, is_enabled: bool) -> CronEntry:
+        """Enable or disable a cron job; again changes nothing.
+
+        :raises NotFoundError: there is none of this name.
+        """
+        after = self._change(
+            name, lambda entry: cron.set_enabled(entry, self.clock.now(), is_enabled=is_enabled)
+        )
+        self.firing.arm(after)
+        return after
+
+    def delete(self, name: str) -> CronEntry:
+        """Remove a cron job. Jobs that it enqueued stay, and held ones are let go.
+
+        :raises NotFoundError: there is none of this name.
+        """
+        entry = self.get(name)
+        for _ in range(MAX_CONFLICTS):
+            try:
+                entry = self.firing.let_go(entry)
+                self.entries.delete(entry)
+            except StaleCronError as stale:
+                entry = _found(stale.current, name)
+                continue
+            return entry
+        raise _contended(name)
+
+    def trigger(self, name: str) -> tuple[CronEntry, Occurrence]:
+        """Run a cron job now, under its overlap policy, also while it is disabled.
+
+        :returns: the entry, and what became of the occurrence.
+        :raises NotFoundError: there is none of this name.
+        """
+        entry = self.firing.trigger(name)
+        entry = _found(entry, name)
+        if entry.latest is None:  # pragma: no cover - a trigger leaves an occurrence
+            raise _contended(name)
+        return entry, entry.latest
+
+    def _change(self, name: str, decide: Callable[[CronEntry], CronEntry]) -> CronEntry:
+        entry = self.get(name)
+        for _ in range(MAX_CONFLICTS):
+            after = decide(entry)
+            if after is entry:
+                return entry
+            try:
+                self.entries.save(entry, after)
+            except StaleCronError as stale:
+                entry = _found(stale.current, name)
+                continue
+            return after
+        raise _contended(name)
+
+
+def check_name(value: JsonValue) -> str:
+    """The name of a cron job (section 2.2).
+
+    :raises InvalidRequestError: saying what a name may hold.
+    """
+    if isinstance(value, str) and len(value) <= cron.MAX_NAME_LENGTH and _NAME.fullmatch(value):
+        return value
+    expected = "lowercase letters, digits, hyphens and dots, at most 255 characters"
+    raise invalid("name", expected, value, missing=value is None)
+
+
+def _found(entry: CronEntry | None, name: str) -> CronEntry:
+    if entry is None:
+        raise NotFoundError(
+            f"Cron job '{name[:80]}' not found.",
+            details={"resource_type": "cron", "resource_id": name[:255]},
+        )
+    return entry
+
+
+def _contended(name: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        f"Cron job '{name}' is being changed by too many requests at once.",
+        hint="Repeat the request.",
+    )

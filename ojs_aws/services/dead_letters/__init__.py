@@ -1,0 +1,1 @@
+"""Lists, replays and prunes the discarded jobs."""

@@ -1,0 +1,209 @@
+"""The dead letters: discarded jobs kept for an operator (ojs-dead-letter; binding, section 12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import JobList, JobStore, StaleJobError
+from ojs_aws.services.dead_letters.override import EnvelopeOverride
+from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.queues.rules import QueueRules
+
+MAX_OFFSET: Final = 1000
+MAX_SAMPLED: Final = 500
+"""Dead letters whose errors the statistics look at."""
+
+MAX_COUNTED_QUEUES: Final = 50
+"""Queues whose rows one request counts."""
+
+EVERYTHING: Final = DeadLetterFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterPage:
+    """A page of dead letters, newest first within a queue.
+
+    :ivar cursor: empty on the last page.
+    :ivar total: how many match in all; at least so many where ``is_exact`` is False.
+    """
+
+    jobs: tuple[JobRecord, ...]
+    cursor: str
+    total: int
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterStats:
+    """How many dead letters there are, and of what kind (section 10.1).
+
+    :ivar sampled: how many of the newest were looked at for ``by_error_type`` and ``by_type``.
+    """
+
+    total: int
+    is_exact: bool
+    by_queue: Mapping[str, int]
+    by_error_type: Mapping[str, int]
+    by_type: Mapping[str, int]
+    sampled: int
+    oldest_at: Instant | None
+    newest_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Lists, reads, retries and deletes dead letters."""
+
+    store: JobStore
+    rows: DeadLetterSearch
+    changer: JobChanger
+    job_messages: JobMessages
+    rules: QueueRules
+
+    def list(
+        self,
+        wanted: DeadLetterFilter = EVERYTHING,
+        limit: int = 50,
+        cursor: str = "",
+        offset: int = 0,
+    ) -> DeadLetterPage:
+        """Dead letters of one queue, or of all queues one after the other.
+
+        A page may be short, or even empty, and yet have a cursor: where documents are large, or
+        where few of very many match.
+
+        :param offset: rows to skip, at most 1000; a cursor costs less.
+        :raises InvalidRequestError: a bad offset or cursor.
+        """
+        if not 0 <= offset <= MAX_OFFSET:
+            raise InvalidRequestError(
+                f"The 'offset' parameter must be from 0 to {MAX_OFFSET}; received {offset}.",
+                details={"field": "offset", "received": offset},
+                hint="Go on with 'cursor' instead.",
+            )
+        found = self.rows.find(wanted, limit, cursor, offset)
+        jobs = tuple(self.store.fill(job) for job in found.jobs)
+        if not cursor and not found.cursor and (found.jobs or not offset):
+            return DeadLetterPage(jobs, "", offset + len(jobs))
+        total, is_exact = self._count(wanted)
+        if not is_exact:
+            total = max(total, offset + len(jobs) + bool(found.cursor))
+        return DeadLetterPage(jobs, found.cursor, total, is_exact)
+
+    def _count(self, wanted: DeadLetterFilter) -> tuple[int, bool]:
+        """How many match; at least so many where that would take reading them all."""
+        names = self.rows.names(wanted)
+        if not wanted.is_by_row or len(names) > MAX_COUNTED_QUEUES:
+            return 0, False
+        counts = [self.store.count(name, JobList.DEAD_LETTER, wanted.between) for name in names]
+        return sum(count.rows for count in counts), all(count.is_exact for count in counts)
+
+    def get(self, job_id: str) -> JobRecord:
+        """A discarded job with its whole history.
+
+        :raises NotFoundError: there is no such job, or it is not discarded.
+        """
+        now = self.changer.clock.now()
+        job = self.changer.load(check_job_id(job_id), now)
+        if job.state is not JobState.DISCARDED:
+            raise NotFoundError(
+                f"Job '{job_id}' is no dead letter: it is {job.state}.",
+                details={
+                    "resource_type": "dead_letter",
+                    "resource_id": job_id,
+                    "current_state": job.state,
+                },
+            )
+        return self.store.fill(job)
+
+    def stats(self) -> DeadLetterStats:
+        """Counts by queue and by type of the latest error, and the ends of the time range.
+
+        Of the first fifty queues by name; it is not exact where there are more.
+        """
+        by_queue: dict[str, int] = {}
+        instants: list[int] = []
+        names = self.rows.names(EVERYTHING)
+        is_exact = len(names) <= MAX_COUNTED_QUEUES
+        for name in names[:MAX_COUNTED_QUEUES]:
+            counted = self.store.count(name, JobList.DEAD_LETTER)
+            if not counted.rows:
+                continue
+            by_queue[name] = counted.rows
+            is_exact = is_exact and counted.is_exact
+            for newest_first in (True, False):
+                page = self.store.listed(name, JobList.DEAD_LETTER, 1, newest_first=newest_first)
+                instants += [int(row.sort_key) for row in page.jobs]
+        sample = self.rows.find(EVERYTHING, MAX_SAMPLED, "").jobs if by_queue else ()
+        types = Counter(job.type for job in sample)
+        kinds = Counter(job.failures[-1].type if job.failures else "Unknown" for job in sample)
+        return DeadLetterStats(
+            total=sum(by_queue.values()),
+            is_exact=is_exact,
+            by_queue=by_queue,
+            by_error_type=dict(kinds.most_common()),
+            by_type=dict(types.most_common()),
+            sampled=len(sample),
+            oldest_at=Instant(min(instants)) if instants else None,
+            newest_at=Instant(max(instants)) if instants else None,
+        )
+
+    def retry(self, job_id: str, override: Mapping[str, JsonValue] | None = None) -> JobRecord:
+        """Make a discarded job available again: attempt 0, errors cleared, history kept apart.
+
+        :param override: members of the envelope to change first (section 6.3): ``queue``,
+            ``args``, ``meta`` and ``retry`` (both merged), ``priority``.
+        :raises InvalidRequestError: an override that the envelope could not have; nothing changes.
+        :raises NotFoundError: there is no such job, or not the queue it is to go to.
+        :raises ConflictError: it is not discarded.
+        """
+        clock = self.changer.clock
+        changes = EnvelopeOverride(override or {}, self.rules, self.store.fits_inline)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            lifecycle.require(job, "retry", JobState.DISCARDED)
+            changed = changes.apply(self.store.fill(job), now) if override else job
+            return lifecycle.retry_discarded(changed, now, clock.order())
+
+        change = self.changer.apply(check_job_id(job_id), decide)
+        self._forget_replaced(change.before, change.after)
+        self.job_messages.send_for([change.after], clock.now())
+        return self.store.fill(change.after)
+
+    def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
+        """Remove a document that an override has replaced by a smaller one."""
+        is_elsewhere = isinstance(before.document, StoredElsewhere)
+        if is_elsewhere and isinstance(after.document, str) and self._fits(after):
+            self.store.forget_documents(replace(before, result=None))
+
+    def _fits(self, job: JobRecord) -> bool:
+        return isinstance(job.document, str) and self.store.fits_inline(job.document)
+
+    def delete(self, job_id: str) -> None:
+        """Remove a discarded job for good.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded, or was changed meanwhile.
+        """
+        now = self.changer.clock.now()
+        job = self.changer.load(check_job_id(job_id), now)
+        lifecycle.require(job, "delete", JobState.DISCARDED)
+        try:
+            self.store.delete(job)
+        except StaleJobError as stale:
+            if stale.current is not None:
+                raise ConflictError(
+                    f"Job '{job_id}' was changed meanwhile: it is {stale.current.state}.",
+                    details={"job_id": job_id, "current_state": stale.current.state},
+                    hint="Look at it again before deleting it.",
+                ) from None

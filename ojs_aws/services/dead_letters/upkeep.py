@@ -1,0 +1,176 @@
+"""What happens to dead letters by themselves: pruning and replay (ojs-dead-letter, 7 and 8).
+
+Age prunes through the table's time to live, at no cost. The number of dead letters is looked at
+every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which instant
+it has looked: every dead letter is looked at when its time has come, and then no more. The last
+minute is looked at again, since the index may show rows late.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Marks, QueueRegistry, StaleJobError
+from ojs_aws.services.dead_letters.replay_rules import ReplayRule
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.upkeep.job_errors import JobErrors
+from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
+
+EVERY_MS: Final = 300_000
+"""How often the upkeep looks (section 8.1)."""
+
+PAGE: Final = 100
+MAX_CHANGED: Final = 500
+"""Dead letters of one queue that one round removes, or looks at for one rule."""
+
+FAILED_AGAIN_MS: Final = 3_600_000
+"""How long a dead letter that could not be replayed is tried again."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpkeepReport:
+    """What one round did."""
+
+    pruned: int = 0
+    replayed: int = 0
+    failed: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class DeadLetterUpkeep:
+    """Prunes and replays dead letters. Any round may be cut short; the next one goes on."""
+
+    store: JobStore
+    queues: QueueRegistry
+    marks: Callable[[], Marks]
+    changer: JobChanger
+    job_messages: JobMessages
+    max_count: int
+    rules: Sequence[ReplayRule]
+    _next_round: int = field(default=0, init=False)
+
+    def tick(self, ends_at: Instant | None = None) -> UpkeepReport:
+        """Do a round when five minutes have begun since the last one, and nothing otherwise.
+
+        :param ends_at: when to begin nothing more.
+        """
+        now = self.changer.clock.now()
+        this_round = now // EVERY_MS
+        if this_round < self._next_round:
+            return UpkeepReport()
+        self._next_round = this_round + 1
+        pruned = replayed = failed = 0
+        for info in self.queues.all():
+            if ends_at is not None and self.changer.clock.now() >= ends_at:
+                break
+            try:
+                pruned += self._prune(info.name)
+                replayed += sum(
+                    self._replay(rule, info.name, now)
+                    for rule in self.rules
+                    if rule.wanted.queue in {"", info.name}
+                )
+            except Exception:  # noqa: BLE001 - the other queues must have their turn
+                _log.exception("The dead letters of queue %s were not looked after", info.name)
+                failed += 1
+        return UpkeepReport(pruned=pruned, replayed=replayed, failed=failed)
+
+    def _prune(self, queue: str) -> int:
+        """Remove the oldest dead letters beyond the number that is kept."""
+        excess = self.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
+        pruned, errors = 0, JobErrors(lambda: False)
+        for rows in self._oldest(queue, min(excess, MAX_CHANGED), None):
+            for row in rows:
+                try:
+                    job = self.store.load(row.id)
+                    if job is not None and job.state is JobState.DISCARDED:
+                        pruned += self._removed(job)
+                except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                    errors.note(row.id, problem)
+        if pruned:
+            _log.info("Pruned %d dead letters of queue %s", pruned, queue)
+        return pruned
+
+    def _removed(self, job: JobRecord) -> int:
+        try:
+            self.store.delete(job)
+        except StaleJobError:  # an operator was faster
+            return 0
+        return 1
+
+    def _oldest(
+        self, queue: str, limit: int, between: Between | None
+    ) -> Iterable[Sequence[ListedJob]]:
+        cursor = ""
+        while limit > 0:
+            page = self.store.listed(
+                queue,
+                JobList.DEAD_LETTER,
+                min(limit, PAGE),
+                cursor=cursor,
+                newest_first=False,
+                between=between,
+            )
+            limit -= len(page.jobs)
+            yield page.jobs
+            cursor = page.cursor
+            if not cursor:
+                return
+
+    def _replay(self, rule: ReplayRule, queue: str, now: Instant) -> int:
+        """Replay what has become due for a rule since its last round."""
+        marks, name = self.marks(), f"replay#{rule.name}#{queue}"
+        since, until = marks.read(name) or Instant(0), Instant(now - rule.delay_ms)
+        if until < since:
+            return 0
+        replayed: list[JobRecord] = []
+        errors, first_failed = JobErrors(lambda: False), until
+        seen, last = 0, since
+        for rows in self._oldest(queue, MAX_CHANGED, Between(since, until)):
+            for row in rows:
+                seen, last = seen + 1, Instant(int(row.sort_key))
+                try:
+                    job = self._replayed(rule, row)
+                except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                    errors.note(row.id, problem)
+                    if last > until - FAILED_AGAIN_MS:
+                        first_failed = min(first_failed, Instant(last - 1))
+                    continue
+                if job is not None:
+                    replayed.append(job)
+        self.job_messages.send_for(replayed, now)
+        # What the index may not show yet is looked for again.
+        reached = last if seen >= MAX_CHANGED else min(until, Instant(now - INDEX_LAG_MS))
+        reached = min(reached, first_failed)
+        if reached > since:
+            marks.move(name, reached)
+        if replayed:
+            _log.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
+        return len(replayed)
+
+    def _replayed(self, rule: ReplayRule, row: ListedJob) -> JobRecord | None:
+        """Replay one dead letter, if the rule is for it and it is one still."""
+        if rule.wanted.type and row.type != rule.wanted.type:
+            return None
+        clock = self.changer.clock
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            if not rule.applies_to(job):
+                return job
+            return lifecycle.replay_discarded(job, rule.name, now, clock.order())
+
+        try:
+            change = self.changer.apply(row.id, decide)
+        except NotFoundError:
+            return None
+        return change.after if change.after is not change.before else None

@@ -1,0 +1,168 @@
+"""From an envelope to the job that is stored: checked, completed, with what its queue says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.envelope import VALIDATE, Job
+from ojs_aws.domain.errors import PayloadTooLargeError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import assemble, decode
+from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import Envelope, read_envelope
+from ojs_aws.ports import Clock, IdGenerator
+from ojs_aws.services.queues.rules import QueueRules
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.queues.config import QueueConfig
+    from ojs_aws.services.queues.push_settings import PushSettingsCache
+    from ojs_aws.services.schemas.validation import SchemaValidation
+
+
+ADDED_BYTES: Final = 65_536
+"""Bytes that middleware and what is read in another form may add to what a client sent."""
+
+
+def check_envelope_size(size: int, max_bytes: int, *, room: int = 0) -> None:
+    """Refuse an envelope that is too large (ojs-payload-limits, section 4.1).
+
+    :param size: in bytes, of what the client sent.
+    :param room: bytes beyond the limit that are not the client's.
+    :raises PayloadTooLargeError: the details name size and limit.
+    """
+    if size > max_bytes + room:
+        raise PayloadTooLargeError(
+            f"The envelope has {size} bytes; at most {max_bytes} are accepted.",
+            details={
+                "field": "envelope",
+                "actual_bytes": size,
+                "size_bytes": size,
+                "max_bytes": max_bytes,
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBuilder:
+    """Makes jobs of envelopes; stores nothing.
+
+    :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
+    :ivar terms: on what terms queues take jobs.
+    :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
+    """
+
+    clock: Clock
+    ids: IdGenerator
+    rules: QueueRules
+    max_envelope_bytes: int
+    default_timeout_ms: int
+    schemas: Callable[[], SchemaValidation]
+    terms: PushSettingsCache
+    is_internal: bool = False
+
+    def for_many(self) -> JobBuilder:
+        """The same for one request with many jobs: it asks for each queue's settings once."""
+        terms = self.terms.for_one_request()
+        return self if terms is self.terms else replace(self, terms=terms)
+
+    def complete(self, job: Job, now: Instant) -> None:
+        """Validate an envelope, and give it the id that it lacks.
+
+        :raises InvalidRequestError: a constraint of the envelope is broken, or the arguments do
+            not follow the schema that the job names.
+        """
+        if not job.id:
+            if "id" in job:
+                read_envelope(job, now)
+            job.id = self.ids.job_id()
+        read_envelope(job, now)
+        self._check_args(job)
+
+    def _check_args(self, job: Job) -> None:
+        """Check the arguments of a job that names a schema; others cost nothing.
+
+        Before the middleware, which may encrypt them, and after it, since it may change them.
+        """
+        if job.get("schema") is not None or job.mentions("meta", VALIDATE):
+            self.schemas().check(job)
+
+    def record(self, job: Job, now: Instant) -> JobRecord:
+        """The job of an envelope that was completed, as it is to be stored.
+
+        :raises OjsError: it or its queue refuses it.
+        """
+        envelope = read_envelope(job, now)
+        self._check_args(job)
+        (self.rules.check if self.is_internal else self.rules.admit)(envelope.queue)
+        document = assemble(envelope.document)
+        size = len(document.encode()) + len((envelope.retry_document or "").encode())
+        check_envelope_size(size, self.max_envelope_bytes, room=ADDED_BYTES)
+        if self.is_internal:
+            config = self.terms.of(envelope.queue).config
+        else:
+            config = self.terms.admitting(envelope.queue, envelope.type)
+        state = lifecycle.initial_state(
+            envelope.scheduled_at, is_pending=envelope.is_pending, now=now
+        )
+        return self._new(_with_defaults(envelope, config), state, now, _unique_key(job), config)
+
+    def _new(
+        self,
+        envelope: Envelope,
+        state: JobState,
+        now: Instant,
+        unique_key: str,
+        config: QueueConfig,
+    ) -> JobRecord:
+        return JobRecord(
+            id=envelope.id,
+            type=envelope.type,
+            queue=envelope.queue,
+            state=state,
+            priority=envelope.priority,
+            attempt=0,
+            version=1,
+            order=self.clock.order(),
+            document=assemble(envelope.document),
+            timeout_ms=envelope.timeout_ms or self.default_timeout_ms,
+            visibility_timeout_ms=envelope.visibility_timeout_ms,
+            created_at=now,
+            enqueued_at=now if state is JobState.AVAILABLE else None,
+            scheduled_at=envelope.scheduled_at,
+            expires_at=envelope.expires_at,
+            retry=envelope.retry,
+            retry_document=envelope.retry_document,
+            is_retry_queues=envelope.is_retry_queues,
+            unique_key=unique_key,
+            limit=envelope.limit,
+            result_ttl_s=envelope.result_ttl_s,
+            result_limit_bytes=envelope.result_limit_bytes,
+            kept=config.retention,
+        )
+
+
+def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
+    """An envelope with what its queue says where it says nothing itself."""
+    timeout_ms = envelope.timeout_ms or config.default_timeout_ms
+    if envelope.retry_document is not None or config.default_retry is None:
+        return replace(envelope, timeout_ms=timeout_ms)
+    return replace(
+        envelope,
+        timeout_ms=timeout_ms,
+        retry=parse_retry_policy(decode(config.default_retry)),
+        retry_document=config.default_retry,
+        is_retry_queues=True,
+    )
+
+
+def _unique_key(job: Job) -> str:
+    """The uniqueness key; empty for a job without a unique policy."""
+    if job.get("unique") is None:
+        return ""
+    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key  # noqa: PLC0415
+
+    return unique_key(job, parse_unique_policy(job.get("unique")))

@@ -1,0 +1,91 @@
+"""Who is in line: jobs that may be claimed, each with its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.job import LIMIT_MARK, JobRecord
+from ojs_aws.ports import Head, ListedJob, Message, Page
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that may be claimable, with its place in line.
+
+    :ivar type: its type where it is known; it always is where types have limits.
+    :ivar is_listed: the index showed it just now; else a message named it.
+    :ivar waits: it is due, and nobody has made it available yet: to be done before the claim.
+    """
+
+    id: str
+    sort_key: str
+    timeout_ms: int | None
+    visibility_timeout_ms: int | None
+    type: str = ""
+    is_listed: bool = False
+    waits: bool = False
+
+    @property
+    def rank(self) -> str:
+        """Its priority, so that the higher sorts first."""
+        return self.sort_key.partition("#")[0]
+
+    @property
+    def limit_key(self) -> str:
+        """The bucket that its place in line names, or empty."""
+        return self.sort_key.partition(LIMIT_MARK)[2]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSnapshot:
+    """Who is first in line at an instant.
+
+    :ivar due: jobs that time made due, and that nobody has made available yet.
+    :ivar is_partial: there are more ready jobs behind the head.
+    """
+
+    head: Head
+    due: Page
+    is_partial: bool = False
+
+    def shown(self) -> list[Candidate]:
+        """The jobs whose place is seen."""
+        due = [_due(row, row.priority) for row in self.due.jobs if row.priority is not None]
+        return [*due, *map(shown, self.head.jobs)]
+
+    def may_hide(self, candidate: Candidate | None) -> bool:
+        """Whether a job of higher priority may be ready behind the head; for None: any job."""
+        if not self.is_partial:
+            return False
+        return candidate is None or candidate.rank > shown(self.head.jobs[-1]).rank
+
+
+def shown(row: ListedJob) -> Candidate:
+    """The job of a row of the ready list."""
+    return Candidate(
+        row.id,
+        row.sort_key,
+        row.timeout_ms,
+        row.visibility_timeout_ms,
+        row.type,
+        is_listed=True,
+    )
+
+
+def _due(row: ListedJob, priority: int) -> Candidate:
+    """The job of a row of the waiting list that is due."""
+    place = lifecycle.place_when_due(priority, row.due)
+    return Candidate(row.id, place, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
+
+
+def named_by(message: Message) -> Candidate:
+    """The job of a message that says where it stands in line."""
+    return Candidate(
+        message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
+    )
+
+
+def ready_job(job: JobRecord) -> Candidate:
+    """An available job that was read."""
+    return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms, job.type)

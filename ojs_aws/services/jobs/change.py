@@ -1,0 +1,168 @@
+"""Reading a job as of now, and changing it by one conditional write.
+
+Every operation but PUSH, the claim and ACK goes through here. A write that meets a newer version
+starts over from that version, so nothing is ever decided on a stale read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, JobStore, StaleJobError
+
+MAX_CONFLICTS = 16
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """A job before and after one transition."""
+
+    before: JobRecord
+    after: JobRecord
+
+
+def _nowhere(_: Sequence[str]) -> dict[str, JobRecord]:
+    """No batches: a job that is not there does not exist."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanger:
+    """Settles and changes jobs of one store.
+
+    :ivar missing: asked for jobs that are not in their places: those of committed batches are put
+        there.
+    """
+
+    store: JobStore
+    clock: Clock
+    missing: Callable[[Sequence[str]], dict[str, JobRecord]] = _nowhere
+
+    def find(self, job_id: str) -> JobRecord | None:
+        """The job as it is stored, strongly consistent, documents kept elsewhere not filled in."""
+        return self.store.load(job_id) or self.missing([job_id]).get(job_id)
+
+    def find_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
+        """The same of several jobs, by id: one read, and two calls where any are not there."""
+        jobs = self.store.load_many(job_ids)
+        absent = [job_id for job_id in job_ids if job_id not in jobs]
+        return jobs | self.missing(absent) if absent else jobs
+
+    def settled(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Write what time has already decided; one conditional write per due transition.
+
+        :raises NotFoundError: the job was removed meanwhile.
+        """
+        while (after := lifecycle.settle_once(job, now)) is not None:
+            try:
+                self.store.save(job, after)
+                job = after
+            except StaleJobError as stale:
+                job = found(stale.current, job.id)
+        return job
+
+    def settle_each(
+        self,
+        job_ids: Sequence[str],
+        now: Instant,
+        on_failure: Callable[[str, Exception], None],
+    ) -> Iterator[tuple[str, JobRecord | None]]:
+        """Yield each job as of now by its id, with None for one that is not there.
+
+        :param on_failure: is given a job that cannot be read or written, and why. It is left out,
+            so that it does not keep the others from their turn.
+        :raises OjsError: the jobs cannot be read at all.
+        """
+        for job_id, job in self._read_each(job_ids, on_failure):
+            settled = None
+            try:
+                if job is not None:
+                    settled = self.settled(job, now)
+            except NotFoundError:
+                pass
+            except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                on_failure(job_id, problem)
+                continue
+            yield job_id, settled
+
+    def _read_each(
+        self, job_ids: Sequence[str], on_failure: Callable[[str, Exception], None]
+    ) -> Iterator[tuple[str, JobRecord | None]]:
+        """Yield the jobs by their ids, read in one call; one by one where an item is unreadable."""
+        if len(job_ids) > 1:
+            try:
+                jobs = self.store.load_many(job_ids)
+            except OjsError:
+                raise
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("An item of %d jobs cannot be read", len(job_ids))
+            else:
+                yield from ((job_id, jobs.get(job_id)) for job_id in job_ids)
+                return
+        for job_id in job_ids:
+            try:
+                job = self.store.load(job_id)
+            except Exception as problem:  # noqa: BLE001 - as above
+                on_failure(job_id, problem)
+            else:
+                yield job_id, job
+
+    def load(self, job_id: str, now: Instant) -> JobRecord:
+        """The job as of now.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return self.settled(found(self.find(job_id), job_id), now)
+
+    def apply(
+        self,
+        job_id: str,
+        decide: Callable[[JobRecord, Instant], JobRecord],
+        *,
+        start: JobRecord | None = None,
+    ) -> JobChange:
+        """Read, settle, let ``decide`` make the next version, and write it if nothing changed.
+
+        ``decide`` may run several times. Returning the job itself means nothing is to be written.
+        It is told an instant that is not before the job's last change: that may have been made by
+        a function whose clock is ahead, or while this one was waiting for its answer.
+
+        :param start: the job as last seen, to save the first read.
+        :raises NotFoundError: there is no such job.
+        :raises BackendUnavailableError: too many others changed the job at the same time.
+        """
+        now = self.clock.now()
+        job = start if start is not None else found(self.find(job_id), job_id)
+        for _ in range(MAX_CONFLICTS):
+            job = self.settled(job, now)
+            after = decide(job, max(now, lifecycle.last_change(job)))
+            if after is job:
+                return JobChange(job, job)
+            try:
+                self.store.save(job, after)
+            except StaleJobError as stale:
+                job = found(stale.current, job_id)
+            else:
+                return JobChange(job, after)
+        raise BackendUnavailableError(
+            f"Job '{job_id}' is being changed by too many requests at once.",
+            hint="Repeat the request.",
+        )
+
+
+def found(job: JobRecord | None, job_id: str) -> JobRecord:
+    """The job, or the error that says there is none."""
+    if job is None:
+        raise NotFoundError(
+            f"Job '{job_id}' not found.",
+            details={"resource_type": "job", "resource_id": job_id},
+        )
+    return job

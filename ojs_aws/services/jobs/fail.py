@@ -1,0 +1,180 @@
+"""FAIL: an active job becomes retryable or discarded (core, section 7.4; ojs-retry).
+
+With ``requeue`` it becomes available, and nothing has failed (NackRequest of the HTTP binding).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.errors import InvalidRequestError, OjsError
+from ojs_aws.domain.failures import read_failure
+from ojs_aws.domain.job import Failure, JobRecord
+from ojs_aws.domain.json_text import Member, encode
+from ojs_aws.domain.limits.rules import Refusal, type_key
+from ojs_aws.domain.timestamps import Instant, parse_timestamp
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import Limits
+from ojs_aws.services.jobs.change import JobChange, JobChanger
+from ojs_aws.services.jobs.holder import Holder, check_holder
+from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+
+HIDE_LIMIT_S: Final = 60
+"""Backoffs up to this many seconds hide the message in hand, which saves a call. Longer ones
+send a delayed message: hidden messages count against SQS's limit of 120,000 in flight."""
+
+
+MAX_BLOCK_MS: Final = 86_400_000
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Reports failed attempts: one conditional write, then the next attempt's message."""
+
+    changer: JobChanger
+    job_messages: JobMessages
+    limits: Callable[[], Limits]
+    redact_backtraces: bool
+    redact_messages: bool = False
+
+    def __call__(
+        self,
+        job_id: str,
+        worker_id: str | None,
+        error: Mapping[str, Member],
+        *,
+        which: AttemptRef = ANY_ATTEMPT,
+        start: JobRecord | None = None,
+        has_message: bool = True,
+    ) -> JobRecord:
+        """Record a failure and decide what follows.
+
+        :param worker_id: the worker that says so; None when it gave no name.
+        :param error: the members of the client's error object.
+        :param which: the attempt that has failed.
+        :param start: the job as claimed, to save the read.
+        :param has_message: False when whoever invoked the worker deletes the message itself.
+        :raises InvalidRequestError: the error object is malformed.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: the job is not active, not this worker's, or another attempt of it
+            is running.
+        """
+        check_job_id(job_id)
+        holder = Holder(worker_id, which)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            check_holder(job, "fail", holder)
+            failure = read_failure(error, job.attempt, now)
+            return lifecycle.fail(job, self._redacted(failure), now)
+
+        read_failure(error, 0, self.changer.clock.now())  # a malformed one changes nothing
+        change = self.changer.apply(job_id, decide, start=start)
+        self._pass_on(change, has_message=has_message)
+        until = blocked_until(error, self.changer.clock.now())
+        if until is not None:
+            self._block(change.before, until)
+        return change.after
+
+    def requeue(
+        self,
+        job_id: str,
+        worker_id: str | None,
+        error: Mapping[str, Member] | None,
+        *,
+        which: AttemptRef = ANY_ATTEMPT,
+        start: JobRecord | None = None,
+        has_message: bool = True,
+    ) -> JobRecord:
+        """Give a job back: it is available at once, and the attempt does not count.
+
+        :param worker_id: the worker that says so; None when it gave no name.
+        :param error: why, whatever its ``retryable`` says; None for no reason.
+        :param which: the attempt that is given back.
+        :param start: the job as claimed, to save the read.
+        :param has_message: False when whoever invoked the worker deletes the message itself.
+        :raises InvalidRequestError: the error object is malformed.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: the job is not active, not this worker's, or another attempt of it
+            is running.
+        """
+        check_job_id(job_id)
+        holder = Holder(worker_id, which)
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            check_holder(job, "requeue", holder)
+            failure = None if error is None else read_failure(error, job.attempt, now)
+            return lifecycle.requeue(job, failure and self._redacted(failure), now)
+
+        if error is not None:
+            read_failure(error, 0, self.changer.clock.now())
+        change = self.changer.apply(job_id, decide, start=start)
+        self._pass_on(change, has_message=has_message)
+        return change.after
+
+    def _block(self, job: JobRecord, until: Instant) -> None:
+        """Let no job of the same limit begin for a while (ojs-rate-limiting, section 9.1)."""
+        key = blocked_key(job)
+        if not key:
+            return
+        told = Refusal("dynamic", until, current=1).render(self.changer.clock.now())
+        reason = {**told, "reason": f"The handler of job {job.id} reported it."}
+        try:
+            self.limits().block(key, until, encode(reason))
+        except OjsError:
+            _log.warning("Could not hold back limit %s", key, exc_info=True)
+
+    def _redacted(self, failure: Failure) -> Failure:
+        """What may be kept of a failure. Its type and code stay: the retry policy reads them."""
+        kept = failure.without_backtrace() if self.redact_backtraces else failure
+        return kept.without_message() if self.redact_messages else kept
+
+    def _pass_on(self, change: JobChange, *, has_message: bool) -> None:
+        """Cover the next attempt by a message; the item is already written."""
+        job, held, now = change.after, change.before.reservation, self.changer.clock.now()
+        handle = held.message_handle if held and has_message else ""
+        if not job.state.is_terminal:
+            delay = seconds_until(job.next_attempt_at or now, now)
+            if (
+                handle
+                and delay <= HIDE_LIMIT_S
+                and self.job_messages.hide(job.queue, [(handle, delay)])
+            ):
+                return
+            self.job_messages.send_for([job], now)
+        if handle:
+            self.job_messages.discard(job.queue, [handle])
+
+
+def blocked_until(error: Mapping[str, Member], now: Instant) -> Instant | None:
+    """When the handler says that jobs of the same limit may begin again, a day from now at most.
+
+    ``rate_limit_until`` of the error object, or of its details. What is no timestamp is only data.
+    """
+    member, details = error.get("rate_limit_until"), error.get("details")
+    written = None if member is None else member.value
+    if written is None and details is not None and isinstance(details.value, dict):
+        written = details.value.get("rate_limit_until")
+    try:
+        until = None if written is None else parse_timestamp(written, "rate_limit_until")
+    except InvalidRequestError:
+        return None
+    return min(until, Instant(now + MAX_BLOCK_MS)) if until is not None and until > now else None
+
+
+def blocked_key(job: JobRecord) -> str:
+    """The limit that a handler's report concerns: the job's own, else the narrowest of its type's.
+
+    Never that of a whole queue; empty for none.
+    """
+    if job.limit is not None:
+        return job.limit.key
+    places = job.reservation.places if job.reservation else ()
+    own = [type_key(job.type, job.queue), type_key(job.type)]
+    return next((key for key in own if key in places), "")

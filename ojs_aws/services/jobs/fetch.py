@@ -1,0 +1,299 @@
+"""FETCH: claim the first jobs of one or more queues (core, section 7.2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from ojs_aws.domain.errors import InvalidRequestError, OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
+from ojs_aws.ports import (
+    Head,
+    JobStore,
+    Limits,
+    MessageQueue,
+    QueueMissingError,
+    ReceivedMessage,
+)
+from ojs_aws.services.jobs.candidates import QueueSnapshot
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.claim_round import (
+    MAX_CLAIMED_BYTES,
+    PATIENCE_MS,
+    ClaimOptions,
+    ClaimRound,
+)
+from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
+from ojs_aws.services.workers.drain_state import DrainState
+from ojs_aws.services.workers.liveness import (
+    MISSED_HEARTBEATS,
+    VisibilityTimeouts,
+    check_heartbeat_interval,
+)
+
+MAX_RECEIVE = 10
+MAX_QUEUES = 100
+HEAD_SPARE = 5
+"""Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
+
+PAGE = 25
+"""Rows of the head and of due jobs that are looked at, at least: what one block of 4 KB holds."""
+
+MARKS = 3
+"""Rows of a page that may say something of the queue itself, and stand for no job."""
+
+PAUSED_FOR_S = 900
+"""How long a message that invoked a worker of a paused queue is set aside, in seconds."""
+
+_log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Both(Protocol):
+    """Runs two calls side by side and returns both results."""
+
+    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """Call both; the first error is raised after both have ended."""
+
+
+def in_turn(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """The simplest :class:`Both`: one after the other."""
+    return first(), second()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What a worker asks for.
+
+    :ivar queues: names, in the order in which they are to be emptied.
+    :ivar count: jobs wanted at most.
+    :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
+    :ivar heartbeat_interval_ms: how often the worker promises to beat; None for no promise, and
+        then its reservations end by their visibility timeout alone.
+    """
+
+    queues: tuple[str, ...]
+    count: int = 1
+    worker_id: str = ""
+    visibility_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a message led to: a claimed job, or none; and whether the message must stay then."""
+
+    record: JobRecord | None
+    keep_message: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Claims jobs: receive and look at the head side by side, then one conditional write each."""
+
+    store: JobStore
+    messages: MessageQueue
+    changer: JobChanger
+    job_messages: JobMessages
+    both: Both
+    default_timeout_ms: int
+    visibility: VisibilityTimeouts
+    max_count: int
+    wait_ms: int
+    draining: DrainState
+    limits: Callable[[], Limits]
+    limited_types: LimitedTypes
+    new_reservation_id: Callable[[], str]
+
+    def __call__(self, request: FetchRequest) -> list[JobRecord]:
+        """Claim up to ``count`` jobs, queues strictly from left to right; none while it drains.
+
+        :raises InvalidRequestError: no queue, a bad name, or a count out of range.
+        """
+        self._check(request)
+        if self.draining.holds(request.worker_id, self.changer.clock.now()):
+            return []
+        claimed = self._once(request, wait_s=0)
+        if not claimed and self.wait_ms > 0:
+            claimed = self._once(request, wait_s=max(1, self.wait_ms // 1000))
+        return self._filled(claimed)
+
+    def claim_messages(
+        self,
+        queue: str,
+        received: Sequence[ReceivedMessage],
+        worker_id: str,
+        visibility_timeout_ms: int | None = None,
+    ) -> list[Claimed]:
+        """Claim the jobs that delivered messages permit: their own, or those before them in line.
+
+        The head of the queue is looked at once for all of them.
+
+        :param visibility_timeout_ms: reservation length for a job that has none of its own.
+        :returns: what each of the messages led to.
+        """
+        request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
+        look = self._look(queue, len(received))
+        if look.head.is_paused:
+            self.job_messages.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
+            return [Claimed(None, keep_message=True) for _ in received]
+        turn = self._round(queue, request, list(received), look.head)
+        turn.run(look, len(received), lambda room: self._look(queue, room))
+        kept = turn.release() if turn.hands else frozenset()
+        whole = {job.id: job for job in self._filled(turn.claimed)}
+
+        def outcome(handle: str) -> Claimed:
+            job = turn.under.pop(handle, None)  # a message may be in the batch twice
+            if job is None:
+                return Claimed(None, handle in kept)
+            return Claimed(whole.get(job.id), keep_message=True)
+
+        return [outcome(each.handle) for each in received]
+
+    def _filled(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
+        """The claimed jobs with their documents.
+
+        One whose documents cannot be read does not keep the others from the worker; it comes back
+        when its reservation ends.
+
+        :raises OjsError: none of them can.
+        """
+        whole: list[JobRecord] = []
+        for job in jobs:
+            try:
+                whole.append(self.store.fill(job))
+            except OjsError:
+                if job is jobs[-1] and not whole:
+                    raise
+                _log.warning("Could not read the documents of job %s", job.id, exc_info=True)
+        return whole
+
+    def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
+        """Claim from one queue after another; one that fails does not stop those behind it.
+
+        :raises Exception: the first error, where no queue gave a job.
+        """
+        claimed: list[JobRecord] = []
+        failed: Exception | None = None
+        began = self.changer.clock.now()
+        for queue in request.queues:
+            need = request.count - len(claimed)
+            size = sum(job.document_bytes for job in claimed)
+            if need <= 0 or size >= MAX_CLAIMED_BYTES:
+                break
+            if failed is not None and self.changer.clock.now() > began + PATIENCE_MS:
+                break
+            try:
+                claimed += self._from(queue, request, need, wait_s)
+            except Exception as problem:  # noqa: BLE001 - one queue must not stop the others
+                _log.exception("Could not fetch from queue %s", queue)
+                failed = failed or problem
+            wait_s = 0
+        if failed is not None and not claimed:
+            raise failed
+        return claimed
+
+    def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:
+        def look() -> QueueSnapshot:
+            return self._look(queue, need)
+
+        def receive() -> list[ReceivedMessage]:
+            return self._receive(queue, min(need, MAX_RECEIVE), request, wait_s)
+
+        if wait_s:  # what arrives during the wait must be in the head that is looked at
+            received, first = receive(), look()
+        else:
+            received, first = self.both(receive, look)
+        if first.head.is_paused:
+            return []  # its messages come back by themselves, and a resume does not need them
+        turn = self._round(queue, request, received, first.head)
+        claimed = turn.run(first, need, lambda room: self._look(queue, room))
+        if turn.hands:
+            turn.release()
+        return claimed
+
+    def _look(self, queue: str, need: int) -> QueueSnapshot:
+        """Who is first in line: of the jobs that are ready, and of those that time made due.
+
+        Whether the queue is paused is known with the first; both are asked for side by side.
+        """
+        limit = max(PAGE, need + HEAD_SPARE)
+        now = self.changer.clock.now()
+        head, due = self.both(
+            lambda: self.store.head(queue, limit),
+            lambda: self.store.due(queue, Instant(0), now, limit),
+        )
+        return QueueSnapshot(head, due, is_partial=len(head.jobs) >= limit - MARKS)
+
+    def _receive(
+        self, queue: str, limit: int, request: FetchRequest, wait_s: int
+    ) -> list[ReceivedMessage]:
+        try:
+            return self.messages.receive(queue, limit, self._visibility_s(queue, request), wait_s)
+        except (OjsError, QueueMissingError):
+            # The head of the queue finds the jobs all the same.
+            _log.warning("Could not receive from queue %s", queue)
+            return []
+
+    def _round(
+        self, queue: str, request: FetchRequest, hands: list[ReceivedMessage], head: Head
+    ) -> ClaimRound:
+        received_for_s = self._visibility_s(queue, request)
+        self.visibility.learn(queue, head.visibility_timeout_ms)
+        terms = ClaimOptions(
+            queue=queue,
+            worker_id=request.worker_id,
+            visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
+            silence_ms=_silence_ms(request),
+            timeout_ms=self.default_timeout_ms,
+            message_visibility_s=received_for_s,
+            new_reservation_id=self.new_reservation_id,
+        )
+        now: Instant = self.changer.clock.now()
+        limiting = LimitCheck(queue, self.limited_types.of(queue))
+        return ClaimRound(
+            self.store, self.changer, self.job_messages, terms, now, hands, limiting, self.limits
+        )
+
+    def _visibility_s(self, queue: str, request: FetchRequest) -> int:
+        """What most reservations of this request will last, so that no message needs aligning."""
+        milliseconds = request.visibility_timeout_ms or self.visibility.of(queue)
+        milliseconds = min(milliseconds, _silence_ms(request) or milliseconds)
+        return -(-milliseconds // 1000)
+
+    def _check(self, request: FetchRequest) -> None:
+        if not 0 < len(request.queues) <= MAX_QUEUES:
+            raise InvalidRequestError(
+                f"The 'queues' attribute must name from 1 to {MAX_QUEUES} queues; received "
+                f"{len(request.queues)}.",
+                details={"field": "queues", "received": len(request.queues)},
+            )
+        for queue in request.queues:
+            check_queue(queue)
+        if not 0 < request.count <= self.max_count:
+            raise InvalidRequestError(
+                f"The 'count' attribute must be from 1 to {self.max_count}; received "
+                f"{request.count}.",
+                details={"field": "count", "received": request.count},
+            )
+        visibility = request.visibility_timeout_ms
+        if visibility is not None and not 0 < visibility <= MAX_VISIBILITY_MS:
+            raise InvalidRequestError(
+                "The 'visibility_timeout_ms' attribute must be from 1 to "
+                f"{MAX_VISIBILITY_MS}; received {visibility}.",
+                details={"field": "visibility_timeout_ms", "received": visibility},
+            )
+        check_heartbeat_interval(request.heartbeat_interval_ms)
+
+
+def _silence_ms(request: FetchRequest) -> int | None:
+    """How long a worker of this request may be silent; None for one that promised nothing."""
+    interval = request.heartbeat_interval_ms
+    return None if interval is None else MISSED_HEARTBEATS * interval

@@ -1,0 +1,62 @@
+"""What is known of a job's life, from the job alone (ojs-admin-api, section 7.2).
+
+The item keeps the instants of its latest attempt and the failures of all; what else happened is in
+the event log for as long as that goes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ojs_aws.domain.job import Failure, JobRecord
+from ojs_aws.domain.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """Something that happened to a job.
+
+    :ivar what: ``created``, ``enqueued``, ``activated``, ``started``, ``attempt_failed``,
+        ``completed``, ``discarded``, ``dead_lettered``, ``cancelled``, ``replayed``; or, with an
+        instant to come, ``scheduled``, ``next_attempt``, ``reservation_ends``, ``expires``.
+    :ivar attempt: the attempt that it was of, where it was of one.
+    :ivar is_past_life: before the job was retried by an operator.
+    """
+
+    at: Instant
+    what: str
+    attempt: int | None = None
+    failure: Failure | None = None
+    is_past_life: bool = False
+
+
+def history_of(job: JobRecord) -> list[HistoryEntry]:
+    """What happened to a job, and what is going to, in the order of time."""
+    is_over = job.state.is_terminal
+    begun: list[tuple[str, Instant | None, int | None]] = [
+        ("created", job.created_at, None),
+        ("scheduled", job.scheduled_at, None),
+        ("activated", job.activated_at, None),
+        ("enqueued", job.enqueued_at, None),
+        ("started", job.started_at, job.attempt),
+    ]
+    ended: list[tuple[str, Instant | None, int | None]] = [
+        ("completed", None if job.discarded_at else job.completed_at, job.attempt),
+        ("dead_lettered" if job.is_dead_letter else "discarded", job.discarded_at, None),
+        ("cancelled", job.cancelled_at, None),
+        ("replayed", job.replay.at if job.replay else None, None),
+        ("next_attempt", job.next_attempt_at, job.attempt + 1),
+        ("reservation_ends", job.reservation.due_at if job.reservation else None, job.attempt),
+        ("expires", None if is_over else job.expires_at, None),
+    ]
+    found = [HistoryEntry(at, what, attempt) for what, at, attempt in begun if at is not None]
+    found += [_failed(each) for each in job.failures]
+    found += [_failed(each, is_past_life=True) for each in job.past_failures]
+    found += [HistoryEntry(at, what, attempt) for what, at, attempt in ended if at is not None]
+    return sorted(found, key=lambda entry: entry.at)  # stable: the order above within an instant
+
+
+def _failed(failure: Failure, *, is_past_life: bool = False) -> HistoryEntry:
+    return HistoryEntry(
+        failure.occurred_at, "attempt_failed", failure.attempt, failure, is_past_life
+    )

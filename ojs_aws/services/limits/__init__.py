@@ -1,0 +1,1 @@
+"""Rate and concurrency limits on how jobs begin."""

@@ -1,0 +1,234 @@
+"""Limits, for operators: what they count, and what is laid down (ojs-rate-limiting, 7.2, 10)."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
+from ojs_aws.domain.job import LIMIT_MARK
+from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.limits.policies import (
+    Override,
+    check_key,
+    effective,
+    override_of,
+    read_limit,
+    read_override,
+)
+from ojs_aws.domain.limits.rules import Bucket, Limit, Scope, queue_key, scope_of
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_type
+from ojs_aws.ports import Clock, JobList, JobStore, Limits
+from ojs_aws.services.queues.service import Queues
+
+MAX_TYPES: Final = 1_000
+"""Job types that may have limits at the same time."""
+
+MAX_QUEUES: Final = 10
+MAX_ROWS: Final = 1_000
+"""Where it is looked how many jobs wait: queues, and jobs at the head of each."""
+
+MAX_WOKEN: Final = 100
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A limit, and what its bucket counts.
+
+    :ivar limit: the policy that counts: what is laid down, else the one that a job brought last;
+        jobs may bring others.
+    :ivar override: what is laid down.
+    :ivar waiting: jobs that are ready and have to pass this limit; at least so many where
+        ``is_exact`` is false.
+    """
+
+    bucket: Bucket
+    limit: Limit
+    now: Instant
+    override: Override | None
+    waiting: int
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LimitAdmin:
+    """Reads and sets limits."""
+
+    limits: Limits
+    store: JobStore
+    queues: Queues
+    clock: Clock
+
+    def get(self, key: str) -> Counted:
+        """One limit.
+
+        :raises NotFoundError: no job has brought it, and nothing is laid down for it.
+        """
+        bucket = self.limits.load(key)
+        now = self.clock.now()
+        if bucket is None or not _is_known(bucket, now):
+            raise _unknown(key)
+        return self._counted(bucket, _Waiting(self.store, self.queues), now)
+
+    def page(self, after: str, limit: int) -> tuple[Sequence[Counted], str]:
+        """Limits by key, and the key that the next page comes after; empty on the last one."""
+        found = self.limits.page(after, limit + 1)
+        shown = found[:limit]
+        following = shown[-1].key if len(found) > limit else ""
+        now, waiting = self.clock.now(), _Waiting(self.store, self.queues)
+        known = [each for each in shown if _is_known(each, now)]
+        return [self._counted(each, waiting, now) for each in known], following
+
+    def override(self, key: str, value: JsonValue) -> Counted:
+        """Lay down what counts for a key, whatever jobs bring (section 10.2).
+
+        ``queue:<name>``, ``type:<type>`` and ``queue:<name>:type:<type>`` concern all jobs of a
+        queue, of a type, or of both, whether they name a limit or not. Claims see it at once;
+        that a type has one they see within a few seconds.
+
+        :raises NotFoundError: there is no such queue, and undeclared ones are not allowed.
+        :raises InvalidRequestError: key or policy is malformed.
+        :raises InvalidPolicyError: the policy cannot be followed, or too many types have one.
+        """
+        now, scope = self.clock.now(), self._scope(check_key(key))
+        override = read_override(value, now)
+        if scope is not None and override.over(None, key).limits_nothing:
+            raise InvalidPolicyError(
+                "The policy limits nothing.",
+                details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
+                hint="DELETE ends what was laid down before.",
+            )
+        if scope is not None and scope.type:
+            self._check_room(scope, now)
+        self.limits.override(key, scope, override.text(), override.until, now)
+        counted = self.get(key)
+        self._wake(counted.bucket, scope)
+        return counted
+
+    def _check_room(self, scope: Scope, now: Instant) -> None:
+        """Refuse one more limit of a type where there are as many as may be."""
+        there = self.limits.scopes(now)
+        if len(there) >= MAX_TYPES and scope not in there:
+            raise InvalidPolicyError(
+                f"There are limits of {MAX_TYPES} job types already, the most that are allowed.",
+                details={"field": "key", "max_types": MAX_TYPES},
+                hint="DELETE /ojs/v1/rate-limits/{key} ends one.",
+            )
+
+    def lift(self, key: str) -> None:
+        """Undo :meth:`override`: what jobs bring counts again.
+
+        :raises NotFoundError: nothing is laid down for the key.
+        """
+        now, scope = self.clock.now(), self._scope(check_key(key))
+        bucket = self.limits.load(key)
+        if bucket is None or not bucket.override:
+            raise _unknown(key)
+        self.limits.lift(key, scope, now)
+        self._wake(bucket, scope)
+
+    def limit_queue(self, queue: str, value: JsonValue) -> Counted:
+        """Limit how the jobs of a queue begin; each claim sees it from its next look on.
+
+        The queue exists from then on, though no job was pushed to it.
+
+        :raises NotFoundError: there is no such queue, and undeclared ones are not allowed.
+        :raises InvalidRequestError: the policy is malformed.
+        :raises InvalidPolicyError: it cannot be followed.
+        """
+        counted = self.override(queue_key(queue), value)
+        self.queues.registry.note(queue, self.clock.now())
+        return counted
+
+    def unlimit_queue(self, queue: str) -> None:
+        """Limit the jobs of a queue no more; nothing happens to one without a limit."""
+        self.queues.check(queue)
+        key, scope = queue_key(queue), Scope(queue=queue)
+        self.limits.lift(key, scope, self.clock.now())
+        self._wake(Bucket(key=key), scope)
+
+    def _scope(self, key: str) -> Scope | None:
+        """The jobs that a key concerns by itself; its names must be such."""
+        scope = scope_of(key)
+        if scope is not None and scope.queue:
+            self.queues.check(scope.queue)
+        if scope is not None and scope.type:
+            check_type(scope.type)
+        return scope
+
+    def _wake(self, bucket: Bucket, scope: Scope | None) -> None:
+        """Let workers look again: their messages may be set aside for what counted before."""
+        try:
+            for queue in _queues_of(bucket, scope, self.queues)[:MAX_WOKEN]:
+                self.queues.wake(queue)
+        except OjsError:
+            _log.warning("Could not wake those who wait for %s", bucket.key, exc_info=True)
+
+    def _counted(self, bucket: Bucket, waiting: _Waiting, now: Instant) -> Counted:
+        own = read_limit(decode(bucket.policy), "") if bucket.policy else None
+        scope = scope_of(bucket.key)
+        counts = effective(own, bucket, now, is_scope=scope is not None) or Limit(key=bucket.key)
+        rows, is_exact = waiting.for_bucket(bucket, scope)
+        override = override_of(bucket, now)
+        return Counted(bucket, counts, now, override, rows, is_exact)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Counts jobs that are ready, each queue's once."""
+
+    store: JobStore
+    queues: Queues
+    known: dict[str, tuple[Counter[str], bool]] = field(default_factory=dict)
+
+    def for_bucket(self, bucket: Bucket, scope: Scope | None) -> tuple[int, bool]:
+        """How many jobs have to pass a bucket, and whether that is all."""
+        if scope is not None and not scope.type:
+            count = self.store.count(scope.queue, JobList.READY)
+            return count.rows, count.is_exact
+        name = _of_key(bucket.key) if scope is None else _of_type(scope.type)
+        queues = _queues_of(bucket, scope, self.queues)
+        counts = [self._of(queue) for queue in queues[:MAX_QUEUES]]
+        is_exact = len(queues) <= MAX_QUEUES and all(exact for _, exact in counts)
+        return sum(counter[name] for counter, _ in counts), is_exact
+
+    def _of(self, queue: str) -> tuple[Counter[str], bool]:
+        """The jobs at the head of a queue by bucket and by type, and whether these are all."""
+        if queue not in self.known:
+            page = self.store.listed(queue, JobList.READY, MAX_ROWS, newest_first=False)
+            counter = Counter(_of_type(row.type) for row in page.jobs)
+            counter.update(_of_key(row.sort_key.partition(LIMIT_MARK)[2]) for row in page.jobs)
+            self.known[queue] = counter, not page.cursor
+        return self.known[queue]
+
+
+def _of_key(key: str) -> str:
+    return f"k {key}"
+
+
+def _of_type(type_: str) -> str:
+    return f"t {type_}"
+
+
+def _queues_of(bucket: Bucket, scope: Scope | None, queues: Queues) -> Sequence[str]:
+    """Queues with jobs that a bucket concerns."""
+    if scope is None:
+        return bucket.queues
+    return [scope.queue] if scope.queue else [each.name for each in queues.list()]
+
+
+def _is_known(bucket: Bucket, now: Instant) -> bool:
+    return bool(bucket.policy) or override_of(bucket, now) is not None
+
+
+def _unknown(key: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no rate limit '{key[:256]}'.",
+        details={"resource_type": "rate_limit", "resource_id": key[:256]},
+    )

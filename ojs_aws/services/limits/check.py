@@ -1,0 +1,131 @@
+"""What limits say in one round of a FETCH (ojs-rate-limiting, section 8).
+
+A job that may not begin is passed by, and so are those behind it with the same bucket: they are
+known by their place in line, or by their type, and cost nothing. A limit of the whole queue ends
+the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limits.policies import effective
+from ojs_aws.domain.limits.rules import (
+    Bucket,
+    Limit,
+    OnLimit,
+    Refusal,
+    Scope,
+    queue_key,
+    scope_of,
+    take,
+    type_key,
+)
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, Limits
+
+LOOK_EACH_MS: Final = 5_000
+"""How old what a process knows of limits of job types may be (milliseconds)."""
+
+
+@dataclass(slots=True)
+class LimitedTypes:
+    """The job types that an operator has limited, as of a few seconds ago.
+
+    One read in :data:`LOOK_EACH_MS` and process, whatever is fetched in between.
+    """
+
+    limits: Callable[[], Limits]
+    clock: Clock
+    _scopes: tuple[Scope, ...] = ()
+    _looked_at: Instant | None = None
+
+    def of(self, queue: str) -> frozenset[str]:
+        """Buckets of types that concern jobs of a queue.
+
+        :raises BackendError: it cannot be read: no job may begin then that should wait.
+        """
+        now = self.clock.now()
+        if self._looked_at is None or now >= self._looked_at + LOOK_EACH_MS:
+            self._scopes = tuple(self.limits().scopes(now))
+            self._looked_at = now
+        concerned = (each for each in self._scopes if each.queue in {"", queue})
+        return frozenset(type_key(each.type, each.queue) for each in concerned)
+
+
+@dataclass(slots=True)
+class LimitCheck:
+    """The limits of one queue's round.
+
+    :ivar types: buckets of job types that have a limit.
+    :ivar is_whole: whether the queue itself has one.
+    :ivar refused: why it is not worth asking now, by bucket.
+    :ivar has_passed_by: whether a job was kept waiting.
+    :ivar moving: buckets of which jobs are given up or put off, so that each is looked at.
+    """
+
+    queue: str
+    types: frozenset[str] = frozenset()
+    is_whole: bool = False
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    has_passed_by: bool = False
+    moving: set[str] = field(default_factory=set)
+
+    @property
+    def refuses_all(self) -> bool:
+        """Whether the queue itself is at its limit."""
+        return self.is_whole and queue_key(self.queue) in self.refused
+
+    def keys_of(self, key: str, type_: str) -> list[str]:
+        """The buckets that a claim needs; none for a job that nothing limits.
+
+        :param key: the bucket that its place in line names, or empty.
+        """
+        scopes = {type_key(type_), type_key(type_, self.queue)} & self.types if self.types else ()
+        whole = [queue_key(self.queue)] if self.is_whole else []
+        return sorted({*scopes, *whole, *([key] if key else [])})
+
+    def refuses(self, key: str, type_: str) -> bool:
+        """Whether it is known already that such a job must wait."""
+        known = any(each in self.refused for each in self.keys_of(key, type_))
+        is_refused = self.refuses_all or (known and key not in self.moving)
+        self.has_passed_by = self.has_passed_by or is_refused
+        return is_refused
+
+    def take(
+        self, job: JobRecord, buckets: Mapping[str, Bucket], now: Instant
+    ) -> list[tuple[Bucket, Bucket]] | tuple[Bucket, Refusal]:
+        """The buckets before and after the job's start; the one that refuses it otherwise.
+
+        All must be satisfied. A bucket counts the job even where nothing is laid down for it now.
+        """
+        takes = []
+        for key, bucket in sorted(buckets.items()):
+            own = job.limit if job.limit is not None and job.limit.key == key else None
+            limit = effective(own, bucket, now, is_scope=scope_of(key) is not None)
+            after = take(bucket, limit or Limit(key=key), now)
+            if isinstance(after, Refusal):
+                self.refused[key] = after
+                self.has_passed_by = True
+                return bucket, after
+            policy = bucket.policy if own is None else encode(own.render())
+            takes.append((bucket, replace(after, policy=policy)))
+        return takes
+
+    def instead_of_waiting(self, job: JobRecord) -> OnLimit:
+        """What the job's own policy wants where its own bucket refuses it."""
+        limit = job.limit
+        if limit is None or limit.key not in self.refused or limit.on_limit is OnLimit.WAIT:
+            return OnLimit.WAIT
+        self.moving.add(limit.key)
+        return limit.on_limit
+
+    def pass_by(self, keys: Sequence[str], now: Instant) -> None:
+        """Too many take places at once: this round leaves such jobs alone."""
+        for each in keys:
+            self.refused.setdefault(each, Refusal("contention", now))
+        self.has_passed_by = True

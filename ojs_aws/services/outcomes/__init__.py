@@ -1,0 +1,1 @@
+"""What executions leave: results, progress and checkpoints."""

@@ -1,0 +1,1 @@
+"""Queues: their settings, bounds, counters and statistics."""

@@ -1,0 +1,332 @@
+"""Bounded queues: places are taken before jobs are stored (ojs-backpressure).
+
+The depth of a bounded queue is a counter. PUSH adds to it by one conditional write before it stores
+a job, so that no number of producers together gets more jobs in than the bound allows; the stream's
+consumer subtracts jobs that ended. Queues without a bound pay nothing.
+
+The counter errs for a moment on the safe side: a job that has ended takes its place until the
+stream told of it, and a push that dies between the two writes until the tick has counted anew
+(:meth:`Backpressure.recount`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues.config import DEFAULT_POLICY, QueueConfig
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    Clock,
+    Depth,
+    Depths,
+    Pressure,
+    Pressures,
+    QueueIsFullError,
+    QueueSettings,
+    QueueState,
+)
+from ojs_aws.services.queues.push_settings import PushSettingsCache
+
+RETRY_AFTER_S: Final = 1
+"""How soon a rejected producer is told to come again: about as long as the stream lags."""
+
+TELL_EVERY_MS: Final = 1000
+"""A process writes down its rejections of a queue at most this often."""
+
+QUIET_MS: Final = 45_000
+"""How long nothing was counted of a queue before its lists are believed: longer than the index
+lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
+
+RECOUNTED: Final = 1_000_000
+"""Jobs that a recount goes through at most."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """How full a bounded queue was found.
+
+    :ivar is_high: above the warning threshold.
+    """
+
+    queue: str
+    depth: int
+    bound: int
+    is_high: bool
+
+    @property
+    def pressure(self) -> float:
+        """Depth to bound, 1 at most."""
+        return round(min(1.0, self.depth / self.bound), 4)
+
+
+@dataclass(slots=True)
+class Places:
+    """Places taken for jobs that are about to be stored, by queue."""
+
+    records: Sequence[JobRecord]
+    fills: dict[str, Fill] = field(default_factory=dict)
+    unused: Counter[str] = field(default_factory=Counter)
+
+    def give_back(self, positions: Iterable[int]) -> None:
+        """These jobs were not stored: they were there before, or others are in their place."""
+        self.unused.update(
+            record.queue
+            for record in (self.records[position] for position in positions)
+            if record.is_counted
+        )
+
+
+@dataclass(slots=True)
+class _Rejections:
+    """Rejections of a queue that are not written down yet."""
+
+    told_at: Instant
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Backpressure:
+    """Takes places, gives them back, and keeps the counters true."""
+
+    depths: Callable[[], Depths]
+    pressures: Callable[[], Pressures]
+    terms: PushSettingsCache
+    clock: Clock
+    _rejections: dict[str, _Rejections] = field(default_factory=dict)
+    _quiet: dict[str, tuple[Depth, Instant]] = field(default_factory=dict)
+
+    @contextmanager
+    def places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
+        """Hold places for new jobs of bounded queues while they are stored.
+
+        What was not stored gives its place back. After a write of which nobody knows whether it
+        took effect the places stay taken.
+
+        :returns: the places, with the jobs as they are to be stored: marked as counted.
+        :raises QueueFullError: one of the queues has no room for its jobs; nothing is taken.
+        """
+        bounds = {
+            queue: config
+            for queue in sorted({record.queue for record in records})
+            if (config := self.terms.of(queue).config).max_size is not None
+        }
+        if not bounds:
+            yield Places(records)
+            return
+        marked = [
+            replace(record, is_counted=True) if record.queue in bounds else record
+            for record in records
+        ]
+        counts = Counter(record.queue for record in records if record.queue in bounds)
+        types = {record.queue: record.type for record in records}
+        places = Places(marked, self._take(bounds, counts, types))
+        try:
+            yield places
+        except BackendUnavailableError:
+            self._return(counts)
+            raise
+        except BackendError:
+            raise  # it may have taken effect
+        except Exception as problem:
+            self._return(counts - _stored_all_the_same(problem, marked))
+            raise
+        self._return(places.unused)
+
+    def _take(
+        self, bounds: Mapping[str, QueueConfig], counts: Counter[str], types: Mapping[str, str]
+    ) -> dict[str, Fill]:
+        taken: Counter[str] = Counter()
+        fills = {}
+        for queue, config in bounds.items():
+            count, bound = counts[queue], config.max_size or 0
+            try:
+                depth = self.depths().take(queue, count, bound)
+            except QueueIsFullError as full:
+                self._return(taken)
+                self._tell_rejected(queue, types[queue], count, full.depth, bound)
+                raise _full(queue, full.depth, bound) from None
+            except OjsError:
+                self._return(taken)
+                raise
+            taken[queue] = count
+            fills[queue] = self._filled(queue, count, depth, config)
+        return fills
+
+    def _filled(self, queue: str, count: int, depth: int, config: QueueConfig) -> Fill:
+        bound = config.max_size or 1
+        threshold = config.warning_threshold * bound
+        fill = Fill(queue, depth, bound, is_high=depth >= threshold)
+        if depth - count < threshold <= depth or depth == bound:
+            self._tell(
+                Pressure(queue=queue, at=self.clock.now(), is_warned=True, depth=depth, bound=bound)
+            )
+        return fill
+
+    def _return(self, counts: Mapping[str, int]) -> None:
+        for queue, count in counts.items():
+            if count:
+                self._add(queue, -count)
+
+    def _add(self, queue: str, amount: int) -> None:
+        """Count what happened; a failure is corrected by the next recount."""
+        try:
+            depth = self.depths().add(queue, amount)
+            config = self.terms.of(queue).config
+        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
+            _log.warning("Could not count %d jobs of queue %s", amount, queue, exc_info=True)
+            return
+        if depth is None or config.max_size is None:
+            return
+        threshold = config.warning_threshold * config.max_size
+        if (depth >= threshold) is (depth - amount >= threshold):
+            return
+        self._tell(
+            Pressure(
+                queue=queue,
+                at=self.clock.now(),
+                is_warned=amount > 0,
+                depth=max(0, depth),
+                bound=config.max_size,
+            )
+        )
+
+    # ------------------------------------------------------------------- what is told
+    def _tell(self, pressure: Pressure) -> None:
+        try:
+            self.pressures().warn(pressure)
+        except Exception:  # noqa: BLE001 - as above
+            _log.warning("Could not tell of queue %s", pressure.queue, exc_info=True)
+
+    def _tell_rejected(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
+        """Write rejections down, so that the stream tells of them: once a second at most."""
+        now = self.clock.now()
+        waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - TELL_EVERY_MS)))
+        waiting.count += count
+        if now - waiting.told_at < TELL_EVERY_MS:
+            return
+        told, waiting.count, waiting.told_at = waiting.count, 0, now
+        try:
+            self.pressures().reject(
+                Pressure(
+                    queue=queue, at=now, rejected=told, job_type=job_type, depth=depth, bound=bound
+                )
+            )
+        except OjsError:
+            _log.warning("Could not tell of queue %s", queue, exc_info=True)
+
+    # ------------------------------------------------------------------- what keeps it true
+    def follow(self, changes: Iterable[tuple[JobRecord | None, JobRecord | None]]) -> None:
+        """Count what committed changes did to bounded queues; one write for each queue.
+
+        A job that PUSH counted is not counted again when it comes; others are.
+        """
+        sums: Counter[str] = Counter()
+        for before, after in changes:
+            if before is not None and not before.state.is_terminal:
+                sums[before.queue] -= 1
+            if after is not None and not after.state.is_terminal:
+                is_known = before is None and after.is_counted
+                sums[after.queue] += 0 if is_known else 1
+        for queue, amount in sums.items():
+            if amount and self.terms.of(queue).config.max_size is not None:
+                self._add(queue, amount)
+
+    def bound(self, queue: str, bound: int | None) -> None:
+        """Begin to count a queue that was given a bound, or end it."""
+        depths = self.depths()
+        if bound is None:
+            depths.forget(queue)
+            return
+        if depths.load(queue) is None:
+            self._begin(queue)
+
+    def _begin(self, queue: str) -> None:
+        """Count what the lists hold, unless somebody began before."""
+        depths = self.depths()
+        depths.correct(queue, depths.count(queue, RECOUNTED), None)
+
+    def tick(
+        self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
+    ) -> dict[str, int]:
+        """Recount the bounded queues that were quiet; how far off each was that was off.
+
+        :param settings: what was set for each queue, and the default policy.
+        :param used: names of the queues there are; asked for where the default policy has a bound.
+        """
+        corrected = {}
+        for queue in _bounded({each.queue: each for each in settings}, used):
+            try:
+                error = self.recount(queue)
+            except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
+                _log.exception("Could not recount queue %s", queue)
+                continue
+            if error:
+                corrected[queue] = error
+        return corrected
+
+    def recount(self, queue: str) -> int | None:
+        """Correct the counter of a bounded queue that nothing was counted of for a while.
+
+        Then nothing is on its way either, and what the lists hold is the truth. One that is not
+        counted yet, because it has its bound from the default policy, is counted from now on.
+
+        :returns: how far off it was; None where it was not looked at.
+        """
+        depths = self.depths()
+        now = depths.load(queue)
+        before = self._quiet.get(queue)
+        if now is None:
+            self._begin(queue)
+            return None
+        if before is None or before[0].version != now.version:
+            self._quiet[queue] = now, self.clock.now()
+            return None
+        if self.clock.now() < before[1] + QUIET_MS:
+            return None
+        counted = depths.count(queue, RECOUNTED)
+        if counted != now.jobs and depths.correct(queue, counted, now):
+            return now.jobs - counted
+        return 0
+
+
+def _stored_all_the_same(problem: Exception, records: Sequence[JobRecord]) -> Counter[str]:
+    """Count the jobs that are stored although others of their batch met an error, by queue."""
+    named = problem.details.get("stored_job_ids") if isinstance(problem, OjsError) else None
+    stored = {*map(str, named)} if isinstance(named, list) else set()
+    return Counter(record.queue for record in records if record.id in stored)
+
+
+def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:
+    """The queues that have a bound, of their own or by the default policy."""
+    default = settings.get(DEFAULT_POLICY)
+    is_default = default is not None and default.members.get("max_size") is not None
+    names = {*settings, *(used() if is_default else ())} - {DEFAULT_POLICY}
+    return sorted(
+        name
+        for name in names
+        if (own := settings.get(name)) is None
+        or (own.state is not QueueState.DELETED and (is_default or "max_size" in own.members))
+    )
+
+
+def _full(queue: str, depth: int, bound: int) -> QueueFullError:
+    return QueueFullError(
+        f"Queue '{queue}' has reached its depth bound ({bound}).",
+        details={
+            "queue": queue,
+            "depth": depth,
+            "bound": bound,
+            "strategy": "reject",
+            "retry_after_seconds": RETRY_AFTER_S,
+        },
+        hint="Nothing was stored. Send it again after Retry-After, doubling the wait each time.",
+    )

@@ -1,0 +1,294 @@
+"""The settings of queues, for operators: creating, reading, changing and deleting queues.
+
+ojs-queue-config, sections 5 to 9; ojs-admin-api, section 6.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    JsonValue,
+    NotFoundError,
+    UnsupportedError,
+)
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limits.policies import effective
+from ojs_aws.domain.limits.rules import Bucket, Limit, queue_key
+from ojs_aws.domain.queues.config import (
+    DEFAULT_POLICY,
+    LIMIT_NAMES,
+    Members,
+    limit_members,
+    limit_of,
+)
+from ojs_aws.domain.queues.config_changes import changed_members
+from ojs_aws.domain.validation import check_queue, invalid
+from ojs_aws.ports import (
+    Clock,
+    LimitChange,
+    Limits,
+    QueueInfo,
+    QueueSettings,
+    QueueState,
+    SettingsBook,
+    StaleSettingsError,
+)
+from ojs_aws.services.queues.config_view import QueueConfigView, config_view
+from ojs_aws.services.queues.push_settings import push_settings_of
+from ojs_aws.services.queues.service import Queues
+from ojs_aws.services.queues.stats import QueueStatistics
+
+TRIES: Final = 3
+"""Changes of one queue's settings that others may get in the way of."""
+
+_LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfigAdmin:
+    """Creates, reads, changes and deletes.
+
+    :ivar bounding: told of a queue whose bound may have changed, before the change is answered.
+    """
+
+    book: SettingsBook
+    limits: Callable[[], Limits]
+    queues: Queues
+    statistics: Callable[[], QueueStatistics]
+    clock: Clock
+    settings: Settings
+    bounding: Callable[[str, int | None], None]
+
+    def get(self, name: str) -> QueueConfigView:
+        """The settings of a queue, or of the default policy.
+
+        :raises NotFoundError: it is neither declared nor was it ever used or created.
+        """
+        info = None if name == DEFAULT_POLICY else self._info(name)
+        found = self.book.load([name, DEFAULT_POLICY])
+        limit = {} if info is None else limit_members(self._limit(name))
+        return config_view(name, info, found, limit, self.settings)
+
+    def create(self, name: JsonValue, config: JsonValue) -> QueueConfigView:
+        """Create a queue with settings of its own.
+
+        :raises ConflictError: there is such a queue already.
+        :raises InvalidRequestError: a name that no queue can have, or a setting that cannot be;
+            nothing is created.
+        """
+        if not isinstance(name, str):
+            raise invalid("name", "the name of a queue", name, missing=name is None)
+        self.queues.check(check_queue(name))
+        own = changed_members({}, {} if config is None else config)
+        found = self.book.load([name, DEFAULT_POLICY])
+        before = found.get(name, QueueSettings(queue=name))
+        is_there = self.queues.registry.load(name) is not None
+        if is_there and before.state is not QueueState.DELETED:
+            raise ConflictError(
+                f"There is a queue '{name}' already.",
+                details={"queue": name, "resource_type": "queue", "resource_id": name},
+                hint="PUT /ojs/v1/queues/{name}/config changes its settings.",
+            )
+        now = self.clock.now()
+        base = QueueSettings(queue=name, revision=before.revision, created_at=now)
+        try:
+            self._save(before, base, own, self._limit_after(name, own), found.get(DEFAULT_POLICY))
+        except StaleSettingsError:
+            raise _busy(name) from None
+        # Known last: one that is known without its settings could not be created again.
+        self.queues.registry.note(name, now)
+        return self.get(name)
+
+    def change(self, name: str, patch: JsonValue) -> QueueConfigView:
+        """Change settings: members that are named are set, ``null`` takes one away.
+
+        A queue that was never used may be given settings before it is. All of the change is
+        followed, or nothing.
+
+        :raises InvalidRequestError: a setting that there is not, or that cannot be.
+        :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
+        """
+        is_policy = name == DEFAULT_POLICY
+        if not is_policy:
+            self.queues.check(name)
+        for _ in range(TRIES):
+            found = self.book.load([name, DEFAULT_POLICY])
+            before = found.get(name, QueueSettings(queue=name))
+            if before.state is QueueState.DELETED:
+                before = replace(before, members={})
+            own = self._own(name, before, found.get(DEFAULT_POLICY))
+            after = changed_members(own, patch)
+            limit = self._limit_after(name, after)
+            if not is_policy:
+                self.queues.registry.note(name, self.clock.now())
+            base = replace(before, state=_taking(before.state))
+            try:
+                self._save(before, base, after, limit, found.get(DEFAULT_POLICY))
+            except StaleSettingsError:
+                continue
+            if not is_policy and any(own.get(each) != after.get(each) for each in LIMIT_NAMES):
+                self.queues.wake(name)  # messages may be set aside for the limit before
+            return self.get(name)
+        raise _busy(name)
+
+    def drain(self, name: str) -> QueueConfigView:
+        """Take no more jobs; workers go on with those that are there."""
+        return self._enter(name, QueueState.DRAINING)
+
+    def undrain(self, name: str) -> None:
+        """Take jobs again, if the queue was draining."""
+        found = self.book.load([name]).get(name)
+        if found is not None and found.state is QueueState.DRAINING:
+            self._enter(name, QueueState.ACTIVE)
+
+    def delete(self, name: str, body: Mapping[str, JsonValue]) -> Members:
+        """Delete a queue that has no jobs left to run (section 5.3, strategy ``reject``).
+
+        Its settings, limit and bound go; jobs that have ended stay until their retention is over.
+        The next job for the name makes a new queue.
+
+        :raises ConflictError: jobs are left, or the queue is declared by the deployment.
+        """
+        _check_strategy(body)
+        info = self._info(name)
+        if name in self.queues.declared:
+            raise ConflictError(
+                f"The queue '{name}' is declared by the deployment.",
+                details={"queue": name, "reason": "declared"},
+                hint="Take it out of OJS_QUEUES and deploy; its settings can be reset by null.",
+            )
+        self._check_empty(name)
+        before = self.book.load([name]).get(name, QueueSettings(queue=name))
+        base = replace(before, state=QueueState.DELETED, created_at=None)
+        try:
+            self._save(before, base, {}, LimitChange(None))
+        except StaleSettingsError:
+            raise _busy(name) from None
+        if info.paused_at is not None:
+            self.queues.resume(name)
+        return {
+            "queue": name,
+            "name": name,
+            "strategy": "reject",
+            "jobs_affected": 0,
+            "state": "deleted",
+            "deleted": True,
+        }
+
+    def states(self) -> dict[str, QueueSettings]:
+        """What was set for each queue; one query."""
+        return {settings.queue: settings for settings in self.book.all()}
+
+    # ------------------------------------------------------------------------------- parts
+    def _info(self, name: str) -> QueueInfo:
+        """The queue in the registry, unless it was deleted."""
+        info = self.queues.get(name)
+        found = self.book.load([name]).get(name)
+        if found is not None and found.state is QueueState.DELETED:
+            raise NotFoundError(
+                f"There is no queue '{name}': it was deleted.",
+                details={"resource_type": "queue", "resource_id": name, "queue": name},
+            )
+        return info
+
+    def _enter(self, name: str, state: QueueState) -> QueueConfigView:
+        self._info(name)
+        for _ in range(TRIES):
+            before = self.book.load([name]).get(name, QueueSettings(queue=name))
+            after = replace(
+                before, state=state, revision=before.revision + 1, updated_at=self.clock.now()
+            )
+            try:
+                self.book.save(before, after)
+            except StaleSettingsError:
+                continue
+            return self.get(name)
+        raise _busy(name)
+
+    def _own(self, name: str, before: QueueSettings, default: QueueSettings | None) -> Members:
+        """A queue's own settings with its limit; of one without, what FETCH needs of the policy."""
+        if name == DEFAULT_POLICY:
+            return dict(before.members)
+        if before.revision == 0 and default is not None:
+            kept = self._limit(name)
+            inherited = {
+                each: value
+                for each, value in default.members.items()
+                if each in LIMIT_NAMES or each == "visibility_timeout"
+            }
+            return {**inherited, **limit_members(kept)}
+        return {**before.members, **limit_members(self._limit(name))}
+
+    def _limit(self, name: str) -> Limit | None:
+        key = queue_key(name)
+        bucket = Bucket(key=key, override=self.limits().policy_of_queue(key))
+        return effective(None, bucket, self.clock.now(), is_scope=True)
+
+    def _limit_after(self, name: str, members: Members) -> LimitChange | None:
+        """The queue's limit as these settings have it; None where nothing is kept for it."""
+        if name == DEFAULT_POLICY:
+            return None
+        limit = limit_of(members, name)
+        return LimitChange(None if limit is None else encode(limit.render()))
+
+    def _save(
+        self,
+        before: QueueSettings,
+        base: QueueSettings,
+        members: Members,
+        limit: LimitChange | None,
+        default: QueueSettings | None = None,
+    ) -> None:
+        is_policy = before.queue == DEFAULT_POLICY
+        kept = {
+            name: value for name, value in members.items() if is_policy or name not in LIMIT_NAMES
+        }
+        after = replace(
+            base, members=kept, revision=before.revision + 1, updated_at=self.clock.now()
+        )
+        self.book.save(before, after, limit)
+        if not is_policy:
+            self.bounding(before.queue, push_settings_of(default, after).config.max_size)
+
+    def _check_empty(self, name: str) -> None:
+        counts = self.statistics().counts(name)
+        left = {state: counts.counts[state] for state in _LIVE if counts.counts[state]}
+        if left:
+            raise ConflictError(
+                f"The queue '{name}' has {counts.depth} jobs that have not ended.",
+                details={"queue": name, "depth": counts.depth, "counts": {**left}},
+                hint="Drain it first (POST /ojs/v1/queues/{name}/drain), or purge its jobs.",
+            )
+
+
+def _taking(state: QueueState) -> QueueState:
+    return QueueState.ACTIVE if state is QueueState.DELETED else state
+
+
+def _check_strategy(body: Mapping[str, JsonValue]) -> None:
+    strategy = body.get("strategy")
+    if strategy in ("discard", "move"):
+        raise UnsupportedError(
+            f"'strategy' can be reject only, not {strategy}.",
+            details={"field": "strategy", "expected": "reject", "received": str(strategy)},
+            hint="Drain the queue, purge its jobs, and delete it then.",
+        )
+    if strategy != "reject":
+        raise InvalidRequestError(
+            "The 'strategy' attribute must be reject: say what is to become of the jobs.",
+            details={"field": "strategy", "expected": "reject", "received": str(strategy)[:80]},
+        )
+
+
+def _busy(name: str) -> ConflictError:
+    return ConflictError(
+        f"The settings of '{name}' are being changed by somebody else.",
+        details={"queue": name},
+        hint="Read them again, and repeat the change.",
+    )

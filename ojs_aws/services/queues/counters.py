@@ -1,0 +1,59 @@
+"""Counts what queues did, from the committed changes that the table's stream tells of.
+
+One write for each queue and minute of a batch. A change counts once it will not come again, so a
+repeat costs nothing but after a process died between this write and its answer: such a batch is
+told by its token, unless another shard's came in between (decision 34).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues.tallies import Tally, minute_of
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Tallies
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A committed change of a job.
+
+    :ivar number: names the change.
+    :ivar at: when it was committed.
+    """
+
+    number: str
+    at: Instant
+    before: JobRecord | None
+    after: JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounters:
+    """Adds to the counters."""
+
+    tallies: Callable[[], Tallies]
+
+    def __call__(self, changes: Iterable[Changed]) -> None:
+        """Count changes; what AWS does not take is missing in the numbers, and logged."""
+        found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = {}
+        for change in changes:
+            place = (change.after.queue, minute_of(change.at))
+            tally, numbers = found.setdefault(place, (Tally(), []))
+            tally.count(change.before, change.after)
+            numbers.append(change.number)
+        for (queue, minute), (tally, numbers) in found.items():
+            if not tally:
+                continue
+            token = hashlib.sha256(" ".join(numbers).encode()).hexdigest()[:12]
+            try:
+                self.tallies().add(queue, minute, tally, token)
+            except OjsError:
+                _log.warning("Could not count what queue %s did", queue, exc_info=True)

@@ -1,0 +1,162 @@
+"""On what terms a queue takes jobs, as PUSH asks with every job: its settings, briefly remembered.
+
+A process reads the settings of a queue with the first job for it, and again when they are older
+than ``age_ms``: one batch read for each queue, process and that time, however many jobs come. So a
+change is followed at the latest after ``age_ms``; jobs that are stored already keep what they have.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ojs_aws.domain.errors import JobTypeNotAllowedError, OjsError, QueueDrainingError
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queues.config import (
+    DEFAULT_POLICY,
+    LIMIT_NAMES,
+    QueueConfig,
+    limit_of,
+    read_config,
+)
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import (
+    Clock,
+    LimitChange,
+    QueueSettings,
+    QueueState,
+    SettingsBook,
+    StaleSettingsError,
+)
+
+ONE_REQUEST_MS: Final = 60_000
+"""Longer than any request takes."""
+
+MAX_KEPT: Final = 10_000
+"""Queues that a process remembers."""
+
+AT_FETCH: Final = frozenset({*LIMIT_NAMES, "visibility_timeout"})
+"""Settings that FETCH learns from the queue's own list, so that a default must be put there."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PushSettings:
+    """What holds for jobs that are enqueued now."""
+
+    config: QueueConfig
+    state: QueueState = QueueState.ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    terms: PushSettings
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PushSettingsCache:
+    """Gives the terms of queues.
+
+    :ivar age_ms: how old what is remembered may be; 0 for nothing.
+    """
+
+    book: Callable[[], SettingsBook]
+    clock: Clock
+    age_ms: int
+    _kept: dict[str, _Kept] = field(default_factory=dict)
+
+    def for_one_request(self) -> PushSettingsCache:
+        """The same, which reads a queue once at most for all jobs of a request."""
+        return self if self.age_ms else replace(self, age_ms=ONE_REQUEST_MS, _kept={})
+
+    def of(self, queue: str) -> PushSettings:
+        """The terms of a queue: its own settings over those of the default policy.
+
+        Where they cannot be read, those that were read last; without such the error is raised.
+        """
+        now = self.clock.now()
+        kept = self._kept.get(queue)
+        if kept is not None and now < kept.until:
+            return kept.terms
+        try:
+            found = self.book().load([queue, DEFAULT_POLICY])
+        except OjsError:
+            if kept is None:
+                raise
+            _log.warning("Could not read the settings of queue %s", queue, exc_info=True)
+            return kept.terms
+        default, own = found.get(DEFAULT_POLICY), found.get(queue)
+        terms = push_settings_of(default, own)
+        if own is None and default is not None:
+            self._adopt(queue, default, now)
+        if own is not None and own.state is QueueState.DELETED:
+            self._revive(own, now)
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        self._kept[queue] = _Kept(terms, Instant(now + self.age_ms))
+        return terms
+
+    def admitting(self, queue: str, job_type: str) -> QueueConfig:
+        """The settings for a job that is enqueued now.
+
+        :raises QueueDrainingError: the queue takes no jobs.
+        :raises JobTypeNotAllowedError: it takes none of this type.
+        """
+        terms = self.of(queue)
+        if terms.state is QueueState.DRAINING:
+            raise QueueDrainingError(
+                f"The queue '{queue}' is draining: it takes no new jobs.",
+                details={"queue": queue, "state": "draining"},
+                hint="Enqueue to another queue, or resume this one.",
+            )
+        if not terms.config.allows(job_type):
+            raise JobTypeNotAllowedError(
+                f"The queue '{queue}' takes no jobs of type '{job_type}'.",
+                details={
+                    "field": "type",
+                    "queue": queue,
+                    "allowed_job_types": [*terms.config.allowed_job_types],
+                },
+            )
+        return terms.config
+
+    def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
+        """Give a queue that is used for the first time what FETCH has to find in its list."""
+        inherited = {name: value for name, value in default.members.items() if name in AT_FETCH}
+        if not inherited:
+            return
+        limit = limit_of(inherited, queue)
+        members = {name: value for name, value in inherited.items() if name not in LIMIT_NAMES}
+        before = QueueSettings(queue=queue)
+        after = replace(before, members=members, revision=1, updated_at=now)
+        policy = None if limit is None else LimitChange(encode(limit.render()))
+        try:
+            self.book().save(before, after, policy)
+        except (OjsError, StaleSettingsError):
+            _log.warning("Could not give queue %s the default policy", queue, exc_info=True)
+
+    def _revive(self, deleted: QueueSettings, now: Instant) -> None:
+        """A queue that was deleted begins anew with its next job."""
+        after = QueueSettings(
+            queue=deleted.queue, revision=deleted.revision + 1, created_at=now, updated_at=now
+        )
+        try:
+            self.book().save(deleted, after)
+        except StaleSettingsError:
+            return
+
+
+def push_settings_of(default: QueueSettings | None, own: QueueSettings | None) -> PushSettings:
+    """What a queue's settings and the default policy come to."""
+    members = {**(default.members if default else {}), **(own.members if own else {})}
+    if default is not None and own is not None:
+        spans = [each.members.get("retention") for each in (default, own)]
+        layers = [span for span in spans if isinstance(span, dict)]
+        if layers:
+            members["retention"] = {name: span for layer in layers for name, span in layer.items()}
+    state = own.state if own else QueueState.ACTIVE
+    return PushSettings(read_config(members), state)

@@ -1,0 +1,261 @@
+"""Queues, for operators: which there are, pausing and resuming (HTTP binding, section 11).
+
+A queue exists from its first use on, or because it is declared. What is known of it stands in one
+item; while the queue is paused that item is the first row of its ready list, so that FETCH learns
+of it from what it reads anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_queue
+from ojs_aws.ports import (
+    Clock,
+    JobList,
+    JobStore,
+    ListedJob,
+    MessageQueue,
+    QueueInfo,
+    QueueMissingError,
+    QueueRegistry,
+    Triggers,
+)
+from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
+
+MAX_WOKEN: Final = 1000
+"""Jobs for which a resume sends messages; the sweep goes on where there are more."""
+
+MOST_PER_JOB: Final = 4
+"""Messages of a queue for each ready job, hidden and delayed ones included, but not those of jobs
+that wait, beyond which none is sent for a resume or a changed limit. Else each change would add as
+many as there are jobs."""
+
+PAGE: Final = 100
+
+FRESH_MS: Final = 600_000
+"""Triggers of a queue that was paused so lately are looked at by each sweep."""
+
+LOOK_EVERY_MIN: Final = 10
+"""And later once in so many minutes."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Lists, pauses and resumes queues.
+
+    :ivar declared: names of the queues that exist from the beginning.
+    :ivar allow_undeclared: whether a queue may come to be at its first use.
+    """
+
+    registry: QueueRegistry
+    store: JobStore
+    messages: MessageQueue
+    job_messages: JobMessages
+    triggers: Callable[[], Triggers]
+    clock: Clock
+    declared: frozenset[str]
+    allow_undeclared: bool
+
+    def list(self) -> list[QueueInfo]:
+        """Every queue that is declared or was used, by name."""
+        return self.registry.all()
+
+    def get(self, name: str) -> QueueInfo:
+        """One queue.
+
+        :raises NotFoundError: it is neither declared nor was it ever used.
+        """
+        info = self.registry.load(check_queue(name))
+        if info is None:
+            raise _unknown(name)
+        return info
+
+    def pause(self, name: str) -> QueueInfo:
+        """Let nobody fetch from a queue; jobs may still be enqueued, and active ones go on.
+
+        Lambda triggers are switched off, so that no message invokes a worker for nothing. Where
+        that fails, the workers themselves set the messages aside. A queue that was never used
+        may be paused before it is.
+
+        :returns: the queue after it; one that was paused already keeps the time.
+        :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
+        """
+        self.check(name)
+        running = self._running(name)
+        info = self.registry.pause(name, running, self.clock.now())
+        if running:
+            self._switch_off(name, running)
+        return info
+
+    def check(self, name: str) -> None:
+        """Refuse a name that no queue can have.
+
+        :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
+        """
+        check_queue(name)
+        if not self.allow_undeclared and name not in self.declared:
+            raise _unknown(name)
+
+    def resume(self, name: str) -> Instant:
+        """Let workers fetch again, and wake those that wait for messages.
+
+        :returns: when it was resumed.
+        :raises NotFoundError: it is neither declared nor was it ever used.
+        """
+        now = self.clock.now()
+        before = self.registry.resume(check_queue(name))
+        if before is None:
+            if name not in self.declared:
+                raise _unknown(name)
+            return now
+        if before.triggers:
+            self.finish_resume(before)
+        elif before.paused_at is not None:
+            self._wake(name, now)
+        return now
+
+    def finish(self, info: QueueInfo) -> None:
+        """Make the triggers of a queue what its state says; for the sweep.
+
+        What a pause or a resume left in its middle is ended by it, and a trigger that is deployed
+        while its queue is paused is switched off.
+        """
+        if info.paused_at is not None:
+            self._finish_pause(info, info.paused_at)
+        elif info.triggers:
+            self.finish_resume(info)
+
+    def _finish_pause(self, info: QueueInfo, paused_at: Instant) -> None:
+        now = self.clock.now()
+        is_due = zlib.crc32(info.name.encode()) % LOOK_EVERY_MIN == now // 60_000 % LOOK_EVERY_MIN
+        if now - paused_at > FRESH_MS and not is_due:
+            return
+        running = self._running(info.name)
+        if not running:
+            return
+        try:
+            is_noted = self.registry.note_triggers(info.name, running)
+        except OjsError:  # nothing may be switched off that nobody will switch on
+            _log.warning("Could not note the triggers of queue %s", info.name, exc_info=True)
+            return
+        if is_noted:
+            self._switch_off(info.name, running)
+
+    def _switch_off(self, name: str, ids: Sequence[str]) -> None:
+        """Switch triggers off; on again where somebody resumed the queue meanwhile.
+
+        That resume may have switched them on before this switched them off.
+        """
+        self._switch(ids, is_on=False)
+        try:
+            info = self.registry.load(name)
+        except OjsError:
+            _log.warning("Could not look at queue %s again", name, exc_info=True)
+            return
+        if info is None or info.paused_at is None:
+            self._switch(ids, is_on=True)
+
+    def finish_resume(self, info: QueueInfo) -> None:
+        """Switch the triggers on that a pause switched off; the sweep does so too.
+
+        So they come back even if a resume ended in its middle.
+        """
+        if self._switch(info.triggers, is_on=True):
+            try:
+                self.registry.forget_triggers(info.name)
+            except OjsError:
+                _log.warning("Could not note that queue %s runs", info.name, exc_info=True)
+
+    def _running(self, name: str) -> Sequence[str]:
+        try:
+            return self.triggers().running(name)
+        except OjsError:
+            _log.warning("Could not find the triggers of queue %s", name, exc_info=True)
+            return []
+
+    def _switch(self, ids: Sequence[str], *, is_on: bool) -> bool:
+        try:
+            self.triggers().switch(ids, is_on=is_on)
+        except OjsError:
+            _log.warning("Could not switch triggers", exc_info=True)
+            return False
+        return True
+
+    def wake(self, name: str) -> None:
+        """Send messages for jobs that are ready, where theirs are not to be seen."""
+        self._wake(name, self.clock.now())
+
+    def _wake(self, name: str, now: Instant) -> None:
+        """Send messages in the place of those that workers set aside during the pause.
+
+        A message too many finds nothing to run and is deleted.
+        """
+        try:
+            rows = self._ready(name)
+            missing = self._missing(name, len(rows), now) if rows else 0
+        except OjsError:
+            _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
+            return
+        if missing > 0:
+            messages = [(message_of_row(row, row.sort_key), 0) for row in rows[:missing]]
+            self.job_messages.send(name, messages, now)
+
+    def _missing(self, name: str, ready: int, now: Instant) -> int:
+        """Return for how many of the ready jobs a message is to be sent.
+
+        The messages of waiting jobs are not theirs; those jobs are read where that matters. For all
+        of them where there is no SQS queue: sending makes it. So it is after a restore, for queues
+        that were made at their first use.
+        """
+        try:
+            there = self.messages.backlog(name)
+        except QueueMissingError:
+            return ready
+        missing = ready - there.visible
+        if ready >= MAX_WOKEN:  # there are more jobs than were read
+            return missing
+        room = MOST_PER_JOB * ready - there.total
+        if missing > 0 and room < missing:
+            room += self._covered(name, now)
+        return min(missing, room)
+
+    def _covered(self, name: str, now: Instant) -> int:
+        """Count the messages of waiting jobs, a bounded number of them."""
+        covered, cursor = 0, ""
+        until = Instant(now + MAX_HIDE_S * 1000)
+        for _ in range(MAX_WOKEN // PAGE):
+            page = self.store.due(name, Instant(0), until, PAGE, cursor=cursor)
+            covered += count_covered(page.jobs, now)
+            cursor = page.cursor
+            if not cursor:
+                break
+        return covered
+
+    def _ready(self, name: str) -> Sequence[ListedJob]:
+        """The first ready jobs, a bounded number of them."""
+        rows: Sequence[ListedJob] = ()
+        cursor = ""
+        while len(rows) < MAX_WOKEN:
+            page = self.store.listed(name, JobList.READY, PAGE, cursor=cursor, newest_first=False)
+            rows = [*rows, *page.jobs]
+            cursor = page.cursor
+            if not cursor:
+                break
+        return rows
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no queue '{name}'.",
+        details={"resource_type": "queue", "resource_id": name, "queue": name},
+        hint="A queue exists once a job was pushed to it, or when it is declared (OJS_QUEUES).",
+    )

@@ -1,0 +1,108 @@
+"""Statistics of a queue (HTTP binding, section 11.2; ojs-admin-api, section 6).
+
+What a queue holds is one COUNT query for each list, which reads a megabyte of the index at most
+(some thousands of jobs). Below that the numbers are exact, as far as the index has caught up;
+beyond it they are at least so many, and named as such. What it did is counted minute by minute as
+the table's stream tells of it, and read by one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, Count, JobList, JobStore, Tallies
+
+HOUR_MINUTES: Final = 60
+DAY_MS: Final = 86_400_000
+
+_LISTS: Final = {
+    "available": JobList.READY,
+    "pending": JobList.PENDING,
+    "completed": JobList.COMPLETED,
+    "cancelled": JobList.CANCELLED,
+    "dead_letter": JobList.DEAD_LETTER,
+}
+_WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCounts:
+    """How many jobs a queue has.
+
+    :ivar counts: by state; ``dead_letter`` are those of the discarded that a policy kept.
+    :ivar estimated: names of the counts that are at least what is said.
+    """
+
+    counts: dict[str, int]
+    estimated: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """Jobs that have not ended."""
+        names = ("available", "scheduled", "retryable", "active", "pending")
+        return sum(self.counts[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats:
+    """What a queue has, and what it did of late.
+
+    :ivar hour: what it did in this minute and the 59 before it.
+    :ivar minute: what it did in the last minute that is over.
+    """
+
+    counts: QueueCounts
+    hour: Tally
+    minute: Tally
+    computed_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """Counts the jobs of queues."""
+
+    store: JobStore
+    tallies: Callable[[], Tallies]
+    clock: Clock
+
+    def counts(self, queue: str) -> QueueCounts:
+        """Count each list once: seven queries."""
+        found = {name: self.store.count(queue, listed) for name, listed in _LISTS.items()}
+        waiting = self.store.count_waiting(queue)
+        found |= {str(state): waiting[state] for state in _WAITING}
+        discarded = self.store.count(queue, JobList.DISCARDED)
+        found["discarded"] = _plus(discarded, found["dead_letter"])
+        return QueueCounts(
+            counts={name: count.rows for name, count in found.items()},
+            estimated=tuple(name for name, count in found.items() if not count.is_exact),
+        )
+
+    def __call__(self, queue: str) -> QueueStats:
+        """Count, and read what was counted: eight queries, whatever the queue holds."""
+        now = self.clock.now()
+        counts, this = self.counts(queue), minute_of(now)
+        minutes = dict(self.minutes(queue, this - (HOUR_MINUTES - 1) * MINUTE_MS, this))
+        return QueueStats(
+            counts=counts,
+            hour=total(minutes.values()),
+            minute=minutes.get(Instant(this - MINUTE_MS), Tally()),
+            computed_at=now,
+        )
+
+    def today(self, queue: str) -> Tally:
+        """What a queue did since midnight (UTC): one query."""
+        now = self.clock.now()
+        return total(tally for _, tally in self.minutes(queue, now // DAY_MS * DAY_MS, now))
+
+    def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
+        """What a queue did in each minute that begins in a time range: one query for 4,000."""
+        return self.tallies().read(queue, Instant(max(0, since)), Instant(until))
+
+
+def _plus(one: Count, other: Count) -> Count:
+    return Count(one.rows + other.rows, one.is_exact and other.is_exact)

@@ -1,0 +1,1 @@
+"""The schema registry, and the validation of arguments."""

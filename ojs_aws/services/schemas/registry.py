@@ -1,0 +1,250 @@
+"""The schema registry: registering, reading and removing schemas (ojs-schema-registry, 4)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from ojs_aws.domain.errors import (
+    ConflictError,
+    IncompatibleSchemaError,
+    InvalidRequestError,
+    JsonValue,
+    NotFoundError,
+    PayloadTooLargeError,
+)
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
+from ojs_aws.domain.schemas.changes import breaking_changes
+from ojs_aws.domain.schemas.schema import (
+    SchemaEntry,
+    SchemaName,
+    SchemaVersion,
+    check_schema_version,
+    newest_first,
+    predecessor,
+    release_of,
+    schema_uri,
+)
+from ojs_aws.domain.validation import URI_PATTERN, check_type, invalid
+from ojs_aws.ports import Clock, Schemas, SchemaTakenError
+
+MAX_SCHEMA_BYTES: Final = 65_536
+MAX_URI_LENGTH: Final = 1024
+
+_URI: Final = re.compile(URI_PATTERN, re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRegistration:
+    """What a client asks for, its members not checked yet.
+
+    :ivar uri: None where the client leaves it to the registry.
+    :ivar schema: the value, and its text as the client wrote it.
+    """
+
+    type: JsonValue
+    version: JsonValue
+    uri: JsonValue
+    schema: JsonValue
+    text: RawJson
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRegistry:
+    """Registers, lists, reads and removes the schemas of job types."""
+
+    schemas: Schemas
+    clock: Clock
+
+    def register(self, wanted: SchemaRegistration) -> SchemaEntry:
+        """Register a schema, which never changes then.
+
+        :raises InvalidRequestError: a member is not what it must be, or the schema is no JSON
+            Schema of draft 2020-12; nothing is stored.
+        :raises PayloadTooLargeError: the schema has more than 64 KB.
+        :raises ConflictError: the type has this version, or another schema has this URI.
+        :raises IncompatibleSchemaError: it refuses what the version before accepted, and its
+            major version is the same.
+        """
+        entry = self._entry(wanted)
+        self._check_compatible(entry, wanted.schema)
+        try:
+            self.schemas.add(entry)
+        except SchemaTakenError as taken:
+            raise _taken(entry, taken.existing) from None
+        return entry
+
+    def put(self, wanted: SchemaRegistration) -> tuple[SchemaEntry, bool]:
+        """Register a schema; the very same one again changes nothing.
+
+        :returns: the entry, and whether it is new.
+        :raises OjsError: as :meth:`register` does.
+        """
+        entry = self._entry(wanted)
+        self._check_compatible(entry, wanted.schema)
+        try:
+            self.schemas.add(entry)
+        except SchemaTakenError as taken:
+            found = taken.existing
+            existing = None if found is None else self.schemas.load(found.uri)
+            if existing is None or _content(existing) != _content(entry):
+                raise _taken(entry, found) from None
+            return existing, False
+        return entry, True
+
+    def _check_compatible(self, entry: SchemaEntry, schema: JsonValue) -> None:
+        """Refuse breaking changes where the version promises none (section 8.4).
+
+        Only versions with a minor part promise that; for others nothing is read.
+        """
+        if release_of(entry.version)[1:] == (0, 0):
+            return
+        before = predecessor(list(self.schemas.names(entry.type)), entry.version)
+        known = None if before is None else self.schemas.load(before.uri)
+        if known is None:
+            return
+        changes = breaking_changes(decode(known.schema, max_depth=ANY_DEPTH), schema)
+        if not changes:
+            return
+        told: list[JsonValue] = list(changes)
+        following = f"{release_of(entry.version)[0] + 1}.0.0"
+        raise IncompatibleSchemaError(
+            f"Schema version {entry.version} introduces breaking changes compared to "
+            f"{known.version}. Use a major version bump ({following}).",
+            details={
+                "field": "version",
+                "compared_to": known.version,
+                "breaking_changes": told,
+            },
+            hint="Jobs that follow the version before would be refused by this one.",
+        )
+
+    def _entry(self, wanted: SchemaRegistration) -> SchemaEntry:
+        job_type = check_type(wanted.type)
+        version = check_schema_version(wanted.version)
+        uri = schema_uri(job_type, version) if wanted.uri is None else wanted.uri
+        if not (isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and _URI.fullmatch(uri)):
+            raise invalid("uri", "a URI such as urn:ojs:schema:email.send:v1", wanted.uri)
+        if not isinstance(wanted.schema, dict) or not wanted.schema:
+            expected = "a JSON Schema that says something, an object"
+            raise invalid("schema", expected, wanted.schema, missing=wanted.schema is None)
+        size = len(wanted.text.encode("utf-8", "surrogatepass"))
+        if size > MAX_SCHEMA_BYTES:
+            raise PayloadTooLargeError(
+                f"The schema has {size} bytes; at most {MAX_SCHEMA_BYTES} are accepted.",
+                details={"field": "schema", "size_bytes": size, "max_bytes": MAX_SCHEMA_BYTES},
+            )
+        _check_schema(f"{job_type}@{version}", wanted.schema)
+        return SchemaEntry(
+            type=job_type,
+            version=version,
+            uri=uri,
+            created_at=self.clock.now(),
+            schema=wanted.text,
+        )
+
+    def everything(self) -> list[SchemaName]:
+        """All versions of all types, by type, the newest first."""
+        by_type: dict[str, list[SchemaName]] = {}
+        for name in self.schemas.names():
+            by_type.setdefault(name.type, []).append(name)
+        return [name for job_type in sorted(by_type) for name in newest_first(by_type[job_type])]
+
+    def versions(self, job_type: str) -> list[SchemaName]:
+        """The versions of a type, the newest first.
+
+        :raises NotFoundError: it has none.
+        """
+        return _known(newest_first(self.schemas.names(job_type)), job_type)
+
+    def latest(self, job_type: str) -> SchemaEntry:
+        """The schema of a type's latest version.
+
+        :raises NotFoundError: it has none.
+        """
+        return self.by_uri(self.versions(job_type)[0].uri)
+
+    def version(self, job_type: str, version: SchemaVersion) -> SchemaEntry:
+        """The schema of one version.
+
+        :raises NotFoundError: there is none.
+        """
+        return self.by_uri(self._named(job_type, version).uri)
+
+    def by_uri(self, uri: str) -> SchemaEntry:
+        """The schema that jobs name so.
+
+        :raises NotFoundError: there is none.
+        """
+        return _known(self.schemas.load(uri), uri)
+
+    def delete(self, job_type: str, version: SchemaVersion) -> SchemaName:
+        """Remove one version. Jobs that named it stay as they are.
+
+        :raises NotFoundError: there is none.
+        """
+        name = self._named(job_type, version)
+        self.schemas.delete(name)
+        return name
+
+    def delete_uri(self, uri: str) -> SchemaName:
+        """Remove the schema that jobs name so.
+
+        :raises NotFoundError: there is none.
+        """
+        name = self.by_uri(uri).name
+        self.schemas.delete(name)
+        return name
+
+    def _named(self, job_type: str, version: SchemaVersion) -> SchemaName:
+        return _known(self.schemas.named(job_type, version), f"{job_type}@{version}")
+
+
+def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
+    from ojs_aws.middleware.builtin.validation.registry import compile_registered  # noqa: PLC0415
+    from ojs_aws.middleware.errors import InvalidSchemaError  # noqa: PLC0415 - jsonschema is slow
+
+    try:
+        compile_registered(name, schema)
+    except InvalidSchemaError as problem:
+        text = str(problem)[:1000]
+        raise InvalidRequestError(
+            text, details={"field": "schema", "schema_error": text}
+        ) from problem
+    except (
+        RecursionError,
+        OverflowError,
+        ValueError,
+    ) as problem:  # of what reads URIs and patterns
+        raise InvalidRequestError(
+            f"The schema of {name} holds a URI or a number that cannot be read, or is nested too "
+            "deeply.",
+            details={"field": "schema"},
+        ) from problem
+
+
+T = TypeVar("T")
+
+
+def _known(found: T | None, name: str) -> T:
+    if not found:
+        raise NotFoundError(
+            f"There is no schema '{name[:200]}'.",
+            details={"resource_type": "schema", "resource_id": name[:255]},
+            hint="GET /ojs/v1/schemas lists those that are registered.",
+        )
+    return found
+
+
+def _content(entry: SchemaEntry) -> tuple[object, ...]:
+    return entry.type, entry.version, entry.uri, entry.schema
+
+
+def _taken(entry: SchemaEntry, existing: SchemaName | None) -> ConflictError:
+    found = existing or entry
+    return ConflictError(
+        f"The schema {found.type}@{found.version} ({found.uri}) is registered already.",
+        details={"type": found.type, "version": found.version, "uri": found.uri},
+        hint="Register what has changed under a version of its own; jobs may rely on this one.",
+    )

@@ -1,0 +1,140 @@
+"""Checking the arguments of jobs that name a schema (core, section 5.2; schema registry, 7)."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.envelope import VALIDATE, Job
+from ojs_aws.domain.errors import JsonValue, SchemaValidationError
+from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.schemas.schema import newest_first
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, Schemas
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema
+
+MAX_KEPT: Final = 256
+"""Schemas that a process keeps compiled."""
+
+KEPT_MS: Final = 60_000
+"""How long one is used before it is looked for again: it may have been deleted."""
+
+UNKNOWN_KEPT_MS: Final = 5_000
+"""Likewise, for a URI that nothing is registered under: that may change."""
+
+MAX_ERRORS: Final = 10
+ENCODINGS: Final = "ojs.codec.encodings"
+"""The member of ``meta`` that says that the arguments are encrypted: nobody here can read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    schema: ArgsSchema | None
+    until: Instant
+
+
+class SchemaValidation:
+    """Checks arguments by registered schemas. A schema that nobody registered says nothing."""
+
+    def __init__(self, schemas: Schemas, clock: Clock) -> None:
+        """Keep nothing yet."""
+        self._schemas = schemas
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check(self, job: Job) -> None:
+        """Check a job's arguments.
+
+        A job that insists on validation (``meta.ojs_validate``) and names no schema is checked by
+        that of its version, else by the latest of its type.
+
+        :raises SchemaValidationError: they do not follow the schema (422); the details say where,
+            what was expected and the part of the schema that says so, and no values. Or the job
+            insists, and there is none.
+        """
+        meta = job.get("meta")
+        told = meta if isinstance(meta, dict) else {}
+        uri, insists = job.get("schema"), told.get(VALIDATE) is True
+        if told.get(ENCODINGS) or not (isinstance(uri, str) or insists):
+            return
+        schema = self._schema(uri) if isinstance(uri, str) else self._of_type(job)
+        if schema is None:
+            if insists:
+                raise _unchecked(job)
+            return
+        errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS)
+        if not errors:
+            return
+        of_type = schema.name.rpartition("@")[0]
+        details: dict[str, JsonValue] = {
+            "field": "args",
+            "schema": uri if isinstance(uri, str) else schema.name,
+            "validation_errors": [*errors],
+        }
+        if has_more:
+            details["has_more_errors"] = True
+        raise SchemaValidationError(
+            f"The job's arguments do not match the schema {schema.name}: "
+            f"{errors[0]['path']}: {errors[0]['message']}.",
+            details=details,
+            hint="Correct the arguments, or name the schema of the version that they follow.",
+            of_type="" if of_type == job.type else of_type,
+        )
+
+    def _schema(self, uri: str) -> ArgsSchema | None:
+        return self._looked_up(uri, lambda: uri)
+
+    def _of_type(self, job: Job) -> ArgsSchema | None:
+        """The schema of the job's version, else of the latest version of its type."""
+        wanted = job.get("version")
+
+        def uri() -> str:
+            if isinstance(wanted, (int, str)):
+                named = self._schemas.named(job.type, wanted)
+                return named.uri if named else ""
+            names = newest_first(list(self._schemas.names(job.type)))
+            return names[0].uri if names else ""
+
+        return self._looked_up(f"{job.type}@{'' if wanted is None else wanted}", uri)
+
+    def _looked_up(self, key: str, find: Callable[[], str]) -> ArgsSchema | None:
+        """What is kept under a key, else what is found now."""
+        now = self._clock.now()
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and now < kept.until:
+                self._kept.move_to_end(key)
+                return kept.schema
+        uri = find()
+        entry = self._schemas.load(uri) if uri else None
+        schema: ArgsSchema | None = None
+        if entry is not None:
+            from ojs_aws.middleware.builtin.validation.registry import (  # noqa: PLC0415 - imports jsonschema
+                compile_registered,
+            )
+
+            document = decode(entry.schema)
+            if isinstance(document, dict):
+                schema = compile_registered(f"{entry.type}@{entry.version}", document)
+        until = Instant(now + (UNKNOWN_KEPT_MS if schema is None else KEPT_MS))
+        with self._lock:
+            self._kept[key] = _Kept(schema, until)
+            self._kept.move_to_end(key)
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+        return schema
+
+
+def _unchecked(job: Job) -> SchemaValidationError:
+    return SchemaValidationError(
+        f"The job insists on validation (meta.{VALIDATE}), and no schema is registered for its "
+        f"type '{job.type}', or under the version or URI that it names.",
+        details={"field": "args", "type": job.type, "schema": job.get("schema")},
+        hint="Register a schema (POST /ojs/v1/schemas), or leave the member out.",
+    )

@@ -1,0 +1,1 @@
+"""Unique jobs: admits, ignores, replaces or rejects a job under its key."""

@@ -1,0 +1,298 @@
+"""Letting jobs in under uniqueness keys (unique jobs, sections 5 to 9).
+
+A key has a lock, which names the job that was let in last. Whether that job keeps a newcomer out is
+told by the job itself, read consistently, and the newcomer's policy; so a lock needs no release,
+and none can leak. Each outcome is one transaction that insists on the lock as it was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
+from ojs_aws.domain.job import Document, JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
+from ojs_aws.ports import (
+    MAX_ACTIONS,
+    Admission,
+    Clock,
+    JobStore,
+    NotAdmittedError,
+    UniqueJobs,
+    UniqueLock,
+)
+from ojs_aws.services.batches.errors import TransactionTooLargeError
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.unique.entries import (
+    Admitted,
+    Same,
+    UniqueEntry,
+    WantedJob,
+    check_whole,
+    entries_of,
+    fresh,
+    naming,
+    outcomes,
+    until_of,
+)
+
+MAX_LOOKS: Final = 16
+"""How often a request looks again because others want the same key at the same time."""
+
+_BROUGHT: Final = ("args", "meta")
+"""What a job brings into one that keeps its schedule (section 5.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniqueness:
+    """Stores jobs, some of them under uniqueness keys, all or none.
+
+    :ivar decide: whether a large batch, which took locks, is committed; from then on it is, or it
+        never will be.
+    """
+
+    store: JobStore
+    jobs: UniqueJobs
+    changer: JobChanger
+    clock: Clock
+    decide: Callable[[str], bool]
+
+    def admit(self, wanted: Sequence[WantedJob], same: Same) -> list[Admitted]:
+        """Store the jobs that nobody keeps out.
+
+        :returns: what became of each, in order.
+        :raises DuplicateError: a job has a duplicate and its policy says to reject it, or its id is
+            another job's; nothing is stored.
+        :raises TransactionTooLargeError: one transaction cannot hold all writes.
+        :raises BackendUnavailableError: too many others wanted the same keys.
+        """
+        entries = entries_of(wanted)
+        for _ in range(MAX_LOOKS):
+            positions = [at for at, entry in enumerate(entries) if entry.admission is not None]
+            admissions = [entry.admission for entry in entries if entry.admission is not None]
+            _check_size(admissions)
+            if not admissions:
+                return outcomes(entries)
+            try:
+                self.jobs.admit(admissions)
+            except NotAdmittedError as refused:
+                existing = {positions[at]: job for at, job in refused.existing.items()}
+                locks = {positions[at]: lock for at, lock in refused.locks.items()}
+                self._settle_own(entries, existing, same)
+                self._look(entries, positions, locks if existing or locks else None, same)
+                check_whole(entries)
+            else:
+                return outcomes(entries)
+        raise contended()
+
+    def admission(self, wanted: WantedJob, same: Same) -> tuple[Admitted, Admission | None]:
+        """How a job would get in as things are now; nothing is stored.
+
+        :returns: what would become of it, and what is to be written for that, if anything.
+        :raises DuplicateError: as :meth:`admit`.
+        """
+        entry = UniqueEntry(wanted, None, Admitted(record=wanted.record))
+        if wanted.policy is None:
+            fresh(entry, None)
+        else:
+            self.decide_on(entry, self.jobs.lock(wanted.record.unique_key), same)
+        return entry.let, entry.admission
+
+    # ------------------------------------------------------------------ what stood in the way
+    def _settle_own(
+        self, entries: Sequence[UniqueEntry], existing: dict[int, JobRecord], same: Same
+    ) -> None:
+        """Jobs that are stored already: by this very request, sent before, or by another one."""
+        for at, job in existing.items():
+            with naming(entries, at):
+                entries[at].let = Admitted(record=same(entries[at].wanted.record, job))
+                entries[at].admission = None
+
+    def _look(
+        self,
+        entries: Sequence[UniqueEntry],
+        positions: Sequence[int],
+        locks: dict[int, UniqueLock] | None,
+        same: Same,
+    ) -> None:
+        """Find out how jobs can get in past the locks that they met.
+
+        :param locks: None when it is not known what was met: then all are read.
+        """
+        for at in positions:
+            entry = entries[at]
+            if entry.admission is None or entry.admission.lock is None:
+                continue
+            if locks is None:
+                with naming(entries, at):
+                    self.decide_on(entry, self.jobs.lock(entry.admission.lock.key), same)
+            elif at in locks:
+                with naming(entries, at):
+                    self.decide_on(entry, locks[at], same)
+
+    def decide_on(self, entry: UniqueEntry, lock: UniqueLock | None, same: Same) -> None:
+        """What becomes of a job, with the lock of its key as it is."""
+        record, policy = entry.wanted.record, entry.wanted.policy
+        assert policy is not None  # noqa: S101 - no other job has a lock
+        now = self.clock.now()
+        lock, holder = self._held(lock)
+        entry.holder_id = holder.id if holder else ""
+        if lock is None or holder is None:
+            fresh(entry, lock)
+        elif holder.id == record.id:
+            entry.let, entry.admission = Admitted(record=same(record, holder)), None
+        elif lock.applied_id == record.id:
+            entry.let = Admitted(record=self.store.fill(holder), is_update=True)
+            entry.admission = None
+        elif (current := self.blocker(entry.wanted, holder, now)) is None:
+            fresh(entry, lock)
+        elif policy.on_conflict is OnConflict.REJECT:
+            raise _rejected(record, current)
+        elif policy.on_conflict is OnConflict.IGNORE:
+            entry.let = Admitted(record=self.store.fill(current), is_duplicate=True)
+            entry.admission = None
+        else:
+            self.replace_holder(entry, lock, current, max(now, lifecycle.last_change(current)))
+
+    def blocker(
+        self, wanted: WantedJob, holder: JobRecord, now: Instant, *, asked_at: Instant | None = None
+    ) -> JobRecord | None:
+        """Return the holder of a key as of now if it keeps a job out, by that job's policy.
+
+        :param asked_at: when the job was enqueued, if that was before: what a period is held to.
+        """
+        policy = wanted.policy
+        assert policy is not None  # noqa: S101 - no other job has a lock
+        if _is_elsewhere(policy, wanted.record, holder):
+            return None
+        current = self._settled(holder, now)
+        at = now if asked_at is None else asked_at
+        return current if keeps_out(policy, current, at) else None
+
+    def _settled(self, holder: JobRecord, now: Instant) -> JobRecord:
+        """The holder as of now; what time has decided is written down before it lets others in.
+
+        Else a claim that is still on its way could begin it beside the job that took its place.
+        """
+        try:
+            return self.changer.settled(holder, now)
+        except NotFoundError:
+            return lifecycle.settle(holder, now)
+
+    def _held(self, lock: UniqueLock | None) -> tuple[UniqueLock | None, JobRecord | None]:
+        """A lock as it counts, and the job that has it.
+
+        A lock that was taken by a batch which is not committed counts as before, and the batch
+        must not be committed any more. So does one of a committed batch that has no such job:
+        another copy of the request took the lock, and the one that was committed did without.
+
+        :raises BackendUnavailableError: others change the lock all the time.
+        """
+        for _ in range(MAX_LOOKS):
+            if lock is None:
+                return None, None
+            holder = self.store.load(lock.job_id)
+            if not lock.batch or (holder is not None and not lock.is_brought):
+                return lock, holder
+            if self.decide(lock.batch):
+                self.changer.missing([lock.applied_id or lock.job_id])
+                now = self.jobs.lock(lock.key)
+                if now is None or now.version != lock.version:
+                    lock = now
+                    continue
+                holder = self.store.load(lock.job_id)
+            if holder is None and lock.previous:
+                holder = self.store.load(lock.previous)
+            return replace(lock, applied_id=""), holder
+        raise contended()
+
+    def holder(self, key: str) -> JobRecord | None:
+        """The job that was last let in under a key, whole."""
+        held = self._held(self.jobs.lock(key))[1] if key else None
+        return None if held is None else self.store.fill(held)
+
+    def replace_holder(
+        self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord, now: Instant
+    ) -> None:
+        """Put a job in the place of the one that holds its lock."""
+        policy = entry.wanted.policy
+        keeps_schedule = policy and policy.on_conflict is OnConflict.REPLACE_EXCEPT_SCHEDULE
+        if keeps_schedule and holder.state is JobState.SCHEDULED:
+            self.bring(entry, lock, holder)
+        elif holder.state.is_terminal:  # there is nothing left to cancel
+            fresh(entry, lock)
+        else:
+            fresh(entry, lock, holder, lifecycle.cancel(holder, now))
+
+    def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> None:
+        """Put a job's arguments and metadata into the scheduled one, which stays what it is."""
+        whole = self.store.fill(holder)
+        document = _brought(whole.document, entry.wanted.record.document)
+        after = replace(holder, document=document, version=holder.version + 1)
+        entry.let = Admitted(record=after, is_update=True)
+        entry.admission = Admission(
+            lock=UniqueLock(
+                key=lock.key,
+                job_id=holder.id,
+                until=until_of(holder, entry.wanted.policy),
+                applied_id=entry.wanted.record.id,
+            ),
+            seen=lock,
+            before=holder,
+            after=after,
+        )
+
+
+def contended() -> BackendUnavailableError:
+    """Make the error of a request that others were always ahead of: it stored nothing."""
+    return BackendUnavailableError(
+        "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
+    )
+
+
+def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:
+    """Whether an operator moved the holder out of the queue that its key was made with.
+
+    Where the queue counts, the holder is no duplicate any more. It may also be in a queue that
+    the newcomer's credentials must not touch.
+    """
+    return "queue" in policy.keys and holder.queue != record.queue
+
+
+def _brought(old: Document, new: Document) -> RawJson:
+    if not isinstance(old, str) or not isinstance(new, str):
+        raise TypeError("a document is kept elsewhere; fill it in first")
+    members = stored_texts(old)
+    brought = stored_texts(new)
+    for name in _BROUGHT:
+        members.pop(name, None)
+        if name in brought:
+            members[name] = brought[name]
+    return assemble(members)
+
+
+def _check_size(admissions: Sequence[Admission]) -> None:
+    actions = sum(
+        sum(part is not None for part in (each.job, each.lock, each.after)) for each in admissions
+    )
+    if actions > MAX_ACTIONS:
+        raise TransactionTooLargeError
+
+
+def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
+    return DuplicateError(
+        f"Job '{existing.id}' has the same uniqueness key and is {existing.state}.",
+        details={
+            "existing_job_id": existing.id,
+            "existing_job_state": str(existing.state),
+            "unique_key": record.unique_key,
+            "uniqueness_key": record.unique_key,
+        },
+        hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
+        existing=(existing.queue, existing.type),
+    )

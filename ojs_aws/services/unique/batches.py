@@ -1,0 +1,251 @@
+"""Unique jobs in batches that are too large for one transaction (unique jobs, section 9).
+
+Each lock is taken before the batch is committed, and says so: it counts if the batch is committed,
+and as it was before if not. Whoever wants the key meanwhile has that decided first, so that a
+batch never commits over a lock that it has lost. What a job does to the one that holds its key is
+done after the commit, when it is put into its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
+from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, parse_unique_policy
+from ojs_aws.ports import (
+    Admission,
+    AlreadyStoredError,
+    NotAdmittedError,
+    StagedJob,
+    UniqueLock,
+)
+from ojs_aws.services.batches.errors import BatchDecidedError, at_index
+from ojs_aws.services.batches.roll_forward import ForEach, StoredJob
+from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
+from ojs_aws.services.unique.entries import (
+    Admitted,
+    Same,
+    UniqueEntry,
+    WantedJob,
+    check_whole,
+    entries_of,
+    fresh,
+    outcomes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What is to be stored for a batch, and what becomes of each of its jobs then."""
+
+    entries: Sequence[UniqueEntry]
+
+    @property
+    def staged(self) -> list[StagedJob]:
+        """The jobs to be stored."""
+        return [
+            StagedJob(entry.wanted.record, replaces=entry.replaces)
+            for entry in self.entries
+            if entry.admission is not None
+        ]
+
+    def lets(self, placed: dict[str, StoredJob]) -> list[Admitted]:
+        """What became of each job, in order.
+
+        :param placed: jobs that are in their places; the others will be.
+        :raises DuplicateError: an id was taken, by somebody else's job, while the batch was being
+            committed; the others are stored.
+        """
+        for index, entry in enumerate(self.entries):
+            there = placed.get(entry.wanted.record.id)
+            if there is None or there.record is None:
+                continue
+            if there.is_update:
+                entry.let = Admitted(record=there.record, is_update=True)
+            elif there.record is not entry.wanted.record and not is_own(
+                there.record, entry.wanted.record
+            ):
+                raise DuplicateError(
+                    f"Job at index {index}: another job took the id '{there.record.id}' meanwhile.",
+                    details={
+                        "index": index,
+                        "existing_job_id": there.record.id,
+                        "stored_job_ids": [
+                            staged.record.id
+                            for staged in self.staged
+                            if staged.record.id != there.record.id
+                        ],
+                    },
+                    hint="The other jobs of the batch are stored; give this one another id.",
+                    existing=(there.record.queue, there.record.type),
+                )
+            elif entry.admission is not None:
+                entry.let = Admitted(record=entry.wanted.record, is_new=True)
+        return outcomes(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReservation:
+    """Takes the locks of a batch that is not committed yet.
+
+    :ivar is_decided: whether another copy of the request committed the batch, or it was given up.
+    """
+
+    unique: Uniqueness
+    batch_id: str
+    same: Same
+    is_decided: Callable[[], bool]
+
+    def plan(self, wanted: Sequence[WantedJob], spread: ForEach) -> BatchPlan:
+        """Find out what becomes of the jobs, and take the locks of those that get in.
+
+        :raises DuplicateError: one is kept out and its policy says to reject it; the index in the
+            details. What was taken for the others is of no effect.
+        :raises BatchDecidedError: it is too late to take locks for the batch.
+        """
+        entries = entries_of(wanted)
+        locked = [
+            (index, entry)
+            for index, entry in enumerate(entries)
+            if entry.admission is not None and entry.admission.lock is not None
+        ]
+
+        def reserve(each: tuple[int, UniqueEntry]) -> OjsError | BatchDecidedError | None:
+            index, entry = each
+            try:
+                with at_index(index):
+                    self._reserve(entry)
+            except (OjsError, BatchDecidedError) as problem:
+                return problem
+            return None
+
+        problems = [problem for problem in spread(reserve, locked) if problem is not None]
+        if problems:  # of a batch that is decided, what the others met may be its own jobs
+            raise next(
+                (each for each in problems if isinstance(each, BatchDecidedError)), problems[0]
+            )
+        check_whole(entries)
+        return BatchPlan(entries)
+
+    def _reserve(self, entry: UniqueEntry) -> None:
+        """Take one job's lock, as its policy allows."""
+        for _ in range(MAX_LOOKS):
+            admission = entry.admission
+            if admission is None or admission.lock is None:
+                return
+            lock = replace(
+                admission.lock,
+                batch=self.batch_id,
+                previous=entry.holder_id,
+                until=None if admission.seen else admission.lock.until,
+            )
+            try:
+                self.unique.jobs.reserve(lock, admission.seen)
+            except NotAdmittedError as refused:
+                self._look(entry, refused.locks[0])
+            else:
+                entry.replaces = admission.before is not None
+                return
+            if entry.replaces:
+                return
+        raise contended()
+
+    def _look(self, entry: UniqueEntry, found: UniqueLock) -> None:
+        """Find out how a job gets past the lock that it met."""
+        record = entry.wanted.record
+        if found.batch == self.batch_id and record.id in {found.job_id, found.applied_id}:
+            # Taken by this very request, sent before. Whether the job does anything to the one
+            # that held the key is decided when it is put into its place.
+            entry.replaces = True
+            fresh(entry, found)
+            return
+        self.unique.decide_on(entry, found, self.same)
+        # Another copy of this request may have committed the batch, and the holder have taken the
+        # key since: a lock of a committed batch would count in the place of the holder's. Asked
+        # after the lock was read: whoever commits it later has taken this lock from the holder.
+        if entry.admission is not None and entry.holder_id and self.is_decided():
+            raise BatchDecidedError
+
+
+def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> StoredJob:
+    """Put a job of a committed batch into the place of the one that holds its key, or into it.
+
+    Once, however often it is asked for: the job, or the lock, tells that it was done.
+
+    :raises BackendError: too many others change the same jobs.
+    """
+    for _ in range(MAX_LOOKS):
+        stored = unique.store.load(record.id)
+        lock = unique.jobs.lock(record.unique_key)
+        if stored is not None:
+            return StoredJob(stored)
+        if lock is None or lock.batch != batch_id:
+            return _applied(unique, record, lock)
+        entry = UniqueEntry(WantedJob(record, _policy(record)), None, Admitted(record=record))
+        _replacing(unique, entry, lock)
+        assert entry.admission is not None  # noqa: S101 - of a job that is to be stored
+        try:
+            _store(unique, entry.admission)
+        except (NotAdmittedError, AlreadyStoredError):
+            continue
+        replaced = entry.admission.before if entry.let.is_new else None
+        return StoredJob(entry.let.record, is_update=entry.let.is_update, replaced=replaced)
+    raise BackendError("Too many requests change the same jobs.", hint="Repeat the request.")
+
+
+def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None:
+    """Decide what is to be written so that a job takes the place of the one that held its lock.
+
+    The policy is asked again, since it may leave the holder alone: another copy of the request may
+    have taken the lock, or the holder have changed. The job itself is stored in any case.
+    """
+    now, wanted = unique.clock.now(), entry.wanted
+    held = unique.store.load(lock.previous) if lock.previous else None
+    asked_at = wanted.record.created_at
+    holder = held and unique.blocker(wanted, held, now, asked_at=asked_at)
+    if holder is None or holder.state.is_terminal or not _is_replacing(wanted.policy):
+        fresh(entry, lock)
+    elif lock.is_brought and holder.state is JobState.SCHEDULED:
+        unique.bring(entry, lock, holder)
+    else:
+        cancelled = lifecycle.cancel(holder, max(now, lifecycle.last_change(holder)))
+        fresh(entry, lock, holder, cancelled)
+    if entry.admission is not None and lock.job_id == entry.wanted.record.id:
+        entry.admission = replace(entry.admission, lock=None, seen=None)
+
+
+def _is_replacing(policy: UniquePolicy | None) -> bool:
+    """Return whether a job takes the place of the one that keeps it out."""
+    return policy is not None and policy.on_conflict not in {OnConflict.REJECT, OnConflict.IGNORE}
+
+
+def _store(unique: Uniqueness, admission: Admission) -> None:
+    if admission.job is not None and admission.lock is None and admission.before is None:
+        unique.store.insert(admission.job)
+    else:
+        unique.jobs.admit([admission])
+
+
+def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> StoredJob:
+    """What became of a job whose lock is its batch's no more: it was dealt with before."""
+    if lock is not None and lock.applied_id == record.id:
+        holder = unique.store.load(lock.job_id)
+        return StoredJob(holder and unique.store.fill(holder), is_update=True)
+    return StoredJob(None)
+
+
+def is_own(stored: JobRecord, record: JobRecord) -> bool:
+    """Whether a stored job came from this very record of a log."""
+    return (stored.created_at, stored.order) == (record.created_at, record.order)
+
+
+def _policy(record: JobRecord) -> UniquePolicy:
+    """The policy of a job whose envelope was accepted."""
+    if not isinstance(record.document, str):  # pragma: no cover - a log holds whole documents
+        raise TypeError("the document of a log's job is a text")
+    policy = stored_texts(record.document)["unique"]
+    return parse_unique_policy(decode(policy, max_depth=ANY_DEPTH))

@@ -1,0 +1,1 @@
+"""The work of the timer: the sweep, the export and the repair."""

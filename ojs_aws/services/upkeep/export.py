@@ -1,0 +1,71 @@
+"""Jobs that have ended, as lines of files that stay when the table has forgotten them.
+
+At least once: a batch that is repeated writes the same file again, one that is cut differently
+writes a line into a second file. ``id`` and ``ended_at`` together tell repeated lines apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.errors import BackendError, JsonValue
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.results import ended_at
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.ports import JobStore
+from ojs_aws.services.jobs.render import render_job, summarise_job
+from ojs_aws.topology import EXPORT_PREFIX
+
+_DATE: Final = 10
+_NAME: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Writes jobs down.
+
+    :ivar put: writes a file under a key.
+    :ivar store: where documents kept elsewhere are read; None leaves args, meta and results out.
+    """
+
+    put: Callable[[str, str], None]
+    store: JobStore | None = None
+
+    def __call__(self, jobs: Iterable[JobRecord]) -> int:
+        """Write a file for each day and queue of some jobs that have ended.
+
+        :returns: the number of files, one call each; and a read for each document kept elsewhere.
+        :raises BackendError: not all of it is written; the same jobs again write the same files.
+        """
+        files: dict[tuple[str, str], dict[str, RawJson]] = {}
+        for job in jobs:
+            ended = ended_at(job)
+            if ended is not None:
+                at = format_instant(ended)
+                lines = files.setdefault((at[:_DATE], job.queue), {})
+                lines[f"{job.id} {at}"] = self._line(job, at)
+        for (date, queue), lines in files.items():
+            name = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_NAME]
+            key = f"{EXPORT_PREFIX}/date={date}/queue={queue}/{name}.jsonl.gz"
+            self.put(key, "".join(f"{line}\n" for line in lines.values()))
+        return len(files)
+
+    def _line(self, job: JobRecord, ended: str) -> RawJson:
+        whole = None if self.store is None else self._whole(job, self.store)
+        if whole is None:
+            members: dict[str, JsonValue] = {**summarise_job(job), "ended_at": ended}
+            return encode(members)
+        return assemble({**render_job(whole), "ended_at": encode(ended)})
+
+    def _whole(self, job: JobRecord, store: JobStore) -> JobRecord | None:
+        """The job with its documents; None where it was deleted with them meanwhile."""
+        try:
+            return store.fill(job)
+        except BackendError:
+            if store.load(job.id) is not None:
+                raise
+            return None

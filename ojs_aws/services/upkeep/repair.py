@@ -1,0 +1,196 @@
+"""Repair after a restore: a message again for every job that needs one, workflows moved on.
+
+A table that was restored from a backup says what the jobs are; SQS is not part of any backup. The
+sweep alone would bring every job back, a hundred a minute and queue. This does it at once, page by
+page: a request does a bounded part and its cursor goes on. Nothing is decided here, so repeating
+all of it is harmless: a message too many finds nothing to run, and is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.ports import (
+    Clock,
+    JobList,
+    JobStore,
+    ListedJob,
+    Page,
+    QueueInfo,
+    QueueRegistry,
+)
+from ojs_aws.services.jobs.messages import JobMessages, message_of_row
+from ojs_aws.services.upkeep.sweep_queue import delayed_messages
+from ojs_aws.topology import MAX_DELAY_S
+
+if TYPE_CHECKING:
+    from ojs_aws.services.workflows.service import WorkflowService
+
+PAGE: Final = 100
+MAX_PAGES: Final = 10
+"""Pages of one request: a thousand messages at most, well inside the gateway's 30 seconds."""
+
+WORKFLOWS_PAGE: Final = 10
+"""Workflows of one page: each is read with its jobs."""
+
+_SEPARATOR: Final = "|"
+_WORKFLOWS: Final = "workflows"
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What one request did, or would do.
+
+    :ivar queues: queues of which it did the last page.
+    :ivar ready: messages for jobs that may run now.
+    :ivar waiting: delayed messages for jobs that are due within 15 minutes; the sweep sends those
+        of later ones when they come within reach.
+    :ivar paused: ready jobs of paused queues, which get their messages when the queue is resumed.
+    :ivar workflows: workflows that were moved on as far as their jobs have come.
+    :ivar cursor: where to go on; empty when all is done.
+    """
+
+    queues: list[str] = field(default_factory=list)
+    ready: int = 0
+    waiting: int = 0
+    paused: int = 0
+    workflows: int = 0
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a request begins: a list of a queue, or the workflows when no queue is named."""
+
+    queue: str
+    part: str
+    cursor: str = ""
+
+    def __str__(self) -> str:
+        return _SEPARATOR.join((self.queue, self.part, self.cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Sends what SQS lost, and takes over what the stream did not tell before the backup."""
+
+    queues: QueueRegistry
+    store: JobStore
+    job_messages: JobMessages
+    clock: Clock
+    workflows: Callable[[], WorkflowService]
+
+    def __call__(self, cursor: str = "", *, is_dry: bool = False) -> RepairReport:
+        """Repair the next part.
+
+        :param cursor: of the request before; empty to begin.
+        :param is_dry: only count.
+        :raises InvalidRequestError: a cursor that this did not give out.
+        :raises BackendError: messages could not be sent; the same request goes on from there.
+        """
+        infos = {info.name: info for info in self.queues.all()}
+        place = self._begin(cursor, sorted(infos))
+        report = RepairReport()
+        for _ in range(MAX_PAGES):
+            if place.part == _WORKFLOWS:
+                following = self._workflows(place, report, is_dry=is_dry)
+            elif place.part == JobList.READY:
+                following = self._ready(place, infos[place.queue], report, is_dry=is_dry)
+            else:
+                following = self._waiting(place, infos[place.queue], report, is_dry=is_dry)
+            if following is None:
+                following = _after(place, sorted(infos))
+                if place.part == JobList.WAITING:
+                    report.queues.append(place.queue)
+            if following is None:
+                return report
+            place = following
+        report.cursor = str(place)
+        return report
+
+    def _begin(self, cursor: str, names: Sequence[str]) -> _Place:
+        if not cursor:
+            return _Place(names[0], JobList.READY) if names else _Place("", _WORKFLOWS)
+        queue, part, rest = [*cursor.split(_SEPARATOR, 2), "", ""][:3]
+        is_known = part == _WORKFLOWS and not queue
+        is_known |= part in {JobList.READY, JobList.WAITING} and queue in names
+        if not is_known:
+            raise InvalidRequestError(
+                "The 'cursor' attribute is not one that this server gave out.",
+                details={"field": "cursor"},
+                hint="Pass 'next_cursor' of the answer before as it is, or begin without one.",
+            )
+        return _Place(queue, part, rest)
+
+    # ------------------------------------------------------------------ jobs
+    def _ready(
+        self, place: _Place, info: QueueInfo, report: RepairReport, *, is_dry: bool
+    ) -> _Place | None:
+        page = self.store.listed(
+            place.queue, JobList.READY, PAGE, cursor=place.cursor, newest_first=False
+        )
+        if info.paused_at is not None:
+            report.paused += len(page.jobs)
+            return _next(place, page)
+        messages = [(message_of_row(row, row.sort_key), 0) for row in page.jobs]
+        report.ready += len(messages)
+        if messages and not is_dry:
+            self._check(self.job_messages.send(place.queue, messages, self.clock.now()), place)
+        return _next(place, page)
+
+    def _waiting(
+        self, place: _Place, info: QueueInfo, report: RepairReport, *, is_dry: bool
+    ) -> _Place | None:
+        """What is due within SQS's reach; reservations of workers of before the restore, too."""
+        now = self.clock.now()
+        until = Instant(now + MAX_DELAY_S * 1000)
+        page = self.store.due(place.queue, Instant(0), until, PAGE, cursor=place.cursor)
+        rows = [row for row in page.jobs if not _is_left_to_sweep(row, info)]
+        messages, _ = delayed_messages(rows, now, 0)
+        report.waiting += len(messages)
+        if messages and not is_dry:
+            self._check(self.job_messages.send(place.queue, messages, now), place)
+        return _next(place, page)
+
+    def _check(self, is_sent: bool, place: _Place) -> None:  # noqa: FBT001 - an answer
+        if not is_sent:
+            raise BackendError(
+                f"The messages of queue '{place.queue}' could not be sent.",
+                hint="Repeat the request with the same cursor.",
+            )
+
+    # ------------------------------------------------------------------ workflows
+    def _workflows(self, place: _Place, report: RepairReport, *, is_dry: bool) -> _Place | None:
+        """Read each running one: that takes over what has ended and was not told yet."""
+        service = self.workflows()
+        page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, place.cursor)
+        report.workflows += len(page.workflows)
+        if not is_dry:
+            for workflow in page.workflows:
+                service.get(workflow.id)
+                service.workflow_advance.advance(workflow.id)
+        return _Place("", _WORKFLOWS, page.cursor) if page.cursor else None
+
+
+def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
+    """Whether the sweep has not come to a far job yet, and will send its message."""
+    return row.is_far and row.due > (info.swept_until or 0)
+
+
+def _next(place: _Place, page: Page) -> _Place | None:
+    return _Place(place.queue, place.part, page.cursor) if page.cursor else None
+
+
+def _after(place: _Place, names: Sequence[str]) -> _Place | None:
+    """The part after the last page of one; None after the last."""
+    if place.part == _WORKFLOWS:
+        return None
+    if place.part == JobList.READY:
+        return _Place(place.queue, JobList.WAITING)
+    later = [name for name in names if name > place.queue]
+    return _Place(later[0], JobList.READY) if later else _Place("", _WORKFLOWS)

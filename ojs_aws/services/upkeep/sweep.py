@@ -1,0 +1,220 @@
+"""The sweep: what no message could time, and what lost its message (ARCHITECTURE: reservations).
+
+Runs once a minute. Its cost grows with what is due, not with what waits, and hardly with the number
+of queues: one where nothing was ready or due soon is looked at again only after some minutes
+(decision 14).
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
+from ojs_aws.services.batches.report import RollForwardReport
+from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
+
+IDLE_LOOK_MS: Final = 300_000
+"""An idle queue is looked at again after at most this long.
+
+A job pushed meanwhile either has a message, being due within SQS's reach, or is due so late that
+the next look arms it: this must stay well below ``REACH_MS``."""
+
+SPREAD: Final = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class Each(Protocol):
+    """Calls a function for each queue, possibly several at a time, and waits for all."""
+
+    def __call__(
+        self, call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
+    ) -> Iterable[SweepReport]:
+        """Call it; the call raises nothing."""
+
+
+def one_by_one(
+    call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
+) -> Iterable[SweepReport]:
+    """The simplest :class:`Each`."""
+    return [call(info) for info in items]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepReport:
+    """What a sweep did.
+
+    :ivar queues: queues that were looked at.
+    :ivar armed: messages sent ahead of waiting jobs.
+    :ivar settled: jobs moved by time.
+    :ivar covered: messages sent again for ready jobs.
+    :ivar failed: queues whose sweep met an error; the next tick repeats it.
+    :ivar skipped: queues for which no time was left; the next tick begins with them.
+    :ivar lag_ms: how long the most overdue job without a message had been due.
+    :ivar known: queues that there are, whether they were swept or not.
+    :ivar oldest_ms: for how long jobs have been ready, by queue (see :class:`QueueReport`).
+    :ivar jobs_failed: jobs that could not be moved, and were passed over.
+    :ivar batches_failed: large batches that could not be rolled forward.
+    :ivar batches_lost: those that never will be, and were given up.
+    """
+
+    queues: int = 0
+    armed: int = 0
+    settled: int = 0
+    covered: int = 0
+    failed: int = 0
+    skipped: int = 0
+    lag_ms: int = 0
+    known: int = 0
+    oldest_ms: Mapping[str, int] = field(default_factory=dict)
+    jobs_failed: int = 0
+    batches_failed: int = 0
+    batches_lost: int = 0
+
+    def plus(self, other: SweepReport) -> SweepReport:
+        """The two reports together."""
+        return SweepReport(
+            queues=self.queues + other.queues,
+            armed=self.armed + other.armed,
+            settled=self.settled + other.settled,
+            covered=self.covered + other.covered,
+            failed=self.failed + other.failed,
+            skipped=self.skipped + other.skipped,
+            lag_ms=max(self.lag_ms, other.lag_ms),
+            known=max(self.known, other.known),
+            oldest_ms={**self.oldest_ms, **other.oldest_ms},
+            jobs_failed=self.jobs_failed + other.jobs_failed,
+            batches_failed=self.batches_failed + other.batches_failed,
+            batches_lost=self.batches_lost + other.batches_lost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """When a queue was last looked at, and when it is to be looked at again."""
+
+    at: Instant
+    again_at: Instant
+
+
+def _nothing(_: QueueInfo) -> None:
+    """No triggers."""
+
+
+def _no_batches(_: Callable[[], bool]) -> RollForwardReport:
+    """None to roll forward."""
+    return RollForwardReport()
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Sweeps queues. Any part may be repeated or cut short; the next tick goes on.
+
+    What this process knows of idle queues only saves calls: another process that knows nothing of
+    it looks at every queue.
+    """
+
+    queue: QueueSweep
+    queues: QueueRegistry
+    clock: Clock
+    each: Each = one_by_one
+    finish: Callable[[QueueInfo], None] = _nothing
+    roll_forward: Callable[[Callable[[], bool]], RollForwardReport] = _no_batches
+    _looks: dict[str, _Look] = field(default_factory=dict)
+
+    def tick(self, ends_at: Instant | None = None) -> SweepReport:
+        """Sweep the queues that need it; an error in one does not keep the others from theirs.
+
+        :param ends_at: when no more work may be begun; what is left is the next tick's.
+        :raises BackendError: the queues could not be read.
+        """
+
+        def is_over() -> bool:
+            return ends_at is not None and self.clock.now() >= ends_at
+
+        def sweep(info: QueueInfo) -> SweepReport:
+            return self._safely(info, is_over)
+
+        report = self._roll_forward(is_over)
+        infos = self.queues.all()
+        report = replace(report, known=len(infos))
+        for info in infos:
+            if info.triggers or info.paused_at is not None:
+                self._finish(info)
+        for part in self.each(sweep, self._in_turn(infos)):
+            report = report.plus(part)
+        try:
+            self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms))
+        except OjsError:
+            _log.warning("Could not write down the end of the sweep", exc_info=True)
+        return report
+
+    def _finish(self, info: QueueInfo) -> None:
+        try:
+            self.finish(info)
+        except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
+            _log.exception("Could not switch the triggers of queue %s", info.name)
+
+    def _roll_forward(self, is_over: Callable[[], bool]) -> SweepReport:
+        """Put the jobs of large batches into their places, whose processes died."""
+        try:
+            rolled = self.roll_forward(is_over)
+        except Exception:  # noqa: BLE001 - whatever it was, the queues must be swept
+            _log.exception("Could not look after batches")
+            return SweepReport(batches_failed=1)
+        if rolled.done:
+            _log.warning("Rolled %d batches forward", rolled.done)
+        return SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
+
+    def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
+        """The queues to look at, longest unseen first.
+
+        Among those that this process has never seen, another one is the first each minute, so that
+        processes which never get to the end still get to every queue.
+        """
+        now = self.clock.now()
+        never = _Look(Instant(0), Instant(0))
+
+        def turn(info: QueueInfo) -> tuple[int, int]:
+            seen = self._looks.get(info.name, never)
+            return seen.at, zlib.crc32(f"{info.name} {now // 60_000}".encode())
+
+        due = [info for info in infos if self._looks.get(info.name, never).again_at <= now]
+        return sorted(due, key=turn)
+
+    def _safely(self, info: QueueInfo, is_over: Callable[[], bool]) -> SweepReport:
+        if is_over():
+            return SweepReport(skipped=1)
+        now = self.clock.now()
+        try:
+            if info.created_at is None:
+                # A declared queue: when it is taken off the list, its item says that it is there.
+                self.queues.register(info.name, now)
+            done = self.queue(info, is_over)
+        except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
+            _log.exception("Sweep of queue %s failed", info.name)
+            return SweepReport(queues=1, failed=1)
+        self._looks[info.name] = _Look(now, _again_at(info.name, done, now))
+        return SweepReport(
+            queues=1,
+            armed=done.armed,
+            settled=done.settled,
+            covered=done.covered,
+            lag_ms=done.lag_ms,
+            oldest_ms={info.name: done.oldest_ms} if done.oldest_ms else {},
+            jobs_failed=done.jobs_failed,
+        )
+
+
+def _again_at(queue: str, done: QueueReport, now: Instant) -> Instant:
+    """Busy queues at the next tick; idle ones later, not all of them at the same time."""
+    if not done.is_idle:
+        return now
+    share = zlib.crc32(f"{queue} {now}".encode()) % SPREAD / SPREAD
+    return Instant(now + round(IDLE_LOOK_MS * (1 + share) / 2))

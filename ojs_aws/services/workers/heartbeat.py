@@ -1,0 +1,216 @@
+"""BEAT: a worker lives, and its jobs stay reserved (core, section 7.5; worker protocol)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.validation import check_job_id
+from ojs_aws.ports import (
+    ForeignWorkerError,
+    JobStore,
+    WorkerInfo,
+    WorkerRegistry,
+    WorkerReport,
+)
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.holder import Holder, check_holder
+from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+from ojs_aws.services.workers.drain_state import DrainState
+from ojs_aws.services.workers.liveness import (
+    VisibilityTimeouts,
+    alive_until,
+    check_heartbeat_interval,
+)
+
+MAX_JOBS: Final = 100
+RUNNING: Final = "running"
+MAX_WORKER_ID: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """What the worker is told.
+
+    :ivar state: ``running``, ``quiet`` or ``terminate``.
+    :ivar extended: jobs whose reservation was extended.
+    :ivar cancelled: jobs to stop executing, because they were cancelled.
+    :ivar lost: jobs that are no longer this worker's.
+    """
+
+    state: str
+    extended: tuple[str, ...]
+    cancelled: tuple[str, ...]
+    lost: tuple[str, ...]
+    server_time: Instant
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The jobs of one heartbeat by what became of them."""
+
+    extended: list[JobRecord] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+NO_ATTEMPTS: Final[Mapping[str, AttemptRef]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Extend:
+    """Decides on the extension of one reservation.
+
+    :ivar worker: None for one without a name.
+    """
+
+    visibility: VisibilityTimeouts
+    holder: Holder
+    worker: WorkerInfo | None
+    requested_ms: int | None
+
+    def __call__(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Extend the reservation.
+
+        :raises ConflictError: the worker does not hold it.
+        """
+        check_holder(job, "extend", self.holder)
+        wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
+        alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
+        return lifecycle.extend(job, Instant(now + wanted), alive)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Extends several reservations: one read for all, one conditional write each."""
+
+    store: JobStore
+    workers: WorkerRegistry
+    changer: JobChanger
+    job_messages: JobMessages
+    visibility: VisibilityTimeouts
+    draining: DrainState
+
+    def __call__(
+        self,
+        worker_id: str | None,
+        job_ids: Sequence[str],
+        visibility_timeout_ms: int | None = None,
+        report: WorkerReport | None = None,
+        caller: Caller = ANYBODY,
+        *,
+        attempts: Mapping[str, AttemptRef] = NO_ATTEMPTS,
+    ) -> Beat:
+        """Renew a worker's last-seen time and the reservations of its jobs.
+
+        Every heartbeat is answered with the worker's directive, also one that names only jobs
+        that the worker does not hold: they are lost (worker protocol, section 4.4).
+
+        A reservation is extended by the requested time, else by the job's own visibility timeout,
+        else by its queue's or the default; never beyond the execution timeout's effect, and never
+        shortened. The worker counts as alive for three more heartbeats.
+
+        :param worker_id: None when the worker gave no name: then the jobs' states alone decide,
+            and nothing is registered.
+        :param report: what it says of itself; its job ids are ``job_ids``.
+        :param caller: who beats; a job outside its bounds is lost, as one that does not exist.
+        :param attempts: which attempts it is at, by job id; those of other jobs are not checked.
+        :raises InvalidRequestError: no worker id, a malformed job id, too many jobs, or an
+            interval that no worker keeps.
+        :raises PermissionDeniedError: another principal registered this worker id.
+        """
+        told = report or WorkerReport(active_jobs=len(job_ids))
+        self._check(worker_id, job_ids)
+        check_heartbeat_interval(told.interval_ms)
+        now = self.changer.clock.now()
+        worker: WorkerInfo | None = None
+        if worker_id is not None:
+            told = replace(told, job_ids=tuple(dict.fromkeys(job_ids)))
+            worker = self._register(worker_id, told, now, caller.principal)
+        result = _Sorted()
+        for job_id, job in self._loaded(job_ids).items():
+            is_seen = job is not None and caller.may_touch(job.queue, job.type)
+            holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
+            extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
+            self._extend(job if is_seen else None, job_id, extend, result)
+        self._hide(result.extended, now)
+        return Beat(
+            state=RUNNING if worker is None else worker.directive,
+            extended=tuple(job.id for job in result.extended),
+            cancelled=tuple(result.cancelled),
+            lost=tuple(result.lost),
+            server_time=now,
+        )
+
+    def _register(
+        self, worker_id: str, report: WorkerReport, now: Instant, principal: str
+    ) -> WorkerInfo:
+        try:
+            worker = self.workers.beat(worker_id, report, now, principal)
+        except ForeignWorkerError:
+            raise PermissionDeniedError(
+                f"The worker id '{worker_id[:100]}' was registered with other credentials.",
+                details={"field": "worker_id"},
+                hint="Give each worker an id of its own. An id is free again an hour after its "
+                "worker's last heartbeat, or when an operator removes the worker.",
+            ) from None
+        self.draining.note(worker)
+        return worker
+
+    def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
+        is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID
+        if not is_known and (worker_id is not None or not job_ids):
+            raise InvalidRequestError(
+                f"The 'worker_id' attribute must have from 1 to {MAX_WORKER_ID} characters.",
+                details={"field": "worker_id"},
+            )
+        if len(job_ids) > MAX_JOBS:
+            raise InvalidRequestError(
+                f"A heartbeat names at most {MAX_JOBS} jobs; received {len(job_ids)}.",
+                details={"field": "active_jobs", "received": len(job_ids)},
+            )
+        for job_id in job_ids:
+            check_job_id(job_id)
+
+    def _loaded(self, job_ids: Sequence[str]) -> dict[str, JobRecord | None]:
+        """Each job once, in order: one read for all of them."""
+        wanted = list(dict.fromkeys(job_ids))
+        if len(wanted) == 1:
+            return {wanted[0]: self.store.load(wanted[0])}
+        jobs = self.store.load_many(wanted) if wanted else {}
+        return {job_id: jobs.get(job_id) for job_id in wanted}
+
+    def _extend(self, job: JobRecord | None, job_id: str, extend: _Extend, result: _Sorted) -> None:
+        if job is None:
+            result.lost.append(job_id)
+            return
+        try:
+            result.extended.append(self.changer.apply(job_id, extend, start=job).after)
+        except ConflictError as problem:
+            is_cancelled = problem.details.get("current_state") == JobState.CANCELLED
+            (result.cancelled if is_cancelled else result.lost).append(job_id)
+        except NotFoundError:
+            result.lost.append(job_id)
+
+    def _hide(self, jobs: Sequence[JobRecord], now: Instant) -> None:
+        """The messages follow the reservations; the items are already written."""
+        by_queue: dict[str, list[tuple[str, int]]] = {}
+        for job in jobs:
+            held = job.reservation
+            if held and held.message_handle:
+                handle = (held.message_handle, seconds_until(held.due_at, now))
+                by_queue.setdefault(job.queue, []).append(handle)
+        for queue, handles in by_queue.items():
+            self.job_messages.hide(queue, handles)

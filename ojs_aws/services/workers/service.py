@@ -1,0 +1,266 @@
+"""Workers as operators see and direct them (ojs-admin-api, section 9; worker protocol, section 4).
+
+A directive is written into the worker's own item and answered with its next heartbeat, so that
+heartbeats cost no further read. Directing several workers means those that are there now: workers
+that start later, those of the next deployment for one, are not told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import WorkerInfo, WorkerRegistry
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.workers.liveness import silence_ms
+
+MAX_COUNTED: Final = 2000
+"""Workers that a list's summary counts; beyond, it says that it is not exact."""
+
+MAX_DIRECTED: Final = 1000
+"""Workers directed by one request; beyond, it says that there are more."""
+
+_PAGE: Final = 500
+
+
+class Directive(StrEnum):
+    """What a worker can be told to be (worker protocol, section 2.1)."""
+
+    RUNNING = "running"
+    QUIET = "quiet"
+    TERMINATE = "terminate"
+
+
+STALE: Final = "stale"
+"""Shown in the place of the state of a worker that missed its heartbeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPage:
+    """A page of workers by id.
+
+    :ivar cursor: empty on the last page.
+    :ivar summary: how many there are in all, and in each state.
+    :ivar is_exact: False when there are more than were counted.
+    """
+
+    workers: tuple[WorkerInfo, ...]
+    cursor: str
+    summary: Mapping[str, int]
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which workers a directive is for.
+
+    :ivar queue: those that serve it; empty for any.
+    :ivar label: those that carry it; empty for any.
+    """
+
+    queue: str = ""
+    label: str = ""
+
+    def chooses(self, worker: WorkerInfo) -> bool:
+        """Whether a worker is meant."""
+        about = read_about(worker)
+        return (not self.queue or self.queue in _texts(about.get("queues"))) and (
+            not self.label or self.label in _texts(about.get("labels"))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directed:
+    """What became of directing several workers.
+
+    :ivar told: ids of those that will be told.
+    :ivar refused: ids of those that terminate already and will not be told anything else.
+    :ivar cursor: where to go on; empty when all were reached.
+    """
+
+    told: tuple[str, ...]
+    refused: tuple[str, ...]
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Lists, directs and removes workers."""
+
+    registry: WorkerRegistry
+    changer: JobChanger
+
+    def list(self, limit: int = 50, cursor: str = "", offset: int = 0) -> WorkerPage:
+        """Workers by id, with a summary of all of them.
+
+        :param cursor: id of the last worker of the page before.
+        """
+        now = self.changer.clock.now()
+        everybody = self.registry.page("", MAX_COUNTED + 1, now)
+        is_exact = len(everybody) <= MAX_COUNTED
+        everybody = everybody[:MAX_COUNTED]
+        states = Counter(state_of(worker, now) for worker in everybody)
+        if is_exact or not cursor:
+            rest = [worker for worker in everybody if worker.id > cursor][offset:]
+        else:
+            rest = self.registry.page(cursor, offset + limit + 1, now)[offset:]
+        shown = rest[:limit]
+        return WorkerPage(
+            workers=tuple(shown),
+            cursor=shown[-1].id if shown and len(rest) > limit else "",
+            summary={"total": len(everybody), **{s: states[s] for s in (*Directive, STALE)}},
+            is_exact=is_exact,
+        )
+
+    def get(self, worker_id: str) -> WorkerInfo:
+        """One worker.
+
+        :raises NotFoundError: it never beat, has ended, or has been silent for an hour.
+        """
+        worker = self.registry.load(worker_id, self.changer.clock.now())
+        if worker is None:
+            raise unknown_worker(worker_id)
+        return worker
+
+    def direct(self, worker_id: str, directive: Directive) -> WorkerInfo:
+        """Tell a worker what to be, with its next heartbeat.
+
+        :returns: the worker before.
+        :raises NotFoundError: there is no such worker.
+        :raises ConflictError: it was told to terminate, and that is final (section 2.3).
+        """
+        worker = self.registry.direct(worker_id, directive, self.changer.clock.now())
+        if worker is None:
+            raise unknown_worker(worker_id)
+        if _is_final(worker, directive):
+            raise ConflictError(
+                f"Worker '{worker_id}' terminates; it cannot be told to be {directive} any more.",
+                details={"worker_id": worker_id, "current_state": Directive.TERMINATE},
+                hint="Start a new worker process.",
+            )
+        return worker
+
+    def direct_all(self, selection: Selection, directive: Directive, cursor: str = "") -> Directed:
+        """Tell every chosen worker that is there now; at most 1000 of them in one call."""
+        now = self.changer.clock.now()
+        told: list[str] = []
+        refused: list[str] = []
+        last = ""
+        for worker in self._all(cursor, now):
+            if len(told) + len(refused) >= MAX_DIRECTED:
+                return Directed(told=tuple(told), refused=tuple(refused), cursor=last)
+            last = worker.id
+            if selection.chooses(worker):
+                before = self.registry.direct(worker.id, directive, now)
+                if before is not None:
+                    (refused if _is_final(before, directive) else told).append(worker.id)
+        return Directed(told=tuple(told), refused=tuple(refused))
+
+    def _all(self, after: str, now: Instant) -> Iterator[WorkerInfo]:
+        while page := self.registry.page(after, _PAGE, now):
+            yield from page
+            if len(page) < _PAGE:
+                return
+            after = page[-1].id
+
+    def deregister(self, worker_id: str) -> tuple[str, ...]:
+        """Remove a worker that missed its heartbeats, and settle the jobs it last had.
+
+        Its jobs come back by themselves at that very time; settling them here only spares those
+        who look at them the write.
+
+        :returns: ids of the jobs that it held no more.
+        :raises NotFoundError: there is no such worker.
+        :raises ConflictError: it still beats.
+        """
+        now = self.changer.clock.now()
+        worker = self.get(worker_id)
+        if state_of(worker, now) != STALE or not self.registry.forget(worker_id, worker.last_seen):
+            raise ConflictError(
+                f"Worker '{worker_id}' is alive: only a worker that missed its heartbeats can be "
+                "removed.",
+                details={"worker_id": worker_id, "current_state": worker.state},
+                hint="Quiet or terminate it instead.",
+            )
+        jobs = self.changer.store.load_many(worker.job_ids) if worker.job_ids else {}
+        held = [
+            job
+            for job in jobs.values()
+            if job.reservation is not None and job.reservation.worker_id == worker_id
+        ]
+        return tuple(job.id for job in held if self._is_let_go(job, now))
+
+    def _is_let_go(self, job: JobRecord, now: Instant) -> bool:
+        try:
+            return self.changer.settled(job, now).reservation is None
+        except NotFoundError:  # it was removed meanwhile
+            return False
+
+
+def state_of(worker: WorkerInfo, now: Instant) -> str:
+    """The state to show: what it said of itself, or ``stale`` after three missed heartbeats."""
+    return STALE if worker.last_seen + silence_ms(worker) <= now else worker.state
+
+
+def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
+    """A worker as it is answered (ojs-admin-api, section 9.1)."""
+    ids: list[JsonValue] = list(worker.job_ids)
+    rendered: dict[str, JsonValue] = {
+        "id": worker.id,
+        "worker_id": worker.id,
+        "state": state_of(worker, now),
+        "directive": worker.directive,
+        "active_jobs": worker.active_jobs,
+        "active_job_ids": ids,
+        "queues": [],
+        "last_heartbeat_at": format_instant(worker.last_seen),
+        "last_heartbeat": format_instant(worker.last_seen),
+        "expected_until": format_instant(Instant(worker.last_seen + silence_ms(worker))),
+    }
+    if worker.interval_ms is not None:
+        rendered["heartbeat_interval_ms"] = worker.interval_ms
+    return rendered | read_about(worker)
+
+
+def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:
+    """What a worker told of itself."""
+    about = json.loads(worker.about) if worker.about else {}
+    return about if isinstance(about, dict) else {}
+
+
+def directive_of(name: str) -> Directive:
+    """The directive of an action's name: ``quiet``, ``terminate``, and ``resume`` or ``running``.
+
+    :raises InvalidRequestError: another name.
+    """
+    try:
+        return Directive.RUNNING if name == "resume" else Directive(name)
+    except ValueError:
+        raise InvalidRequestError(
+            f"The 'directive' attribute must be quiet, terminate or resume, not {name[:40]!r}.",
+            details={"field": "directive", "received": name[:40]},
+        ) from None
+
+
+def _is_final(before: WorkerInfo, directive: Directive) -> bool:
+    return before.directive == Directive.TERMINATE and directive is not Directive.TERMINATE
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def unknown_worker(worker_id: str) -> NotFoundError:
+    """Make the error that says there is no such worker."""
+    return NotFoundError(
+        f"Worker '{worker_id[:100]}' not found.",
+        details={"resource_type": "worker", "resource_id": worker_id[:256]},
+        hint="Workers are known from their first heartbeat until an hour after their last.",
+    )

@@ -1,0 +1,1 @@
+"""Creates workflows and advances them when their jobs end."""

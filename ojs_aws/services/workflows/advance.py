@@ -1,0 +1,198 @@
+"""Moving workflows on when their jobs end (ojs-workflows, sections 4 to 9; architecture, 9).
+
+Each step forward is one write, conditional on the version of the workflow that was read: it takes
+over how jobs ended, and enqueues the jobs that begin, in one transaction. The ids of the jobs are
+fixed with the workflow. So whatever repeats, comes late or comes at the same time finds the step
+taken, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import BackendError, NotFoundError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.ports import StaleWorkflowError, WorkflowPlan
+from ojs_aws.services.workflows.job_end import JobEnd, in_groups, job_end_of
+from ojs_aws.services.workflows.write import WorkflowWrite
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import Clock, JobStore, Workflows
+    from ojs_aws.services.jobs.change import JobChanger
+    from ojs_aws.services.jobs.messages import JobMessages
+    from ojs_aws.services.jobs.push import Push
+
+MAX_ROUNDS: Final = 4
+"""Writes in a row; what is left then is taken up by the stream, which is told of each write."""
+
+MAX_CONFLICTS: Final = 25
+MAX_CANCELS: Final = 200
+"""Jobs that are cancelled at once; the stream takes up what is left."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_KEPT: Final = 64
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What never changes again, kept in the process: plans, and that workflows have started."""
+
+    plans: OrderedDict[tuple[str, Instant], WorkflowPlan] = field(default_factory=OrderedDict)
+    started: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowAdvance:
+    """Moves workflows on."""
+
+    workflows: Workflows
+    store: JobStore
+    push: Push
+    changer: JobChanger
+    job_messages: JobMessages
+    clock: Clock
+    _kept: _Kept = field(default_factory=_Kept)
+
+    # ------------------------------------------------------------------ what is asked for
+    def news_of(self, job: JobRecord) -> JobEnd | None:
+        """What the end of a job means for its workflow; None while it has not ended.
+
+        A result that is kept elsewhere is read.
+        """
+        return job_end_of(job, self.store)
+
+    def plan(self, workflow: Workflow) -> WorkflowPlan:
+        """The plan of a workflow, read once in the life of the process.
+
+        :raises BackendError: it is gone.
+        """
+        key = workflow.id, workflow.created_at
+        plan = self._kept.plans.get(key) or self.workflows.plan(workflow.id)
+        if plan is None:
+            raise BackendError(f"The plan of workflow '{workflow.id}' is missing.")
+        _keep(self._kept.plans, key, plan)
+        return plan
+
+    def started(self, workflow_id: str, at: Instant) -> None:
+        """Remember that a workflow's first job began to execute; no call where that is known."""
+        if workflow_id not in self._kept.started:
+            self.advance(workflow_id, (), started_at=at)
+
+    def advance(
+        self,
+        workflow_id: str,
+        news: Sequence[JobEnd] = (),
+        *,
+        started_at: Instant | None = None,
+        start: Workflow | None = None,
+    ) -> Workflow | None:
+        """Take over how jobs ended, and enqueue what begins. Repeating it changes nothing.
+
+        :param started_at: when a job of it began to execute, if one did.
+        :param start: the workflow as last seen, to save the first read.
+        :returns: the workflow after; None when there is none.
+        :raises BackendError: too many others changed it at the same time, or a call failed.
+        """
+        begins = [each.started_at for each in news if each.started_at is not None]
+        moment = min([*begins, *([] if started_at is None else [started_at])], default=None)
+        current = start
+        for group in in_groups(news):
+            current = self._take(workflow_id, group, moment, current)
+            if current is None:
+                return None
+        if current is not None and current.started_at is not None:
+            _keep(self._kept.started, workflow_id, None)
+        return current
+
+    def _take(
+        self,
+        workflow_id: str,
+        news: Sequence[JobEnd],
+        started_at: Instant | None,
+        current: Workflow | None,
+    ) -> Workflow | None:
+        conflicts = rounds = 0
+        current = current or self.workflows.load(workflow_id)
+        push = self.push.for_many()
+        while current is not None:
+            change = WorkflowWrite(self.workflows, push, self.clock, current, self.plan(current))
+            after = change.make(news, started_at)
+            if after is current:
+                return current
+            try:
+                self.workflows.save(current, after, change.results, change.jobs)
+            except StaleWorkflowError as stale:
+                conflicts += 1
+                if conflicts > MAX_CONFLICTS:
+                    raise BackendError(
+                        f"Workflow '{workflow_id}' is being changed by too many at once.",
+                        hint="Repeat the request.",
+                    ) from None
+                current = stale.current
+                continue
+            self.job_messages.send_for(change.jobs, self.clock.now())
+            current, rounds = after, rounds + 1
+            if not after.has_ready or rounds >= MAX_ROUNDS:
+                return after
+        return None
+
+    def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
+        """A new workflow with its first jobs, none of which is stored yet."""
+        change = WorkflowWrite(self.workflows, self.push.for_many(), self.clock, workflow, plan)
+        after = change.make((), None)
+        told = (*workflow.told, *after.told)
+        return replace(after, version=workflow.version, told=told), change.jobs
+
+    # ------------------------------------------------------------------ cancelled workflows
+    def cancel_jobs(self, workflow: Workflow) -> Workflow:
+        """Cancel the enqueued jobs of a cancelled workflow that nobody executes.
+
+        Up to MAX_CANCELS of them; the end of each is taken over at once.
+        """
+        graph = self.plan(workflow).graph
+        ids = {workflow.job_id(index): index for index in workflow.outstanding(graph)}
+        news: list[JobEnd] = []
+        names = [*ids]
+        for at in range(0, len(names), 100):
+            for job in self.store.load_many(names[at : at + 100]).values():
+                if not job.state.is_terminal:
+                    job = self._cancelled(job)  # noqa: PLW2901 - the same job, later
+                if (each := self.news_of(job)) is not None:
+                    news.append(each)
+            if len(news) >= MAX_CANCELS:
+                break
+        return self.advance(workflow.id, news, start=workflow) or workflow if news else workflow
+
+    def _cancelled(self, job: JobRecord) -> JobRecord:
+        def decide(found: JobRecord, now: Instant) -> JobRecord:
+            is_left = found.state.is_terminal or found.state is JobState.ACTIVE
+            return found if is_left else lifecycle.cancel(found, now)
+
+        try:
+            return self.changer.apply(job.id, decide, start=job).after
+        except NotFoundError:
+            return job
+
+    def retried(self, job: JobRecord) -> None:
+        """A job of a workflow waits for another attempt: it gets none if the workflow is cancelled.
+
+        Active jobs of a cancelled workflow may end, but not begin again.
+        """
+        workflow = self.workflows.load(job.workflow_id)
+        if workflow is not None and workflow.state is WorkflowState.CANCELLED:
+            self._cancelled(job)
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)

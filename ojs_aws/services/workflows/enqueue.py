@@ -1,0 +1,127 @@
+"""The jobs of a new workflow on their way: checked as PUSH checks, and through the middleware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
+from ojs_aws.domain.workflows.definition import MAX_FAULTS, Definition, refusal
+from ojs_aws.domain.workflows.workflow import Workflow
+from ojs_aws.middleware.results import EnqueueResult, Stored
+from ojs_aws.services.jobs.push_result import raise_swallowed, rejecting, result_of
+
+if TYPE_CHECKING:
+    from ojs_aws.services.jobs.push import Push
+
+
+def check_jobs(definition: Definition, push: Push) -> None:
+    """Refuse what PUSH would refuse, all of it at once."""
+    faults: list[tuple[str, str]] = []
+    for index, job in definition.jobs.items():
+        try:
+            _checked(push, job)
+        except InvalidRequestError as problem:
+            field = problem.details.get("field")
+            path = definition.paths[index]
+            faults.append((f"{path}.{field}" if field else path, problem.message))
+            if len(faults) >= MAX_FAULTS:
+                break
+        except OjsError as problem:
+            problem.details["path"] = definition.paths[index]
+            raise
+    if faults:
+        raise refusal(faults)
+
+
+def pass_middleware(
+    push: Push,
+    made: Workflow,
+    definition: Definition,
+    keep: Callable[[Mapping[int, Job]], None],
+) -> None:
+    """Let every job of a new workflow pass the enqueue middleware.
+
+    :param keep: stores the workflow with its jobs as the middleware left them, by their steps;
+        called once, when all have come through.
+    :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
+    """
+    from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+
+    index_of = {made.job_id(index): index for index in definition.jobs}
+    jobs = []
+    for index, job in definition.jobs.items():
+        job.id = made.job_id(index)
+        jobs.append(job)
+
+    def store(final: Sequence[Job]) -> None:
+        _check_complete(definition, {index_of[job.id] for job in final})
+        keep({index_of[job.id]: job for job in final})
+
+    paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
+    run_in_loop(_passed(push, jobs, paths, store))
+
+
+def _check_complete(definition: Definition, kept: set[int]) -> None:
+    missing = sorted({*definition.jobs} - kept)
+    if missing:
+        path = definition.paths[missing[0]]
+        raise EnqueueRejectedError(
+            f"An enqueue middleware dropped the job at {path}; a workflow needs all its jobs.",
+            details={"path": path, "dropped": len(missing)},
+        )
+
+
+def _checked(push: Push, job: Job) -> None:
+    """Refuse what PUSH would refuse, and a unique policy.
+
+    :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
+    """
+    if push.check(job).unique_key:
+        raise InvalidRequestError(
+            "A job of a workflow cannot be unique: its step would have nothing to wait for.",
+            details={"field": "unique"},
+            hint="Give the workflow an id of its own: the same request again finds it.",
+        )
+
+
+@contextmanager
+def _at(path: str) -> Iterator[None]:
+    """Say in an error where the job stands in the request."""
+    try:
+        yield
+    except OjsError as problem:
+        problem.details.setdefault("path", path)
+        raise
+
+
+async def _passed(
+    push: Push,
+    jobs: Sequence[Job],
+    paths: Mapping[str, str],
+    store: Callable[[Sequence[Job]], None],
+) -> list[EnqueueResult]:
+    """Let jobs pass the middleware; the chain of each goes on when all of them are stored."""
+    from ojs_aws.middleware.chain.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+
+    async def one(job: Job, keep: StoreOne) -> EnqueueResult:
+        async def checked(final: Job) -> Job | None:
+            _checked(push, final)
+            return (await keep(final)).job
+
+        with _at(paths[job.id]), rejecting(job.id):
+            return result_of(job, *await push.enqueuing.one(job, checked))
+
+    async def store_all(through: Sequence[Job]) -> list[Stored]:
+        store(through)
+        return [Stored(job) for job in through]
+
+    async def through(passed: Sequence[Job]) -> list[EnqueueResult]:
+        return await Batch(one, store_all, stops_at_failure=True).run(passed)
+
+    with rejecting(""):
+        results = await push.enqueuing.many(jobs, through)
+        raise_swallowed(results)
+        return results

@@ -1,0 +1,259 @@
+"""Creating, reading, listing and cancelling workflows (ojs-workflows, section 11)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    DuplicateError,
+    NotFoundError,
+)
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble
+from ojs_aws.domain.validation import invalid
+from ojs_aws.domain.workflows import changes as workflow_changes
+from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
+from ojs_aws.domain.workflows.graph import Graph, dump_graph
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
+from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
+from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import Clock, IdGenerator, JobStore, Workflows
+    from ojs_aws.services.jobs.change import JobChanger
+    from ojs_aws.services.jobs.messages import JobMessages
+    from ojs_aws.services.jobs.push import Push
+
+MAX_SHOWN: Final = 1000
+"""Jobs of a workflow whose times are shown; of the others only the states are."""
+
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowView:
+    """A workflow with all that is known of its steps.
+
+    :ivar jobs: jobs by the index of their step.
+    :ivar results: what jobs left, by the same.
+    :ivar enqueued: further steps whose jobs exist, though they were not read.
+    :ivar envelopes: the jobs as they are or will be enqueued, by the index of their step.
+    """
+
+    workflow: Workflow
+    graph: Graph
+    jobs: Mapping[int, JobRecord]
+    results: Mapping[int, RawJson]
+    enqueued: frozenset[int] = frozenset()
+    envelopes: Mapping[int, RawJson] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedWorkflow:
+    """A workflow, and whether this request made it."""
+
+    view: WorkflowView
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowService:
+    """The operations of clients."""
+
+    workflows: Workflows
+    store: JobStore
+    push: Push
+    changer: JobChanger
+    job_messages: JobMessages
+    workflow_advance: WorkflowAdvance
+    clock: Clock
+    ids: IdGenerator
+
+    # ------------------------------------------------------------------ creating
+    def create(self, definition: Definition) -> CreatedWorkflow:
+        """Store a workflow and enqueue what begins with it, all or nothing.
+
+        Every job passes the enqueue middleware now, once; what begins later is enqueued as the
+        middleware left it.
+
+        :raises InvalidWorkflowError: it or one of its jobs cannot be followed; nothing is stored.
+        :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
+        :raises DuplicateError: another workflow has this id.
+        """
+        workflow_id = definition.id or self.ids.job_id()
+        made = workflow_changes.create(
+            definition.graph,
+            workflow_id,
+            self.clock.now(),
+            name=definition.name,
+            digest=_digest(definition),
+        )
+        push = self.push.for_many()
+        check_jobs(definition, push)
+        if definition.id and (known := self.workflows.load(workflow_id)) is not None:
+            return self._again(made, known)
+        kept: list[CreatedWorkflow] = []
+        graph = definition.graph
+        pass_middleware(
+            push, made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
+        )
+        return kept[0]
+
+    def _keep(self, made: Workflow, graph: Graph, jobs: Mapping[int, Job]) -> CreatedWorkflow:
+        plan = WorkflowPlan(_retyped(graph, jobs), _envelopes(jobs))
+        first, records = self.workflow_advance.first(made, plan)
+        try:
+            self.workflows.create(first, plan, records)
+        except StaleWorkflowError as stale:
+            return self._again(made, stale.current)
+        self.job_messages.send_for(records, self.clock.now())
+        if first.has_ready:
+            try:
+                first = self.workflow_advance.advance(first.id, start=first) or first
+            except Exception:  # noqa: BLE001 - it is stored: the stream goes on with it
+                _log.warning("Workflow %s is left to the stream", first.id, exc_info=True)
+        view = WorkflowView(first, plan.graph, self._by_step(records), {}, envelopes=plan.envelopes)
+        return CreatedWorkflow(view, is_new=True)
+
+    def _again(self, made: Workflow, known: Workflow | None) -> CreatedWorkflow:
+        """The workflow that the same request made before."""
+        if known is None or known.digest != made.digest:
+            raise DuplicateError(
+                f"A workflow with the id '{made.id}' already exists.",
+                details={"existing_workflow_id": made.id},
+                hint="Give each workflow an id of its own, or leave the id out.",
+            )
+        return CreatedWorkflow(self.get(made.id), is_new=False)
+
+    # ------------------------------------------------------------------ reading
+    def get(self, workflow_id: str) -> WorkflowView:
+        """A workflow as of now: what has ended and is not taken over yet is, here.
+
+        :raises NotFoundError: there is none.
+        """
+        workflow = self._found(workflow_id)
+        plan = self.workflow_advance.plan(workflow)
+        graph = plan.graph
+        jobs = self._jobs(workflow, graph)
+        running = {*workflow.outstanding(graph)}
+        news = [
+            each
+            for index, job in jobs.items()
+            if index in running and (each := self.workflow_advance.news_of(job)) is not None
+        ]
+        begun = [job.started_at for job in jobs.values() if job.started_at is not None]
+        if news or (begun and workflow.started_at is None):
+            at = min(begun, default=None)
+            workflow = (
+                self.workflow_advance.advance(workflow_id, news, started_at=at, start=workflow)
+                or workflow
+            )
+        results = self.workflows.results(workflow_id)
+        return WorkflowView(workflow, graph, jobs, results, envelopes=plan.envelopes)
+
+    def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
+        """The jobs of steps that were enqueued, those that have not ended first, as of now."""
+        running = workflow.outstanding(graph)
+        others = [i for i in graph.jobs if workflow.states[i] in "cfx"]
+        shown = [*running, *others][:MAX_SHOWN]
+        loaded = self.store.load_many([workflow.job_id(index) for index in shown])
+        now = self.clock.now()
+        jobs: dict[int, JobRecord] = {}
+        for index in shown:
+            job = loaded.get(workflow.job_id(index))
+            if job is None:
+                continue
+            try:
+                jobs[index] = self.changer.settled(job, now)
+            except NotFoundError:
+                continue
+        return jobs
+
+    def list(self, state: str, limit: int, cursor: str) -> WorkflowPage:
+        """A page of workflows, the newest first.
+
+        :param state: only those in this state; empty for all.
+        :raises InvalidRequestError: there is no such state.
+        """
+        wanted = None
+        if state == "pending":  # a state of the specification that no workflow is ever in here
+            return WorkflowPage(())
+        if state == "active":  # what some documents call it
+            state = WorkflowState.RUNNING
+        if state:
+            if state not in [*WorkflowState]:
+                expected = "one of " + ", ".join(WorkflowState)
+                raise invalid("state", expected, state)
+            wanted = WorkflowState(state)
+        return self.workflows.page(wanted, limit, cursor)
+
+    def _found(self, workflow_id: str) -> Workflow:
+        workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None
+        if workflow is None:
+            raise NotFoundError(
+                f"Workflow '{workflow_id}' not found.",
+                details={"resource_type": "workflow", "resource_id": workflow_id},
+            )
+        return workflow
+
+    # ------------------------------------------------------------------ cancelling
+    def cancel(self, workflow_id: str) -> WorkflowView:
+        """Cancel a workflow: what waits for a worker or for other steps never runs.
+
+        Jobs that workers execute may end (section 11.3).
+
+        :raises NotFoundError: there is none.
+        :raises ConflictError: it is in a terminal state; nothing changes.
+        """
+        view = self.get(workflow_id)
+        workflow, graph = view.workflow, view.graph
+        for _ in range(MAX_CONFLICTS):
+            after = workflow_changes.cancel(workflow, graph, self.clock.now())
+            try:
+                self.workflows.save(workflow, after, {}, ())
+            except StaleWorkflowError as stale:
+                workflow = stale.current or self._found(workflow_id)
+                continue
+            after = self.workflow_advance.cancel_jobs(after)
+            enqueued = frozenset({*workflow.outstanding(graph), *view.jobs})
+            return WorkflowView(after, graph, {}, {}, enqueued, view.envelopes)
+        raise BackendUnavailableError(
+            f"Workflow '{workflow_id}' is being changed by too many at once.",
+            hint="Repeat the request.",
+        )
+
+    def _by_step(self, records: Sequence[JobRecord]) -> dict[int, JobRecord]:
+        return {job.workflow_step: job for job in records if job.workflow_step is not None}
+
+
+def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
+    """The graph with the types that the middleware left the jobs with."""
+    steps = [*graph.steps]
+    for index, job in jobs.items():
+        if steps[index].type != job.type:
+            steps[index] = replace(steps[index], type=job.type)
+    return Graph(tuple(steps))
+
+
+def _envelopes(jobs: Mapping[int, Job]) -> dict[int, RawJson]:
+    return {
+        index: assemble({name: raw for name, raw in job.members().items() if name != "id"})
+        for index, job in jobs.items()
+    }
+
+
+def _digest(definition: Definition) -> str:
+    """Tells one request from another."""
+    texts = [definition.name, dump_graph(definition.graph)]
+    texts += [assemble(job.members()) for job in definition.jobs.values()]
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

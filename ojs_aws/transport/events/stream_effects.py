@@ -1,0 +1,112 @@
+"""What follows a committed change beside its events: messages, counters, workflows, cron jobs.
+
+Each can be repeated. What fails is tried again with its record, unless something else makes up for
+it anyhow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.services.workflows.stream_stage import follow
+from ojs_aws.transport.events.records import Change, about
+from ojs_aws.transport.events.seen_records import Memory
+from ojs_aws.transport.events.stream_retries import Failed, trouble_of
+from ojs_aws.transport.tracing import WORKFLOW_SPAN, Tracing
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+    from ojs_aws.services.backend import Backend
+
+
+class Consequences:
+    """Draws them, for a batch of changes at a time."""
+
+    def __init__(self, backend: Backend, memory: Memory, logger: Logger, tracing: Tracing) -> None:
+        """Remember in ``memory`` what is done."""
+        self._backend = backend
+        self._memory = memory
+        self._logger = logger
+        self._tracing = tracing
+
+    def send(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Send the messages of jobs that applications stored by transactions of their own."""
+        for change in changes:
+            if change.unsent is None or change.number in self._memory.sent:
+                continue
+            if self._backend.job_messages.send_late(change.unsent, self._backend.clock.now()):
+                self._memory.sent.update([change.number])
+            else:
+                failed[change.number] = trouble_of(BackendError("The job's message was not sent."))
+
+    def forget(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Remove what jobs left behind: DynamoDB removes their items alone."""
+        for change in changes:
+            try:
+                if change.expired is not None:
+                    self._forget_documents(change.expired)
+                if change.replaced is not None:
+                    self._backend.ports.store.forget_document(*change.replaced)
+                if change.removed is not None:
+                    gone = change.removed
+                    self._backend.ports.unique().forget(gone.unique_key, gone.id)
+            except OjsError as problem:
+                told = about(change)
+                self._logger.warning("Could not remove what a job left", exc_info=True, extra=told)
+                failed[change.number] = trouble_of(problem)
+
+    def _forget_documents(self, job: JobRecord) -> None:
+        """Not the result where there is a job with this id again: it may have the same one."""
+        store = self._backend.ports.store
+        if isinstance(job.result, StoredElsewhere) and store.load(job.id) is not None:
+            job = replace(job, result=None)
+        store.forget_documents(job)
+
+    def wake(self, changes: Sequence[Change]) -> None:
+        """Let the next run of a cron job begin; without this the tick does it, within a minute."""
+        for name in dict.fromkeys(change.job_messages for change in changes if change.job_messages):
+            try:
+                self._backend.ports.alarms().set(name, 0)
+            except OjsError:
+                self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
+
+    def count_jobs(self, changes: Sequence[Change]) -> None:
+        """Count what came and went in bounded queues; a record counts once in this process."""
+        counted = self._memory.counted
+        found = [each for each in changes if each.jobs and each.number not in counted]
+        try:
+            self._backend.backpressure.follow([each.jobs for each in found if each.jobs])
+        except OjsError:  # the tick counts anew
+            self._logger.warning("Could not count the jobs of queues", exc_info=True)
+        counted.update(each.number for each in found)
+
+    def follow(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Move workflows on, also where something else failed."""
+        found = [(each.number, each.following) for each in changes if each.following is not None]
+        if not found:
+            return
+        with self._tracing.span(WORKFLOW_SPAN):
+            failures = follow(lambda: self._backend.workflow_advance, found)
+        for number, problem in failures.items():
+            failed.setdefault(number, trouble_of(problem))
+
+    def tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
+        """Count what changed with the records that will not come again; the last thing done.
+
+        What was set aside counts when it is told.
+        """
+        known = self._memory
+        found = [
+            each.changed
+            for each in changes
+            if each.changed and each.number in passed and each.number not in known.given_up
+        ]
+        found = [each for each in found if each.number not in known.tallied]
+        if found:
+            self._backend.tallying(found)
+            known.tallied.update(each.number for each in found)

@@ -1,0 +1,379 @@
+"""Batches beyond one transaction: all of the jobs or none, whatever fails (OP-013)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendError,
+    DuplicateError,
+    InvalidRequestError,
+    NotFoundError,
+    OjsError,
+    PayloadTooLargeError,
+)
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.push import MAX_TRANSACTION
+from ojs_aws.services.unique.entries import WantedJob
+from tests.simulation.faults import Fault, ProcessDiedError
+from tests.simulation.world import World
+
+MANY = MAX_TRANSACTION + 3
+
+
+def name(number: int) -> str:
+    """A valid id."""
+    return f"01990000-0000-7000-8000-{number:012x}"
+
+
+def jobs_of(count: int = MANY, *, start: int = 1, **more: Any) -> list[Job]:
+    """A batch with ids of its own, some of its jobs scheduled."""
+    jobs = [Job("a.b", [at], id=name(at), **more) for at in range(start, start + count)]
+    for at, job in enumerate(jobs, start):
+        if at % 5 == 0:
+            job["scheduled_at"] = "+PT10S"
+    return jobs
+
+
+def world_of(part_jobs: int = 40) -> World:
+    """A world whose logs have few parts."""
+    world = World()
+    world.batches.part_jobs = part_jobs
+    return world
+
+
+def push(world: World, jobs: Sequence[Job]) -> list[str]:
+    """Push a batch."""
+    pushed = world.backend.push.all([job.copy() for job in jobs])
+    return [one.record.id if one.record else "" for one in pushed]
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a request came to."""
+    try:
+        return call()
+    except (OjsError, ProcessDiedError) as problem:
+        return problem
+
+
+def seen(world: World, jobs: Sequence[Job]) -> int:
+    """How many jobs INFO shows."""
+    count = 0
+    for job in jobs:
+        try:
+            world.backend.info(job.id)
+        except NotFoundError:
+            continue
+        count += 1
+    return count
+
+
+def drained(world: World) -> list[str]:
+    """Execute what there is to execute; the jobs in the order of their fetches."""
+    ran: list[str] = []
+    while fetched := world.backend.fetch(FetchRequest(("default",), 100, "w")):
+        for job in fetched:
+            ran.append(job.id)
+            world.backend.ack(job.id, "w", None)
+    return ran
+
+
+def recover(world: World) -> None:
+    """Time passes, and the sweep runs."""
+    world.faults.spoiled = None
+    for _ in range(2):
+        world.clock.advance(s=61)
+        world.backend.sweep.tick()
+
+
+def test_a_thousand_jobs_are_stored_in_one_request() -> None:
+    """In their order, each with its message."""
+    world = world_of(250)
+    jobs = jobs_of(1000)
+    assert push(world, jobs) == [job.id for job in jobs]
+    assert drained(world) == [job.id for at, job in enumerate(jobs, 1) if at % 5]
+    assert world.batches.rows == {}
+    world.clock.advance(s=11)
+    assert len(drained(world)) == 200
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_op_013_a_crash_at_any_call_leaves_all_or_none(fault: Fault) -> None:
+    """For each call: what INFO shows is all or nothing, at once and after the sweep."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    kinds: set[int] = set()
+    for spoiled, called in enumerate(clean.faults.calls):
+        if called == "insert" and spoiled % 17:
+            continue  # they are all alike
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        answer = outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
+        world.faults.spoiled = None
+        count = seen(world, jobs)
+        assert count in {0, MANY}, called
+        assert count == MANY or isinstance(answer, (BackendError, ProcessDiedError))
+        recover(world)
+        assert len(world.store.jobs) == count
+        assert world.batches.rows == {}
+        kinds.add(count)
+    assert kinds == ({0, MANY})
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_batch_that_is_left_is_rolled_forward_by_the_sweep(fault: Fault) -> None:
+    """Also where nobody looks at its jobs; each gets a message, and runs once."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    for spoiled in (at for at, call in enumerate(clean.faults.calls) if call != "insert"):
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
+        recover(world)
+        stored = set(world.store.jobs)
+        assert len(stored) in {0, MANY}
+        assert sorted(drained(world)) == sorted(stored)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
+    """A client that got no answer sends it again, with the same ids."""
+    clean = world_of()
+    jobs = jobs_of()
+    push(clean, jobs)
+    for spoiled in range(0, len(clean.faults.calls), 7):
+        world = world_of()
+        world.faults.spoiled, world.faults.fault = spoiled, fault
+        if not isinstance(outcome(lambda world=world: push(world, jobs)), list):  # type: ignore[misc]
+            assert push(world, jobs) == [job.id for job in jobs]
+        world.faults.spoiled = None
+        again = world.backend.push.all([job.copy() for job in jobs])
+        assert not any(one.is_new for one in again)
+        recover(world)
+        assert len(world.store.jobs) == MANY
+
+
+def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
+    """Nothing of it is stored; the job that was there stays."""
+    world = world_of()
+    world.backend.push(Job("other", [], id=name(50)))
+    with pytest.raises(DuplicateError) as refused:
+        push(world, jobs_of())
+    assert refused.value.details["index"] == 49
+    assert refused.value.details["existing_job_id"] == name(50)
+    assert len(world.store.jobs) == 1
+
+
+def test_the_envelope_of_one_of_its_jobs_already_stored_refuses_the_batch_too() -> None:
+    """Some of the jobs being there is not the batch being there."""
+    world = world_of()
+    jobs = jobs_of()
+    world.backend.push(jobs[3].copy())
+    with pytest.raises(DuplicateError) as refused:
+        push(world, jobs)
+    assert refused.value.details["index"] == 3
+    assert len(world.store.jobs) == 1
+
+
+def test_all_faults_are_told_with_their_indices() -> None:
+    """And nothing is stored."""
+    world = world_of()
+    jobs = jobs_of()
+    jobs[2]["priority"] = 1000
+    jobs[90].type = "Not A Type"
+    with pytest.raises(InvalidRequestError) as refused:
+        push(world, jobs)
+    details = refused.value.details
+    assert (details["index"], details["error_count"]) == (2, 2)
+    errors: Any = details["errors"]
+    assert [(each["index"], each["field"]) for each in errors] == [(2, "priority"), (90, "type")]
+    assert not world.store.jobs
+
+
+def test_no_batch_is_larger_than_the_setting_says() -> None:
+    """413, with the limit."""
+    world = World(settings=Settings(max_batch_jobs=100))
+    with pytest.raises(PayloadTooLargeError) as refused:
+        push(world, jobs_of(101))
+    assert refused.value.details["max_batch_size"] == 100
+
+
+def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:
+    """Whoever misses a job of a committed batch puts it there first."""
+    world = world_of()
+    jobs = jobs_of()
+    die_after(world, "decide")
+    outcome(lambda: push(world, jobs))
+    assert not world.store.jobs
+    world.faults.spoiled = None
+    assert world.backend.cancel(jobs[77].id).after.state is JobState.CANCELLED
+    recover(world)
+    assert world.store.jobs[jobs[77].id].state is JobState.CANCELLED
+    assert len(world.store.jobs) == MANY
+
+
+def test_a_job_that_is_gone_does_not_come_back() -> None:
+    """Parts that are known to be in their places are not looked at again."""
+    world = world_of()
+    jobs = jobs_of()
+    die_after(world, "advance", 2)
+    outcome(lambda: push(world, jobs))
+    world.faults.spoiled = None
+    gone = world.backend.cancel(jobs[0].id).after
+    world.store.delete(gone)
+    with pytest.raises(NotFoundError):
+        world.backend.info(gone.id)
+    recover(world)
+    assert gone.id not in world.store.jobs
+    assert len(world.store.jobs) == MANY - 1
+
+
+def die_after(world: World, call: str, times: int = 1) -> None:
+    """Let the process die after a call of the next request."""
+
+    def watch(number: int) -> None:
+        calls = world.faults.calls
+        if calls.count(call) == times and calls[-1] == call:
+            world.faults.spoiled, world.faults.fault = number + 1, Fault.DIES_BEFORE
+
+    world.faults.afterwards = watch
+
+
+def left_open(world: World | None = None, start: int = 1) -> tuple[World, list[Job]]:
+    """A committed batch, none of whose jobs is in its place, and nobody at work on it."""
+    world = world or world_of()
+    jobs = jobs_of(start=start)
+    world.faults.calls.clear()
+    die_after(world, "decide")
+    outcome(lambda: push(world, jobs))
+    world.faults.spoiled = None
+    world.faults.afterwards = lambda _: None
+    assert not {job.id for job in jobs} & world.store.jobs.keys()
+    return world, jobs
+
+
+def test_results_of_many_find_jobs_that_are_not_in_their_places_yet() -> None:
+    """They exist: null would say that they do not."""
+    world, jobs = left_open()
+    found = world.backend.results.many([jobs[0].id, jobs[101].id, name(0xFFFF)])
+    assert [job and job.state for job in found.values()] == [
+        JobState.AVAILABLE,
+        JobState.AVAILABLE,
+        None,
+    ]
+
+
+def test_an_atomic_change_finds_jobs_that_are_not_in_their_places_yet() -> None:
+    """All of them are cancelled, or none."""
+    world, jobs = left_open()
+    ids = [jobs[3].id, jobs[99].id]
+    world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    assert {world.backend.info(each).state for each in ids} == {JobState.CANCELLED}
+
+
+def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> None:
+    """Its batch may be closed between the look at the job and the look at the batches."""
+    asks: list[Callable[[World, str], object]] = [
+        lambda world, job_id: world.backend.info(job_id),
+        lambda world, job_id: world.backend.cancel(job_id),
+    ]
+    for ask in asks:
+        world, jobs = left_open()
+        world.clock.advance(s=61)
+
+        def sweep(_: int, world: World = world) -> None:
+            if world.faults.calls[-1] in {"load", "load_whole"}:
+                world.faults.afterwards = lambda _: None
+                world.backend.sweep.tick()
+
+        world.faults.afterwards = sweep
+        ask(world, jobs[7].id)
+        assert world.batches.rows == {}
+
+
+def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() -> None:
+    """The same request twice at once: the first commits and dies, and the sweep puts its jobs in.
+
+    The second, which began before, is between its looks at the table and at the batches then.
+    """
+    world, jobs = world_of(), jobs_of()
+    happened: list[str] = []
+
+    def meanwhile(_: int) -> None:
+        called = world.faults.calls[-1]
+        if called == "open" and not happened:
+            happened.append("committed")
+            die_after(world, "decide")
+            wanted = [WantedJob(world.backend.push.check(job.copy())) for job in jobs]
+            same = world.backend.push.same
+            outcome(lambda: world.backend.batch_push.store_all(wanted, same))
+            world.faults.spoiled, world.faults.afterwards = None, meanwhile
+        elif called == "load_many" and happened == ["committed"]:
+            happened.append("swept")
+            world.clock.advance(s=61)
+            world.backend.sweep.tick()
+
+    world.faults.afterwards = meanwhile
+    assert push(world, jobs) == [job.id for job in jobs]
+    assert happened == ["committed", "swept"]
+    assert len(world.batches.decisions) == 1
+
+
+def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:
+    """Whatever its error is."""
+    world, first = left_open()
+    _, second = left_open(world, start=1000)
+    whole = world.faults.around
+
+    def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def observed(*given: Any) -> Any:
+            if name == "part" and given[0].holds_any([first[0].id]):
+                raise ValueError("unreadable")
+            return whole(name, call)(*given)
+
+        return observed
+
+    world.faults.around = around  # type: ignore[method-assign]
+    world.clock.advance(s=61)
+    report = world.backend.sweep.tick()
+    assert report.batches_failed == 1
+    assert world.store.jobs.keys() == {job.id for job in second}
+
+
+@pytest.mark.parametrize("gone", ["part", "decision"])
+def test_a_batch_of_whose_log_something_is_gone_is_given_up_after_an_hour(
+    gone: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left of it is put into its place, unless its jobs may have been there before."""
+    world, jobs = left_open()
+    [batch] = world.batches.rows.values()
+    first = world.batches.progress.get(batch.id, 0)
+    stored = len(world.store.jobs)
+    if gone == "part":
+        del world.batches.logs[batch.id, batch.token, first + 1]
+    else:
+        del world.batches.decisions[batch.id]
+    world.clock.advance(s=61)
+    report = world.backend.sweep.tick()
+    assert (report.batches_failed, report.batches_lost) == (1, 0)
+    assert world.batches.rows
+    with pytest.raises(NotFoundError):  # not an error of the backend, for ever
+        world.backend.info(jobs[sum(batch.sizes[: first + 1])].id)
+    world.clock.advance(s=3600)
+    report = world.backend.sweep.tick()
+    assert (report.batches_failed, report.batches_lost) == (0, 1)
+    assert world.batches.rows == {}
+    assert [*world.batches.lost] == [batch.id]
+    missing = len(jobs) - len(world.store.jobs)
+    assert missing == (batch.sizes[first + 1] if gone == "part" else len(jobs) - stored)
+    assert "was given up" in caplog.text
+    assert world.backend.sweep.tick().batches_lost == 0

@@ -1,0 +1,107 @@
+"""Pausing and resuming where a call beside the write fails: the sweep does what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.ports import QueueMissingError
+from tests.simulation.world import World
+
+QUEUE = "default"
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend with a queue that has a Lambda trigger."""
+    made = World()
+    made.triggers.by_queue[QUEUE] = ["trigger-1"]
+    return made
+
+
+def refuse(
+    port: Any, name: str, problem: Exception | None = None
+) -> tuple[list[str], Callable[[], None]]:
+    """Let a method fail; return its tries, and what lets it work again."""
+    plain, tried = getattr(port, name), list[str]()
+
+    def refused(*_: Any, **__: Any) -> Any:
+        tried.append(name)
+        raise problem or BackendError("refused")
+
+    setattr(port, name, refused)
+    return tried, lambda: setattr(port, name, plain)
+
+
+@pytest.mark.parametrize("name", ["running", "switch"])
+def test_a_queue_is_paused_though_its_triggers_cannot_be_switched_off(
+    world: World, name: str
+) -> None:
+    """The sweep switches them off."""
+    tried, restore = refuse(world.triggers, name)
+    assert world.backend.queues.pause(QUEUE).paused_at is not None
+    assert tried
+    assert world.triggers.off == set()
+    restore()
+    world.backend.sweep.tick()
+    assert world.triggers.off == {"trigger-1"}
+
+
+def test_a_trigger_that_cannot_be_noted_is_not_switched_off(world: World) -> None:
+    """Nobody would switch it on again."""
+    world.backend.queues.pause(QUEUE)
+    world.triggers.by_queue[QUEUE].append("new")
+    tried, restore = refuse(world.registry, "note_triggers")
+    world.backend.queues.finish(world.registry.infos[QUEUE])
+    assert tried
+    assert world.triggers.off == {"trigger-1"}
+    restore()
+    world.backend.queues.finish(world.registry.infos[QUEUE])
+    assert world.triggers.off == {"trigger-1", "new"}
+
+
+def test_a_queue_is_resumed_though_its_triggers_stay_noted(world: World) -> None:
+    """They are switched on once more by the sweep."""
+    world.backend.queues.pause(QUEUE)
+    tried, restore = refuse(world.registry, "forget_triggers")
+    world.backend.queues.resume(QUEUE)
+    assert tried
+    assert world.triggers.off == set()
+    restore()
+    world.backend.sweep.tick()
+    assert world.registry.infos[QUEUE].triggers == ()
+
+
+def test_a_resume_sends_a_message_for_each_job_where_the_queue_is_missing(world: World) -> None:
+    """As it is after a restore; sending makes it."""
+    world.triggers.by_queue.clear()
+    for _ in range(3):
+        world.backend.push(Job("demo.echo", []))
+    world.backend.queues.pause(QUEUE)
+    before = world.messages.backlog(QUEUE).total
+    tried, restore = refuse(world.messages, "backlog", QueueMissingError("no such queue"))
+    world.backend.queues.resume(QUEUE)
+    assert tried
+    restore()
+    assert world.messages.backlog(QUEUE).total == before + 3
+
+
+@pytest.mark.parametrize("problem", [BackendError("refused"), QueueMissingError("no such queue")])
+def test_a_queue_whose_messages_cannot_be_counted_seems_to_have_none(
+    world: World, problem: Exception
+) -> None:
+    """So that messages come back as soon as those of a short queue."""
+    tried, _ = refuse(world.messages, "backlog", problem)
+    assert world.backend.job_messages.waiting(QUEUE) == 0
+    assert tried
+
+
+@pytest.mark.parametrize("problem", [BackendError("refused"), QueueMissingError("no such queue")])
+def test_a_message_that_cannot_be_moved_stays(world: World, problem: Exception) -> None:
+    """It comes back, and is tried again."""
+    refuse(world.messages, "reject", problem)
+    assert not world.backend.job_messages.reject(QUEUE, "unreadable")

@@ -1,0 +1,577 @@
+"""Workflows move on exactly once, whatever repeats, comes late, meets others or fails."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.workflows.codec import to_item
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    ConflictError,
+    DuplicateError,
+    EnqueueRejectedError,
+    InvalidRequestError,
+    InvalidWorkflowError,
+    NotFoundError,
+    OjsError,
+)
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.workflows.definition import Definition, read_definition
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.workflows import advance as workflow_advancing
+from ojs_aws.services.workflows.service import CreatedWorkflow
+from ojs_aws.services.workflows.stream_stage import follow, following
+from ojs_aws.transport.http.dialects.envelopes import read_job
+from tests.simulation.faults import Fault, ProcessDiedError
+from tests.simulation.world import World
+
+ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
+Record = tuple[str, object, object]
+
+
+def job(type_: str = "a.b", **more: Any) -> dict[str, Any]:
+    return {"type": type_, "args": [], "options": {"retry": {"max_attempts": 1}}, **more}
+
+
+def definition(body: dict[str, Any]) -> Definition:
+    return read_definition(parse_object(json.dumps(body)), lambda members: read_job(members, 100))
+
+
+class Stream:
+    """What the table's stream would tell: every version of every item, from a look to the next."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seen: dict[str, object] = {}
+        self.count = 0
+
+    def news(self) -> list[Record]:
+        """The changes since the last look."""
+        now: dict[str, object] = {**self.world.store.jobs, **self.world.workflows.kept}
+        found: list[Record] = []
+        for key, after in now.items():
+            before = self.seen.get(key)
+            if before != after:
+                self.count += 1
+                found.append((f"{self.count:06d}", before, after))
+        self.seen = now
+        return found
+
+    def deliver(self, records: list[Record]) -> list[Record]:
+        """Hand records to the consumer; those that it wants again."""
+        changes = [
+            (number, change)
+            for number, before, after in records
+            if (change := following(before, after)) is not None
+        ]
+        failed = follow(lambda: self.world.backend.workflow_advance, changes)
+        return [record for record in records if record[0] in failed]
+
+    def flow(self) -> None:
+        """Everything, until nothing follows any more."""
+        while records := self.news():
+            assert self.deliver(records) == []
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def stream(world: World) -> Stream:
+    return Stream(world)
+
+
+def create(world: World, body: dict[str, Any]) -> CreatedWorkflow:
+    return world.backend.workflows.create(definition(body))
+
+
+def fetch(world: World, count: int = 10) -> list[JobRecord]:
+    return world.backend.fetch(FetchRequest(("default",), count, "w"))
+
+
+def given_to(job: JobRecord) -> Any:
+    assert isinstance(job.document, str)
+    return json.loads(job.document)["parent_results"]
+
+
+def end(world: World, job: JobRecord, result: str | None = None, *, fails: bool = False) -> None:
+    if fails:
+        world.backend.fail(job.id, "w", ERROR)
+    else:
+        world.backend.ack(job.id, "w", None if result is None else RawJson(result))
+
+
+def state_of(world: World, made: CreatedWorkflow) -> str:
+    return world.backend.workflows.get(made.view.workflow.id).workflow.state
+
+
+def test_a_chain_runs_step_by_step_and_hands_its_results_on(world: World, stream: Stream) -> None:
+    made = create(world, {"type": "chain", "steps": [job("a"), job("b"), job("c")]})
+    seen = []
+    for number in range(3):
+        [each] = fetch(world)
+        seen.append((each.type, given_to(each)))
+        end(world, each, f'{{"n":{number}}}')
+        assert fetch(world) == []
+        stream.flow()
+    assert seen == [("a", {}), ("b", {"0": {"n": 0}}), ("c", {"0": {"n": 0}, "1": {"n": 1}})]
+    assert state_of(world, made) == WorkflowState.COMPLETED
+
+
+def test_a_job_carries_its_workflow_and_its_step(world: World) -> None:
+    made = create(world, {"steps": [job(id="only")]})
+    [each] = fetch(world)
+    assert isinstance(each.document, str)
+    document = json.loads(each.document)
+    assert document["workflow_id"] == each.workflow_id == made.view.workflow.id
+    assert document["workflow_step"] == "only"
+
+
+def test_what_clients_say_of_workflows_in_a_job_of_their_own_means_nothing(
+    world: World, stream: Stream
+) -> None:
+    """Only the system makes a job a part of a workflow."""
+    made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
+    said = {"workflow_id": made.view.workflow.id, "workflow_step": "0"}
+    world.backend.push(Job("x.y", custom_attributes=said))
+    [first] = [each for each in fetch(world) if each.type == "x.y"]
+    end(world, first)
+    stream.flow()
+    assert fetch(world) == []
+
+
+def test_callbacks_fire_once_with_all_results(world: World, stream: Stream) -> None:
+    callbacks = {"on_complete": job("done"), "on_success": job("yes"), "on_failure": job("no")}
+    body = {"type": "batch", "jobs": [job("a"), job("b")], "callbacks": callbacks}
+    made = create(world, body)
+    for each in fetch(world):
+        end(world, each, '"ok"', fails=each.type == "b")
+    stream.flow()
+    fired = fetch(world)
+    assert sorted(each.type for each in fired) == ["done", "no"]
+    for each in fired:
+        results = given_to(each)
+        assert results["0"] == "ok"
+        assert results["1"]["error"]["type"] == "Broken"
+        end(world, each)
+    stream.flow()
+    assert state_of(world, made) == WorkflowState.COMPLETED
+
+
+def test_reading_takes_over_what_the_stream_has_not_told_yet(world: World) -> None:
+    made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
+    [first] = fetch(world)
+    end(world, first)
+    view = world.backend.workflows.get(made.view.workflow.id)
+    assert view.workflow.steps_completed == 1
+    assert view.workflow.started_at is not None
+    assert [each.type for each in fetch(world)] == ["b"]
+
+
+def test_a_retry_is_no_failure_yet(world: World, stream: Stream) -> None:
+    """Section 9.1."""
+    retry = {"options": {"retry": {"max_attempts": 2, "initial_interval": "PT1S"}}}
+    made = create(world, {"type": "chain", "steps": [job("a") | retry, job("b")]})
+    [first] = fetch(world)
+    end(world, first, fails=True)
+    stream.flow()
+    assert state_of(world, made) == WorkflowState.RUNNING
+    world.clock.advance(s=5)
+    [again] = fetch(world)
+    end(world, again)
+    stream.flow()
+    assert [each.type for each in fetch(world)] == ["b"]
+
+
+def test_a_failed_workflow_says_which_step_and_why(world: World, stream: Stream) -> None:
+    """Section 9.6."""
+    made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
+    [first] = fetch(world)
+    end(world, first, fails=True)
+    stream.flow()
+    workflow = world.backend.workflows.get(made.view.workflow.id).workflow
+    assert workflow.state is WorkflowState.FAILED
+    [failure] = workflow.failures
+    assert (failure.job_id, failure.code, failure.attempt) == (first.id, "Broken", 1)
+
+
+def test_a_job_whose_time_ran_out_ends_its_step_without_anybody_else(world: World) -> None:
+    """Reading settles what time has decided."""
+    body = {"type": "chain", "steps": [job("a", options={"expires_at": "+PT1S"}), job("b")]}
+    made = create(world, body)
+    world.clock.advance(s=2)
+    assert state_of(world, made) == WorkflowState.FAILED
+
+
+# ------------------------------------------------------------------------------- cancelling
+
+
+def test_cancelling_stops_what_nobody_executes_and_lets_the_rest_end(
+    world: World, stream: Stream
+) -> None:
+    """Section 11.3."""
+    group = {"type": "group", "jobs": [job("a"), job("b")]}
+    made = create(world, {"type": "chain", "steps": [group, job("c")]})
+    [active] = fetch(world, 1)
+    workflow_id = made.view.workflow.id
+    view = world.backend.workflows.cancel(workflow_id)
+    assert view.workflow.state is WorkflowState.CANCELLED
+    assert view.workflow.cancelled_count == 2
+    stream.flow()
+    assert fetch(world) == []
+    end(world, active)
+    stream.flow()
+    workflow = world.backend.workflows.get(workflow_id).workflow
+    assert (workflow.state, workflow.completed_count) == (WorkflowState.CANCELLED, 1)
+    with pytest.raises(ConflictError, match="already in terminal state"):
+        world.backend.workflows.cancel(workflow_id)
+
+
+def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
+    world: World, stream: Stream
+) -> None:
+    made = create(world, {"type": "group", "jobs": [job(options={"retry": {"max_attempts": 5}})]})
+    [active] = fetch(world)
+    world.backend.workflows.cancel(made.view.workflow.id)
+    end(world, active, fails=True)
+    stream.flow()
+    assert world.store.jobs[active.id].state is JobState.CANCELLED
+
+
+def test_a_job_of_a_cancelled_workflow_that_is_given_back_does_not_begin_again(
+    world: World, stream: Stream
+) -> None:
+    made = create(world, {"type": "group", "jobs": [job()]})
+    [active] = fetch(world)
+    world.backend.workflows.cancel(made.view.workflow.id)
+    world.backend.fail.requeue(active.id, "w", None)
+    stream.flow()
+    assert world.store.jobs[active.id].state is JobState.CANCELLED
+
+
+def test_many_jobs_are_cancelled_in_portions(
+    world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow_advancing, "MAX_CANCELS", 3)
+    made = create(world, {"type": "group", "jobs": [job()] * 350})
+    world.backend.workflows.cancel(made.view.workflow.id)
+    stream.flow()
+    assert {each.state for each in world.store.jobs.values()} == {JobState.CANCELLED}
+    assert world.workflows.kept[made.view.workflow.id].cancelled_count == 350
+
+
+# ------------------------------------------------------------------------------- creating
+
+
+def test_a_job_that_push_would_refuse_refuses_the_whole_workflow(world: World) -> None:
+    steps = [job("a"), job("Not A Type"), {"type": "group", "jobs": [job("b", args={})]}]
+    with pytest.raises(InvalidWorkflowError) as caught:
+        create(world, {"type": "chain", "steps": steps})
+    errors: Any = caught.value.details["validation_errors"]
+    assert [each["path"] for each in errors] == ["$.steps[1].type", "$.steps[2].jobs[0].args"]
+    assert world.store.jobs == {}
+    assert world.workflows.kept == {}
+
+
+def test_a_job_of_a_workflow_cannot_be_unique(world: World) -> None:
+    """A duplicate would leave its step without a job."""
+    with pytest.raises(InvalidWorkflowError, match="cannot be unique"):
+        create(world, {"type": "group", "jobs": [job(unique={"keys": ["type"]})]})
+
+
+def test_the_same_request_again_finds_what_it_made(world: World) -> None:
+    body = {"type": "group", "id": "nightly-7", "jobs": [job()]}
+    first, again = create(world, body), create(world, body)
+    assert (first.is_new, again.is_new) == (True, False)
+    assert len(world.store.jobs) == 1
+    with pytest.raises(DuplicateError):
+        create(world, body | {"name": "other"})
+    with pytest.raises(InvalidWorkflowError, match=r"\$.id"):
+        create(world, body | {"id": "no/slash"})
+
+
+def test_there_may_be_no_such_workflow(world: World) -> None:
+    for name in ("nothing", "no/slash"):
+        with pytest.raises(NotFoundError):
+            world.backend.workflows.get(name)
+
+
+def test_each_job_passes_the_enqueue_middleware_once(world: World) -> None:
+    seen: list[str] = []
+
+    class Notes:
+        async def enqueue(self, job: Job, call_next: Any) -> Any:
+            seen.append(job.type)
+            job.meta["noted"] = True
+            return await call_next(job)
+
+    world.backend.push.enqueuing.chain.add(Notes())
+    create(world, {"type": "chain", "steps": [job("a"), job("b")]})
+    stream = Stream(world)
+    for _ in range(2):
+        [each] = fetch(world)
+        assert isinstance(each.document, str)
+        assert json.loads(each.document)["meta"] == {"noted": True}
+        end(world, each)
+        stream.flow()
+    assert seen == ["a", "b"]
+
+
+def test_a_middleware_that_drops_a_job_refuses_the_workflow(world: World) -> None:
+    class Drops:
+        async def enqueue(self, job: Job, call_next: Any) -> Any:
+            return None if job.type == "b" else await call_next(job)
+
+    world.backend.push.enqueuing.chain.add(Drops())
+    with pytest.raises(EnqueueRejectedError) as caught:
+        create(world, {"type": "chain", "steps": [job("a"), job("b")]})
+    assert caught.value.details["path"] == "$.steps[1]"
+    assert world.store.jobs == {}
+
+
+def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
+    world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is repeated for ever."""
+    made = create(world, {"type": "chain", "steps": [job("a"), job("b"), job("c")]})
+    [first] = fetch(world)
+    end(world, first)
+
+    def refuse(*_: object) -> None:
+        raise NotFoundError("There is no queue.")
+
+    monkeypatch.setattr(
+        type(world.backend.workflow_advance.push.job_builder.rules), "check", refuse
+    )
+    stream.flow()
+    workflow = world.workflows.kept[made.view.workflow.id]
+    assert (workflow.state, workflow.states) == (WorkflowState.FAILED, "fcfx")
+    assert workflow.failures[0].code == "not_found"
+
+
+# ------------------------------------------------------------------------------- exactly once
+
+NESTED = {
+    "type": "chain",
+    "id": "w",
+    "steps": [
+        {"type": "group", "jobs": [job("a"), {"type": "chain", "steps": [job("b"), job("c")]}]},
+        {
+            "type": "batch",
+            "jobs": [job("d"), job("e"), job("f")],
+            "callbacks": {"on_complete": job("g"), "on_failure": job("h")},
+        },
+        job("i"),
+    ],
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32))
+def test_records_that_repeat_and_come_in_any_order_change_nothing(seed: int) -> None:
+    """Each job is enqueued once, and the workflow ends as its outcomes say."""
+    chance = random.Random(seed)
+    world = World()
+    stream = Stream(world)
+    create(world, NESTED)
+    late: list[Record] = []
+    past: list[Record] = []
+    for _ in range(200):
+        for each in fetch(world, chance.randint(1, 4)):
+            end(world, each, f'"{each.type}"', fails=each.type == "e")
+        late += stream.news()
+        chance.shuffle(late)
+        some = late[: chance.randint(0, len(late))]
+        again = chance.sample(past, min(len(past), 3))
+        assert stream.deliver([*some, *again, *some]) == []
+        del late[: len(some)]
+        past += some
+        if not late and world.workflows.kept["w"].state.is_terminal:
+            break
+    workflow = world.workflows.kept["w"]
+    assert workflow.state is WorkflowState.COMPLETED
+    assert sorted(each.type for each in world.store.jobs.values()) == [*"abcdefghi"]
+    assert {each.attempt for each in world.store.jobs.values()} == {1}
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_whatever_call_fails_a_workflow_neither_stops_nor_runs_twice(fault: Fault) -> None:
+    """Each of the calls is spoiled once: before and after it took effect, surviving and dying."""
+    total = _lived(None, fault)
+    for call in range(total):
+        _lived(call, fault)
+
+
+def _lived(spoiled: int | None, fault: Fault) -> int:
+    """Run the workflow with one call spoiled; how many calls were made."""
+    world = World()
+    stream = Stream(world)
+    world.faults.spoiled, world.faults.fault = spoiled, fault
+    waiting: list[Record] = []
+    for _ in range(60):
+        try:
+            if "w" not in world.workflows.kept:
+                create(world, NESTED)
+            waiting += stream.news()
+            waiting = stream.deliver(waiting)
+            waiting += stream.news()
+            for each in [*world.store.jobs.values()]:
+                if each.state is JobState.AVAILABLE:
+                    world.store.jobs[each.id] = _done(each, world)
+        except (OjsError, ProcessDiedError):
+            world = _revived(world)
+            stream.world = world
+    workflow: Workflow = world.workflows.kept["w"]
+    assert workflow.state is WorkflowState.COMPLETED, (spoiled, fault, world.faults.calls)
+    assert sorted(each.type for each in world.store.jobs.values()) == [*"abcdefgi"]
+    return len(world.faults.calls)
+
+
+def _done(job: JobRecord, world: World) -> JobRecord:
+    now = world.clock.now()
+    return replace(
+        job,
+        state=JobState.COMPLETED,
+        version=job.version + 1,
+        started_at=now,
+        completed_at=now,
+        result=RawJson("1"),
+    )
+
+
+def _revived(world: World) -> World:
+    """The same table with new processes, which remember nothing."""
+    return World(
+        clock=world.clock,
+        store=world.store,
+        workflows=world.workflows,
+        registry=world.registry,
+        faults=world.faults,
+    )
+
+
+def test_many_members_that_end_at_once_fire_each_callback_once(
+    world: World, stream: Stream
+) -> None:
+    """In as many threads as there are shards, each told of everything, in its own order."""
+    callbacks = {"on_complete": job("done"), "on_success": job("yes")}
+    body = {"type": "batch", "id": "w", "jobs": [job("a")] * 200, "callbacks": callbacks}
+    create(world, body)
+    stream.flow()
+    for each in [*world.store.jobs.values()]:
+        world.store.jobs[each.id] = _done(each, world)
+    records = stream.news()
+
+    def shard(seed: int) -> None:
+        own = [*records]
+        random.Random(seed).shuffle(own)
+        for at in range(0, len(own), 7):
+            again = own[at : at + 7]
+            while again:
+                again = stream.deliver(again)
+
+    with ThreadPoolExecutor(8) as pool:
+        for ended in [pool.submit(shard, seed) for seed in range(8)]:
+            ended.result()
+    workflow = world.workflows.kept["w"]
+    assert workflow.completed_count == 200
+    fired = [each for each in world.store.jobs.values() if each.type != "a"]
+    assert sorted(each.type for each in fired) == ["done", "yes"]
+    assert {each.state for each in fired} == {JobState.AVAILABLE}
+
+
+def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) -> None:
+    """Its jobs are enqueued in portions after it was committed; a crash in between loses none."""
+    world.faults.spoiled, world.faults.fault = 4, Fault.DIES_BEFORE
+    with pytest.raises(ProcessDiedError):
+        create(world, {"type": "group", "id": "w", "jobs": [job("a")] * 1500})
+    begun = len(world.store.jobs)
+    assert 0 < begun < 1500
+    stream.flow()
+    assert len(world.store.jobs) == 1500
+    for each in [*world.store.jobs.values()]:
+        world.store.jobs[each.id] = _done(each, world)
+    records = stream.news()
+    random.Random(1).shuffle(records)
+    for at in range(0, len(records), 100):
+        assert stream.deliver([*records[at : at + 100], *records[:5]]) == []
+    workflow = world.workflows.kept["w"]
+    assert (workflow.state, workflow.completed_count) == (WorkflowState.COMPLETED, 1500)
+
+
+def test_ten_thousand_members_cost_a_bounded_number_of_calls_and_a_small_item(
+    world: World, stream: Stream
+) -> None:
+    """A transaction for 80 that begin, a read and a write for 100 that end together."""
+    size = 10_000
+    callbacks = {"on_complete": job("done")}
+    create(world, {"type": "batch", "id": "w", "jobs": [job("a")] * size, "callbacks": callbacks})
+    stream.flow()
+    calls = Counter(world.faults.calls)
+    assert len(world.store.jobs) == size
+    assert calls["create"] + calls["save"] == calls["send_all"] == size / 80
+    assert calls["load"] <= size / 80
+    records = [(job_id, each, _done(each, world)) for job_id, each in [*world.store.jobs.items()]]
+    random.Random(1).shuffle(records)
+    world.faults.calls.clear()
+    largest = 0
+    for at in range(0, size, 100):
+        assert stream.deliver([*records[at : at + 100]]) == []
+        largest = max(largest, item_bytes(to_item(world.workflows.kept["w"], 0)))
+    assert Counter(world.faults.calls) == {"load": 100, "save": 100, "results": 1, "send": 1}
+    assert largest < 8_000
+    assert [each.type for each in world.store.jobs.values()].count("done") == 1
+
+
+def test_listing_shows_the_newest_first_and_refuses_unknown_states(world: World) -> None:
+    for name in ("one", "two"):
+        create(world, {"type": "group", "id": name, "jobs": [job()]})
+        world.clock.advance(s=1)
+    service = world.backend.workflows
+    assert [each.id for each in service.list("", 10, "").workflows] == ["two", "one"]
+    assert service.list("pending", 10, "").workflows == ()
+    assert len(service.list("running", 1, "").workflows) == 1
+    with pytest.raises(InvalidRequestError, match="state"):
+        service.list("sleeping", 10, "")
+
+
+def test_what_a_removed_workflow_kept_is_removed(world: World, stream: Stream) -> None:
+    create(world, {"type": "group", "id": "w", "jobs": [job()]})
+    stream.flow()
+    gone = world.workflows.kept.pop("w")
+    assert stream.deliver([("9", gone, None)]) == []
+    assert world.workflows.plans == {}
+
+
+def test_a_defect_in_one_workflow_does_not_hold_up_the_others(
+    world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bad", "good"):
+        create(world, {"type": "chain", "id": name, "steps": [job(f"{name}.a"), job(f"{name}.b")]})
+    for each in fetch(world):
+        end(world, each)
+    advance = workflow_advancing.WorkflowAdvance.advance
+
+    def break_down(self: Any, workflow_id: str, *args: Any, **more: Any) -> Any:
+        if workflow_id == "bad":
+            raise ValueError("a defect")
+        return advance(self, workflow_id, *args, **more)
+
+    monkeypatch.setattr(workflow_advancing.WorkflowAdvance, "advance", break_down)
+    again = stream.deliver(stream.news())
+    assert {str(getattr(after, "workflow_id", "bad")) for _, _, after in again} == {"bad"}
+    assert [each.type for each in fetch(world)] == ["good.b"]
