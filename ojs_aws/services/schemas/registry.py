@@ -202,10 +202,14 @@ class SchemaRegistry:
 
 
 def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
-    from ojs_aws.middleware.builtin.validation.registry import compile_registered  # noqa: PLC0415
+    from ojs_aws.middleware.builtin.validation.registry import (  # noqa: PLC0415
+        check_readable,
+        compile_registered,
+    )
     from ojs_aws.middleware.errors import InvalidSchemaError  # noqa: PLC0415 - jsonschema is slow
 
     try:
+        check_readable(name, schema)
         compile_registered(name, schema)
     except InvalidSchemaError as problem:
         text = str(problem)[:1000]

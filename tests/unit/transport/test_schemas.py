@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.transport.http.routes import BASE
 from tests.api import Api, Reply
 from tests.simulation.world import World
@@ -279,3 +282,52 @@ def test_it_is_checked_by_its_version_else_by_the_latest_of_its_type(
     assert insisting(api, 1, version=1).status == 201
     assert insisting(api, 1, version=2).status == 422
     assert insisting(api, 1, version=3).status == 422
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "array", "items": {"$id": "//["}}, "/items/$id"),
+        ({"type": "array", "prefixItems": [{"not": {"$id": "//["}}]}, "/prefixItems/0/not/$id"),
+        ({"type": "object", "properties": {"a/b": {"$id": "//["}}}, "/properties/a~1b/$id"),
+        ({"type": "array", "items": [{"$id": "//["}]}, "/items/0/$id"),
+        ({"type": "array", "$defs": {"x": {"$ref": "//["}}}, "/$defs/x/$ref"),
+        ({"type": "array", "$id": "//["}, "/$id"),
+        ({"type": "array", "items": {"multipleOf": 10**400}}, "/items/multipleOf"),
+    ],
+)
+def test_a_schema_that_no_check_could_follow_is_refused(
+    api: Api, schema: dict[str, Any], place: str
+) -> None:
+    """At its registration, and with the place of what cannot be read."""
+    reply = api.post("/schemas", {"type": "email.send", "version": 1, "schema": schema})
+    assert (reply.status, reply.error["details"]["field"]) == (400, "schema")
+    assert f" at {place}: " in reply.error["message"]
+    assert api.get("/schemas").json["schemas"] == []
+
+
+def test_what_is_no_schema_within_a_schema_is_not_looked_at(api: Api) -> None:
+    """Values, and keywords that nobody knows, may hold anything."""
+    odd = {"$id": "//[", "multipleOf": 10**400}
+    register(api, schema={"type": "array", "items": {"enum": [odd]}, "default": odd, "x-own": odd})
+    assert push(api, odd).status == 201
+
+
+def test_a_number_of_a_schema_that_is_no_double_is_refused(api: Api) -> None:
+    """As in every other body."""
+    text = '{"type":"a.b","version":1,"schema":{"type":"array","items":{"multipleOf":1e400}}}'
+    reply = api.post("/schemas", text)
+    assert (reply.status, reply.error["code"]) == (400, "invalid_payload")
+    assert "1e400" in reply.error["message"]
+
+
+def test_a_stored_schema_that_cannot_be_followed_refuses_jobs(api: Api, world: World) -> None:
+    """One from before such were refused: it is no fault of the server."""
+    part = {"not": {"$id": "//[", "properties": {"b": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}}}
+    register(api)
+    for uri, entry in world.schemas.entries.items():
+        text = RawJson(json.dumps({"type": "array", "items": part}))
+        world.schemas.entries[uri] = replace(entry, schema=text)
+    reply = push(api, {"b": 1})
+    assert (reply.status, reply.error["code"]) == (422, "schema_validation")
+    assert push(api, "fine").status in {201, 422}

@@ -5,11 +5,14 @@ Imports jsonschema: import this module only where a schema is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from ojs_aws.middleware.builtin.validation.middleware import Schema
 from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema, Compiler
+from ojs_aws.middleware.errors import InvalidSchemaError
 
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -18,6 +21,7 @@ _SINGLE: Final = (
     "additionalItems",
     "additionalProperties",
     "contains",
+    "contentSchema",
     "else",
     "if",
     "not",
@@ -26,6 +30,8 @@ _SINGLE: Final = (
     "unevaluatedItems",
     "unevaluatedProperties",
 )
+_REFERENCES: Final = ("$id", "$ref", "$dynamicRef")
+_SHOWN: Final = 200
 
 
 def compile_registered(name: str, schema: Mapping[str, object]) -> ArgsSchema:
@@ -43,6 +49,61 @@ def compile_registered(name: str, schema: Mapping[str, object]) -> ArgsSchema:
     if isinstance(wanted, Mapping) and wanted.get("type") == "object":
         wanted = _of_one_argument(wanted)
     return compiler.compile(name, wanted)
+
+
+def check_readable(name: str, schema: object) -> None:
+    """Refuse what the check of arguments would fail at: URIs and numbers that cannot be read.
+
+    For new schemas only: those that are stored are used as long as they can be.
+
+    :raises InvalidSchemaError: naming the place as a JSON pointer.
+    """
+    pending = [("", schema)]
+    while pending:
+        place, part = pending.pop()
+        if not isinstance(part, Mapping):
+            continue
+        for keyword in _REFERENCES:
+            if not _is_reference(part.get(keyword, "")):
+                raise InvalidSchemaError(
+                    f"The schema of {name} is not valid: at {place}/{keyword}: "
+                    f"{str(part[keyword])[:_SHOWN]!r} is no URI."
+                )
+        if not _is_finite(part.get("multipleOf", 1)):
+            raise InvalidSchemaError(
+                f"The schema of {name} is not valid: at {place}/multipleOf: the number is outside "
+                "the range of a double."
+            )
+        pending += _parts_of(place, part)
+
+
+def _parts_of(place: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the schemas directly within one, each with its place."""
+    for keyword, value in schema.items():
+        here = f"{place}/{keyword}"
+        if keyword in _MAPS and isinstance(value, Mapping):
+            for name, part in value.items():
+                yield f"{here}/{name.replace('~', '~0').replace('/', '~1')}", part
+        elif keyword in {*_LISTS, "items"} and isinstance(value, list):
+            for at, part in enumerate(value):
+                yield f"{here}/{at}", part
+        elif keyword in _SINGLE:
+            yield here, value
+
+
+def _is_reference(value: object) -> bool:
+    try:
+        urlsplit(value if isinstance(value, str) else "")
+    except ValueError:
+        return False
+    return True
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return not isinstance(value, (int, float)) or math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def _of_one_argument(schema: Mapping[str, Any]) -> Schema:

@@ -70,6 +70,9 @@ class ArgsSchema:
         except (RecursionError, OverflowError):
             text = "nested too deeply, or a number too large, to be checked"
             return [_entry("$.args", "", text, "#")], False
+        except Unresolvable:
+            text = "not to be checked: the schema refers to what cannot be found"
+            return [_entry("$.args", "", text, "#")], False
         except TooMuchWorkError:
             text = "too large, or the schema too involved, to be checked"
             return [_entry("$.args", "", text, "#")], False
