@@ -8,6 +8,7 @@ one: pushes at the same moment may each make the last queue.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,7 +34,7 @@ class UndeclaredQueues:
     """Knows the undeclared queues, and admits new ones while there are fewer than the most.
 
     Declared queues are not asked about. A queue that is known costs nothing; one that this process
-    does not know costs a query of the registry.
+    does not know costs a query of the registry. For any number of threads.
 
     :ivar registered: reads the names of all queues that were used.
     :ivar deleted: reads the names of those that were deleted; they do not count.
@@ -47,36 +48,41 @@ class UndeclaredQueues:
     _pending: dict[str, Instant] = field(default_factory=dict)
     _looked_at: Instant | None = None
     _full_until: Instant | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def admit(self, queue: str) -> bool:
         """Return whether jobs may be pushed to a queue, which then comes to be."""
         now = self.clock.now()
-        if queue in self._known or self._pending.get(queue, 0) > now:
-            return True
-        if self._full_until is not None and now < self._full_until:
-            return False
+        with self._lock:
+            if queue in self._known or self._pending.get(queue, 0) > now:
+                return True
+            if self._full_until is not None and now < self._full_until:
+                return False
         try:
-            self._look(now)
+            counted = self._look(now)
             if queue in self._known:
                 return True
-            count = len(self._known | self._pending.keys())
-            if count >= self.most and count - len(self._known & {*self.deleted()}) >= self.most:
+            if len(counted) >= self.most and len(counted - {*self.deleted()}) >= self.most:
                 self._full_until = Instant(now + FULL_MS)
                 return False
         except OjsError:
             # The bound is on cost: where the queues cannot be read, it costs no job.
             _log.warning("Could not count the queues; '%s' is admitted", queue, exc_info=True)
             return True
-        self._pending[queue] = Instant(now + PENDING_MS)
+        with self._lock:
+            self._pending[queue] = Instant(now + PENDING_MS)
         return True
 
-    def _look(self, now: Instant) -> None:
-        """Read what queues there are, unless that was done a moment ago."""
-        if self._looked_at is not None and now < self._looked_at + LOOK_AGAIN_MS:
-            return
-        self._known = frozenset(self.registered())
-        self._looked_at = now
-        self._pending = {name: until for name, until in self._pending.items() if until > now}
+    def _look(self, now: Instant) -> frozenset[str]:
+        """Read what queues there are, unless that was done a moment ago; those that count."""
+        if self._looked_at is None or now >= self._looked_at + LOOK_AGAIN_MS:
+            known = frozenset(self.registered())
+            with self._lock:
+                self._known, self._looked_at = known, now
+                pending = {name: until for name, until in self._pending.items() if until > now}
+                self._pending = pending
+        with self._lock:
+            return self._known | self._pending.keys()
 
 
 @dataclass(frozen=True, slots=True)

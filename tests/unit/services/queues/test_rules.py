@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.services.queues import rules
 from ojs_aws.services.queues.rules import UndeclaredQueues
 from tests.simulation.world import World
 
@@ -97,3 +102,24 @@ def test_where_the_queues_cannot_be_read_a_job_is_stored(world: World) -> None:
     world.faults.spoiled = 0
     push(world, "a")
     assert len(world.store.jobs) == 1
+
+
+def test_threads_admit_queues_at_the_same_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them adds queues while others look over those that were admitted."""
+    monkeypatch.setattr(rules, "LOOK_AGAIN_MS", 0)
+    queues = UndeclaredQueues(100_000, world.clock, tuple, tuple)
+    for number in range(2_000):
+        queues.admit(f"before-{number}")
+
+    def admit(thread: int) -> list[bool]:
+        return [queues.admit(f"{thread}-{number}") for number in range(100)]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(itertools.chain(*threads.map(admit, range(4))))
+    finally:
+        sys.setswitchinterval(interval)
