@@ -164,8 +164,8 @@ MUTATIONS: Final = (
             (
                 "self.job_messages.discard(self.queue, stray)",
                 (
-                    "self.job_messages.send(self.queue, [(e.message, 0) for e in messages], self.now);"
-                    " self.job_messages.discard(self.queue, stray)"
+                    "self.job_messages.send(self.queue, [(e.message, 0) for e in messages], "
+                    "self.now); self.job_messages.discard(self.queue, stray)"
                 ),
             ),
         ),
