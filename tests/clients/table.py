@@ -40,10 +40,16 @@ def rendered(results: Results, titles: Mapping[str, str]) -> str:
     for client, by_server in results.items():
         for call, (servers, why) in _failures(client, by_server).items():
             where = "everywhere" if len(servers) == len(by_server) else ", ".join(servers)
-            whose = "" if why is None else "Not offered. " if why.is_ours else "The client's own. "
-            reason = why.reason if why else "Not explained."
-            lines.append(f"| {titles[client]} | `{call}` | {where} | {whose}{reason} |")
+            lines.append(f"| {titles[client]} | `{call}` | {where} | {_reason(why)} |")
     return "\n".join([*lines, "", END])
+
+
+def _reason(why: Explanation | None) -> str:
+    if why is None:
+        return "Not explained."
+    if why.is_ours:
+        return f"Not offered. {why.reason}"
+    return f"The client's own. {why.reason} (`{why.source}`)"
 
 
 def _cell(outcomes: Sequence[Outcome] | None) -> str:

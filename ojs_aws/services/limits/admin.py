@@ -34,6 +34,9 @@ MAX_ROWS: Final = 1_000
 
 MAX_WOKEN: Final = 100
 
+SKIPPED_AT_ONCE: Final = 1_000
+"""Limits that one query passes over."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -76,8 +79,16 @@ class LimitAdmin:
             raise _unknown(key)
         return self._counted(bucket, _Waiting(self.store, self.queues), now)
 
-    def page(self, after: str, limit: int) -> tuple[Sequence[Counted], str]:
-        """Limits by key, and the key that the next page comes after; empty on the last one."""
+    def page(self, after: str, limit: int, *, skip: int = 0) -> tuple[Sequence[Counted], str]:
+        """Return limits by key, and the key that the next page comes after; empty on the last one.
+
+        :param skip: how many limits to pass over first; they are read for that.
+        """
+        while skip > 0:
+            passed = self.limits.page(after, min(skip, SKIPPED_AT_ONCE))
+            if not passed:
+                return (), ""
+            after, skip = passed[-1].key, skip - len(passed)
         found = self.limits.page(after, limit + 1)
         shown = found[:limit]
         following = shown[-1].key if len(found) > limit else ""

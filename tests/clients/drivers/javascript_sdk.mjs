@@ -17,7 +17,7 @@ const key = process.env.OJS_API_KEY;
 const auth = key ? { auth: `Bearer ${key}` } : {};
 const run = randomBytes(4).toString('hex');
 const queue = `js-${run}`;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 180_000;
 
 const client = new OJSClient({ url, ...auth });
 const transport = new HttpTransport({ url, ...auth });

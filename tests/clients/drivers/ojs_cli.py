@@ -23,7 +23,7 @@ KEY = os.environ.get("OJS_API_KEY", "")
 BINARY = os.environ["OJS_BINARY"]
 RUN = secrets.token_hex(4)
 QUEUE = f"cli-{RUN}"
-PATIENCE_S = 20
+PATIENCE_S = 120
 HEADERS = {"Authorization": f"Bearer {KEY}"} if KEY else {}
 
 http = httpx.Client(base_url=f"{URL}/ojs/v1", headers=HEADERS, trust_env=False, timeout=30)

@@ -31,7 +31,7 @@ KEY = os.environ.get("OJS_API_KEY", "")
 HEADERS = {"Authorization": f"Bearer {KEY}"} if KEY else {}
 RUN = secrets.token_hex(4)
 QUEUE = f"py-{RUN}"
-PATIENCE_S = 30
+PATIENCE_S = 180
 
 logging.disable(logging.CRITICAL)
 

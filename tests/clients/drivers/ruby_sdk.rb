@@ -12,7 +12,7 @@ KEY = ENV.fetch("OJS_API_KEY", "")
 HEADERS = KEY.empty? ? {} : { "Authorization" => "Bearer #{KEY}" }
 RUN = SecureRandom.hex(4)
 QUEUE = "rb-#{RUN}"
-PATIENCE_S = 30
+PATIENCE_S = 180
 
 def call(name)
   answer = Timeout.timeout(PATIENCE_S) { yield }

@@ -21,12 +21,29 @@ def read_policy(given: Mapping[str, JsonValue]) -> Members:
 def for_reader(members: Members, reader: Reader) -> Members:
     """Return a limit with flat members too; the command line reads ``concurrency`` as a number."""
     concurrency, rate = members.get("concurrency"), members.get("rate")
-    flat: Members = {"waiting": members.get("waiting_count")}
+    flat: Members = {"waiting": members.get("waiting_count"), **_flat_rate(members)}
     if isinstance(rate, dict):
-        flat |= {"limit": rate.get("limit"), "period": rate.get("period")}
+        flat["active"] = rate.get("current_count")
+    override = members.get("override")
+    if isinstance(override, dict):
+        flat["override"] = _flat_override(override)
     if isinstance(concurrency, dict):
         flat |= {name: concurrency[name] for name in ("active", "available")}
         flat.setdefault("limit", concurrency["limit"])
         if reader is Reader.CLI:
             flat["concurrency"] = concurrency["limit"]
     return members | flat
+
+
+def _flat_rate(policy: Mapping[str, JsonValue]) -> Members:
+    """Return the limit and the period of a rate, or of a throttle where there is no rate."""
+    rate = policy.get("rate") or policy.get("throttle")
+    return {name: rate[name] for name in ("limit", "period")} if isinstance(rate, dict) else {}
+
+
+def _flat_override(override: Mapping[str, JsonValue]) -> Members:
+    """Return an override with the flat members of the admin UI; the number may be of jobs."""
+    flat = _flat_rate(override)
+    if not flat and "concurrency" in override:
+        flat["limit"] = override["concurrency"]
+    return {**override} | flat

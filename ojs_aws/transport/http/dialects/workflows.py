@@ -182,9 +182,7 @@ class _Steps:
     def _step(self, index: int, parent: Kind) -> Rendered:
         view, step = self._view, self._view.graph.steps[index]
         state = view.workflow.states[index]
-        members: dict[str, JsonValue] = {}
-        if step.name or parent is Kind.DAG:
-            members["id"] = step.name or step.key
+        members: dict[str, JsonValue] = {"id": step.name or step.key}
         if step.label:
             members["name"] = step.label
         if step.key.isdigit() and parent is not Kind.DAG:
@@ -195,9 +193,9 @@ class _Steps:
         else:
             words = "active" if state == StepState.RUNNING else self._words[state]
             members |= {"state": words, "job_id": None}
-        if parent is Kind.DAG:
-            keys = [view.graph.steps[before].key for before in step.waits_for]
-            members["depends_on"] = [*keys]
+        if parent in {Kind.CHAIN, Kind.DAG}:
+            before = [view.graph.steps[index] for index in step.waits_for]
+            members["depends_on"] = [each.name or each.key for each in before]
         rendered = {name: encode(value) for name, value in members.items()}
         if step.kind is not Kind.JOB:
             return rendered | self.of(index)

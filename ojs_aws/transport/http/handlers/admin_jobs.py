@@ -21,6 +21,7 @@ from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.dialects.answers import changed_job, job_answer
+from ojs_aws.transport.http.dialects.job_details import detail_members
 from ojs_aws.transport.http.dialects.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
 
@@ -113,8 +114,7 @@ def get_job_detail(call: Call) -> Answer:
         more["workflow_id"] = encode(job.workflow_id)
     if with_events:
         more["events"] = _events(call, job)
-    always: dict[str, RawJson] = {"errors": RawJson("[]"), "meta": RawJson("{}")}
-    return Answer(job_answer(always | render_job(job), more))
+    return Answer(job_answer(detail_members(job) | render_job(job), more))
 
 
 def _entry(entry: HistoryEntry) -> RawJson:

@@ -20,10 +20,11 @@ _MARK: Final = "l:"
 def list_rate_limits(call: Call) -> Answer:
     """The limits by key. Nobody counts them: the total is at least what is shown so far."""
     wanted = requested_page(call.request.query)
-    page, following = call.backend.limits.page(read_mark(_MARK, wanted.cursor), wanted.limit)
+    after = read_mark(_MARK, wanted.cursor)
+    page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
     items: list[JsonValue] = [_described(call, counted) for counted in page]
-    total = len(items) + bool(following)
-    is_exact = not wanted.cursor and not following
+    total = wanted.offset + (wanted.limit + 1 if following else len(items))
+    is_exact = not wanted.cursor and not wanted.offset and not following
     pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
     return Answer(encode({"items": items, "rate_limits": items, "pagination": pagination}))
 

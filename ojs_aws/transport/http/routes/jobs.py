@@ -60,6 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         method="PATCH",
         path=f"{BASE}/jobs/<job_id>",
+        aliases=(f"{BASE}/admin/jobs/<job_id>",),
         operation="change_job",
         group=Group.PRODUCER,
         summary="Change the priority of a job that waits to begin",

@@ -20,7 +20,7 @@ import (
 	ojs "github.com/openjobspec/ojs-go-sdk"
 )
 
-const patience = 30 * time.Second
+const patience = 180 * time.Second
 
 var (
 	url   = os.Getenv("OJS_URL")
