@@ -132,8 +132,8 @@ def stage() -> dict[str, str]:
         {"id": "stale", "heartbeat_interval_ms": 500},
     ]
     for worker in workers:
-        told = {"heartbeat_interval_ms": 600_000, **worker, "worker_id": f"{RUN}-{worker['id']}"}
-        send("POST", "/workers/heartbeat", told)
+        beat = {"heartbeat_interval_ms": 600_000, **worker, "worker_id": f"{RUN}-{worker['id']}"}
+        send("POST", "/workers/heartbeat", beat)
     template = {"type": "ui.cron", "args": [1], "options": {"queue": f"{RUN}-mail"}}
     cron = {"name": f"{RUN}-cron", "expression": "0 3 * * *", "timezone": "Europe/Vienna"}
     send("POST", "/cron", {**cron, "job_template": template})

@@ -1,7 +1,7 @@
-"""What the pages of the official admin UI ask for, and the fields that they read without a look.
+"""The requests that the pages of the official admin UI make, and the fields that each page reads.
 
-Each page asks with a content type on its GETs, without credentials, and in numbered pages. A field
-that is missing is shown as nothing, or stops the page.
+Its GETs have a content type, no credentials, and ask for numbered pages. A page shows nothing for
+a field that is missing, or crashes.
 """
 
 from __future__ import annotations

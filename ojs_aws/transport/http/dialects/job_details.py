@@ -1,7 +1,7 @@
-"""What the detail of a job has beside the job itself (ojs-admin-api, section 7.2).
+"""Members that the detail of a job has beside the job itself (ojs-admin-api, section 7.2).
 
-The admin UI shows nothing but these instants and this policy, and reads ``errors`` and ``meta``
-without a look whether they are there.
+The admin UI shows the instants and the policy by these names only, and it reads ``errors`` and
+``meta`` without checking that they are there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _INSTANTS: Final = (
 
 
 def detail_members(job: JobRecord) -> Rendered:
-    """Return the members that each detail has; what the client sent by these names outweighs."""
+    """Return the members that each detail has.
+
+    A member of the same name that the client sent with the job takes precedence.
+    """
     return {
         "errors": RawJson("[]"),
         "meta": RawJson("{}"),
@@ -45,7 +48,7 @@ def _instants(job: JobRecord) -> dict[str, JsonValue]:
 
 
 def _policy(retry: RetryPolicy) -> dict[str, JsonValue]:
-    """Return the policy that counts for the job, whatever of it the client left out."""
+    """Return the whole policy, with the defaults for what the client left out."""
     return {
         "max_attempts": retry.max_attempts,
         "initial_interval": format_duration(retry.initial_interval_ms),

@@ -42,7 +42,7 @@ def _flat_rate(policy: Mapping[str, JsonValue]) -> Members:
 
 
 def _flat_override(override: Mapping[str, JsonValue]) -> Members:
-    """Return an override with the flat members of the admin UI; the number may be of jobs."""
+    """Return an override with flat members too; ``limit`` may be the number of running jobs."""
     flat = _flat_rate(override)
     if not flat and "concurrency" in override:
         flat["limit"] = override["concurrency"]
