@@ -102,7 +102,7 @@ def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: DynamoEventLog) -> 
     assert log.read(EventQuery(cursor=page.cursor)).events == (event(1),)
 
 
-def test_writers_whose_clocks_disagree_lose_nothing_for_a_reader_between_them(
+def test_writers_whose_clocks_disagree_lose_nothing_for_a_reader(
     aws: EmbeddedAws, log: DynamoEventLog
 ) -> None:
     """The order is that of the appends; a consumer whose clock is a minute slow comes last."""

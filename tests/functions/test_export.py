@@ -132,7 +132,7 @@ def test_documents_are_exported_where_that_is_asked_for(aws: EmbeddedAws, backen
     assert told[ended[3]]["args"] == [LARGE]
 
 
-def test_a_job_that_was_deleted_meanwhile_is_exported_without_its_documents(
+def test_a_job_deleted_meanwhile_is_exported_without_its_documents(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """What the stream still tells of it is kept."""

@@ -206,7 +206,7 @@ def test_a_small_checkpoint_stays_with_the_job(aws: EmbeddedAws, backend: Backen
 
 
 @pytest.mark.parametrize(("size", "in_s3"), [(20_000, False), (700_000, True)])
-def test_a_large_checkpoint_leaves_the_hot_item_and_is_removed_by_the_stream(
+def test_a_large_checkpoint_is_kept_elsewhere_and_removed_by_the_stream(
     aws: EmbeddedAws, backend: Backend, size: int, in_s3: bool
 ) -> None:
     """DUR-005: one that is replaced, and the last one when the job is over; repeats do no harm."""

@@ -66,17 +66,13 @@ class Fail:
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
             is running.
         """
-        check_job_id(job_id)
         holder = Holder(worker_id, which)
 
-        def decide(job: JobRecord, now: Instant) -> JobRecord:
+        def failed(job: JobRecord, now: Instant) -> JobRecord:
             check_holder(job, "fail", holder)
-            failure = read_failure(error, job.attempt, now)
-            return lifecycle.fail(job, self._redacted(failure), now)
+            return lifecycle.fail(job, self._failure(error, job, now), now)
 
-        read_failure(error, 0, self.changer.clock.now())  # a malformed one changes nothing
-        change = self.changer.apply(job_id, decide, start=start)
-        self._pass_on(change, has_message=has_message)
+        change = self._end_attempt(job_id, error, failed, start, has_message=has_message)
         until = blocked_until(error, self.changer.clock.now())
         if until is not None:
             self._block(change.before, until)
@@ -104,19 +100,31 @@ class Fail:
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
             is running.
         """
-        check_job_id(job_id)
         holder = Holder(worker_id, which)
 
-        def decide(job: JobRecord, now: Instant) -> JobRecord:
+        def requeued(job: JobRecord, now: Instant) -> JobRecord:
             check_holder(job, "requeue", holder)
-            failure = None if error is None else read_failure(error, job.attempt, now)
-            return lifecycle.requeue(job, failure and self._redacted(failure), now)
+            failure = None if error is None else self._failure(error, job, now)
+            return lifecycle.requeue(job, failure, now)
 
-        if error is not None:
+        return self._end_attempt(job_id, error, requeued, start, has_message=has_message).after
+
+    def _end_attempt(
+        self,
+        job_id: str,
+        error: Mapping[str, Member] | None,
+        decide: Callable[[JobRecord, Instant], JobRecord],
+        start: JobRecord | None,
+        *,
+        has_message: bool,
+    ) -> JobChange:
+        """Write the end of an attempt, and cover the next one by a message."""
+        check_job_id(job_id)
+        if error is not None:  # a malformed one changes nothing
             read_failure(error, 0, self.changer.clock.now())
         change = self.changer.apply(job_id, decide, start=start)
         self._pass_on(change, has_message=has_message)
-        return change.after
+        return change
 
     def _block(self, job: JobRecord, until: Instant) -> None:
         """Let no job of the same limit begin for a while (ojs-rate-limiting, section 9.1)."""
@@ -130,8 +138,9 @@ class Fail:
         except OjsError:
             _log.warning("Could not hold back limit %s", key, exc_info=True)
 
-    def _redacted(self, failure: Failure) -> Failure:
-        """What may be kept of a failure. Its type and code stay: the retry policy reads them."""
+    def _failure(self, error: Mapping[str, Member], job: JobRecord, now: Instant) -> Failure:
+        """Return what is kept of an error. Its type and code stay: the retry policy reads them."""
+        failure = read_failure(error, job.attempt, now)
         kept = failure.without_backtrace() if self.redact_backtraces else failure
         return kept.without_message() if self.redact_messages else kept
 

@@ -231,7 +231,7 @@ def test_expiry_outweighs_what_is_due_in_the_same_millisecond(state: JobState) -
     assert lifecycle.settle(job, at).state is S.DISCARDED
 
 
-def test_a_job_that_had_expired_when_it_was_pushed_is_discarded_when_it_was_created() -> None:
+def test_a_job_that_had_expired_when_pushed_is_discarded_at_its_creation() -> None:
     """Not before."""
     job = a_job(expires_at=Instant(START - 5000))
     assert lifecycle.settle(job, Instant(START)).discarded_at == START
@@ -407,7 +407,7 @@ def test_no_verdict_outweighs_a_pattern_or_the_last_attempt(verdict: dict[str, A
     assert lifecycle.fail(last, failure, Instant(START)).state is S.DISCARDED
 
 
-def test_only_the_latest_failure_keeps_its_backtrace_and_the_history_is_bounded() -> None:
+def test_only_the_latest_failure_keeps_its_backtrace() -> None:
     """The hot item must stay small."""
     job = active(retry=RetryPolicy(max_attempts=100))
     for number in range(lifecycle.HISTORY_LIMIT + 5):
@@ -590,7 +590,7 @@ def with_beating_worker(alive_ms: int = 10_000, **changes: Any) -> JobRecord:
     return lifecycle.claim(a_job(**changes), held, Instant(START))
 
 
-def test_wrk_007_a_worker_that_fell_silent_loses_its_job_before_the_reservation_ends() -> None:
+def test_wrk_007_a_silent_worker_loses_its_job_before_the_reservation_ends() -> None:
     """Worker protocol, section 10.2: available at once, with the error ``worker_death``."""
     job = with_beating_worker()
     assert lifecycle.next_due(job) == START + 10_000

@@ -123,9 +123,7 @@ def test_a_job_that_expired_cannot_begin_beside_the_one_that_took_its_place(worl
 
 
 @pytest.mark.parametrize("name", ["scheduled_at", "expires_at"])
-def test_a_push_is_known_again_although_its_relative_time_means_another_instant(
-    world: World, name: str
-) -> None:
+def test_a_repeated_push_is_known_although_its_relative_time_moved(world: World, name: str) -> None:
     """A client that got no answer sends the very same bytes, seconds later."""
     first = push(world, id=JOB, **{name: "+PT60S"})
     world.clock.advance(s=5)

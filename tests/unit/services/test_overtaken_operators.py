@@ -83,7 +83,7 @@ def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
     assert (made.count("load_many"), made.count("load"), made.count("save")) == (1, 1, 3)
 
 
-def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began_meanwhile(world: World) -> None:
+def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began(world: World) -> None:
     """The filter's states count for the job as it is when it is written."""
     job = push(world)
     after_next(world, "load_many", lambda: claim(world))

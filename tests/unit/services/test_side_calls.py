@@ -219,7 +219,7 @@ def test_one_job_of_a_batch_that_cannot_be_placed_keeps_no_other_back(world: Wor
     assert len(world.store.jobs) == 149
 
 
-def test_the_triggers_of_a_paused_queue_are_off_though_it_cannot_be_looked_at(
+def test_a_paused_queue_that_cannot_be_read_has_its_triggers_off(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it was resumed meanwhile: the sweep sees to that again."""

@@ -183,7 +183,7 @@ def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(
     assert world.store.jobs[dead.id].state is JobState.AVAILABLE
 
 
-def test_a_queue_whose_dead_letters_cannot_be_counted_does_not_stop_the_next(world: World) -> None:
+def test_dead_letters_that_cannot_be_counted_do_not_stop_the_next_queue(world: World) -> None:
     """Whatever the error is."""
     dead = [die(world, queue=queue) for queue in ("a", "b")]
     upkeep = world.backend.dead_letter_upkeep
