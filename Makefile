@@ -73,6 +73,10 @@ e2e: node setup emulator ## Deploy with the real CDK to an emulator and test wha
 clients: node setup emulator ## Drive the official clients, whose check-outs are named by OJS_PYTHON_SDK, OJS_JS_SDK ... (CLIENT_ARGS="--write")
 	$(BIN)/python -m tests.clients $(CLIENT_ARGS)
 
+.PHONY: transcript
+transcript: setup ## Record again what the API answers to every operation (FEATURES="jobs cron": only these)
+	$(BIN)/python -m tests.transcript --write $(FEATURES)
+
 .PHONY: check
 check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run

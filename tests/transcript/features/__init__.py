@@ -1,0 +1,1 @@
+"""The requests of the transcript as data, one module for each feature."""

@@ -1,0 +1,185 @@
+"""Queues: lists, counts, settings, pauses, drains and purges."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.config import Settings
+from tests.transcript.steps import Feature, Step, delete, get, patch, post, put
+
+SETTINGS: Final = {
+    "max_size": 2,
+    "concurrency": 3,
+    "retention": {"completed": "P7D", "discarded": "P30D"},
+    "default_priority": 5,
+    "default_visibility_timeout": 60,
+    "default_timeout": 120,
+    "default_retry": {"max_attempts": 4},
+    "dead_letter_ttl": "P10D",
+    "allowed_job_types": ["email.*"],
+    "backpressure": {"max_depth": 2, "strategy": "reject", "warning_threshold": 0.5},
+    "rate_limit": {"concurrency": 5},
+}
+WRONG: Final = {
+    "max_size": -1,
+    "concurrency": "many",
+    "retention": {"completed": "long"},
+    "default_timeout": 0,
+    "default_visibility_timeout": 10**9,
+    "default_retry": {"max_attempts": -1},
+    "dead_letter_ttl": "x",
+    "allowed_job_types": [],
+    "backpressure": {"strategy": "cry"},
+    "rate_limit": {"rate": "fast"},
+    "moon": "full",
+}
+
+STEPS: Final[list[Step]] = [
+    get("list the queues of a new server", "/queues"),
+    post(
+        "push a job", "/jobs", {"type": "email.send", "args": [], "queue": "email", "priority": 3}
+    ),
+    post("push a job elsewhere", "/jobs", {"type": "a", "args": [], "queue": "other"}),
+    post(
+        "push a job for later",
+        "/jobs",
+        {"type": "a", "args": [], "queue": "other", "delay": "PT1H"},
+    ),
+    post(
+        "fetch a job",
+        "/workers/fetch",
+        {"queues": ["other"], "worker_id": "w"},
+        save={"other": "jobs.0.id"},
+    ),
+    post("complete it", "/workers/ack", {"job_id": "<other>"}),
+    get("list the queues", "/queues"),
+    get("list a page of the queues", "/queues?limit=1", save={"page": "pagination.next_cursor"}),
+    get("list the next page", "/queues?limit=1&cursor=<page>"),
+    get("list the queues from an offset", "/queues?offset=1"),
+    get("list the queues with a wrong limit", "/queues?limit=x"),
+    get("list the queues from a wrong offset", "/queues?offset=-1"),
+    get("list the queues with counts", "/admin/queues"),
+    get("list the queues with counts in pages", "/admin/queues?page=2&per_page=1"),
+    get("list the queues with counts on page 0", "/admin/queues?page=0"),
+    get("read a queue", "/queues/email"),
+    get("read an unknown queue", "/queues/nowhere"),
+    get("read a queue by a wrong name", "/queues/A%20B"),
+    get("read the statistics of a queue", "/queues/other/stats"),
+    get("read the statistics of an unknown queue", "/queues/nowhere/stats"),
+    get("read the priorities of a queue", "/queues/email/priority-stats"),
+    get("read the priorities of an unknown queue", "/queues/nowhere/priority-stats"),
+    post("pause a queue", "/queues/email/pause"),
+    post("fetch from a paused queue", "/workers/fetch", {"queues": ["email"]}),
+    post("resume a queue", "/queues/email/resume"),
+    post("pause an unknown queue", "/queues/nowhere/pause"),
+    post("resume an unknown queue", "/queues/nowhere/resume"),
+    post("drain a queue", "/queues/email/drain"),
+    post("push to a draining queue", "/jobs", {"type": "a", "args": [], "queue": "email"}),
+    post("drain an unknown queue", "/queues/nowhere/drain"),
+    post("resume a draining queue", "/queues/email/resume"),
+]
+
+CONFIG: Final[list[Step]] = [
+    post(
+        "push a job to configure its queue",
+        "/jobs",
+        {"type": "email.send", "args": [], "queue": "email"},
+    ),
+    get("read the settings", "/queues/email/config"),
+    get("read the settings of an unknown queue", "/queues/nowhere/config"),
+    put("change the settings", "/queues/email/config", SETTINGS),
+    patch("change a setting", "/queues/email/config", {"max_size": 1}),
+    patch("change a setting to null", "/queues/email/config", {"concurrency": None}),
+    put("change nothing", "/queues/email/config", {}),
+    get("read the changed settings", "/queues/email/config"),
+    post("push to a full queue", "/jobs", {"type": "email.send", "args": [], "queue": "email"}),
+    post("push a type that is not allowed", "/jobs", {"type": "a", "args": [], "queue": "email"}),
+    post(
+        "push a batch to a full queue",
+        "/jobs/batch",
+        {"jobs": [{"type": "email.a", "args": [], "queue": "email"}]},
+    ),
+    *(
+        put(f"put a wrong {name}", "/queues/email/config", {name: value})
+        for name, value in WRONG.items()
+    ),
+    *(
+        patch(f"patch a wrong {name}", "/queues/email/config", {name: value})
+        for name, value in WRONG.items()
+    ),
+    put("change the settings without a body", "/queues/email/config"),
+    patch("patch the settings with an array", "/queues/email/config", []),
+    put("change the settings of an unknown queue", "/queues/nowhere/config", {"concurrency": 1}),
+    patch("patch the settings of an unknown queue", "/queues/nowhere/config", {"concurrency": 1}),
+    post("create a queue", "/queues", {"name": "made", "config": {"concurrency": 2}}),
+    post("create a queue again", "/queues", {"name": "made"}),
+    post("create a queue with a wrong name", "/queues", {"name": "A B"}),
+    post("create a queue without a name", "/queues", {}),
+    post(
+        "create a queue with a wrong setting",
+        "/queues",
+        {"name": "bad", "config": {"max_size": -1}},
+    ),
+    post("create a queue without a body", "/queues"),
+    delete("delete a queue that has jobs", "/queues/email?strategy=reject"),
+    delete("delete a queue in an unknown way", "/queues/made?strategy=burn"),
+    delete("delete a queue", "/queues/made", {"strategy": "reject"}),
+    delete("delete an unknown queue", "/queues/nowhere"),
+    delete("delete a declared queue", "/queues/default"),
+]
+
+PURGES: Final[list[Step]] = [
+    *(post(f"push job {n}", "/jobs", {"type": "a", "args": [n], "queue": "old"}) for n in range(4)),
+    post("fetch one", "/workers/fetch", {"queues": ["old"]}, save={"held": "jobs.0.id"}),
+    delete(
+        "count what a purge would end",
+        "/queues/old/jobs",
+        {"states": ["available"], "dry_run": True},
+    ),
+    delete("purge without a confirmation", "/queues/old/jobs", {"states": ["available"]}),
+    delete("purge in an unknown state", "/queues/old/jobs", {"states": ["lost"], "confirm": True}),
+    delete("purge what is active", "/queues/old/jobs", {"states": ["active"], "confirm": True}),
+    delete("purge no states", "/queues/old/jobs", {"states": [], "confirm": True}),
+    delete("purge without a body", "/queues/old/jobs"),
+    delete(
+        "purge with a wrong age",
+        "/queues/old/jobs",
+        {"states": ["available"], "confirm": True, "older_than": "x"},
+    ),
+    delete("purge", "/queues/old/jobs", {"states": ["available"], "confirm": True}),
+    delete(
+        "purge what was cancelled", "/queues/old/jobs", {"states": ["cancelled"], "confirm": True}
+    ),
+    delete(
+        "purge an unknown queue", "/queues/nowhere/jobs", {"states": ["available"], "confirm": True}
+    ),
+    post("purge by the path", "/queues/old/purge", {"states": ["available", "cancelled"]}),
+    post(
+        "purge by the path what is old",
+        "/queues/old/purge",
+        {"states": ["completed"], "older_than": "7d"},
+    ),
+    post("purge by the path in an unknown state", "/queues/old/purge", {"states": ["lost"]}),
+    post("purge by the path without a body", "/queues/old/purge"),
+    post("purge an unknown queue by the path", "/queues/nowhere/purge", {"states": ["available"]}),
+]
+
+FEATURES: Final = [
+    Feature(name="queues", steps=STEPS),
+    Feature(name="queue_config", steps=CONFIG),
+    Feature(name="queue_purge", steps=PURGES),
+    Feature(
+        name="queues_declared",
+        settings=Settings(allow_undeclared_queues=False, queues=("default", "email")),
+        by_alias=False,
+        steps=[
+            post("push to a declared queue", "/jobs", {"type": "a", "args": [], "queue": "email"}),
+            post(
+                "push to an undeclared queue", "/jobs", {"type": "a", "args": [], "queue": "other"}
+            ),
+            post("fetch from an undeclared queue", "/workers/fetch", {"queues": ["other"]}),
+            post("create an undeclared queue", "/queues", {"name": "made"}),
+            put("configure an undeclared queue", "/queues/other/config", {"concurrency": 1}),
+        ],
+    ),
+]

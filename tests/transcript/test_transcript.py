@@ -1,0 +1,94 @@
+"""The API answers every recorded request as it did, and the recordings hold every operation."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from ojs_aws.transport.http.routes import ROUTES, canonical_path, pattern_of
+from tests.aws import EmbeddedAws
+from tests.transcript.recordings import FOLDER, all_features, record, recorded
+from tests.transcript.session import emulated_aws
+
+FEATURES: Final = all_features()
+SHOWN: Final = 60
+"""Lines of a difference that a failure shows."""
+
+_REQUEST: Final = re.compile(r"(?:[A-Z]+ (?P<path>/\S*)|by (?P<alias>/\S*):(?P<same> the same)?)")
+_STATUS: Final = re.compile(r"(\d{3})(?: as for: .*)?")
+_FAILED: Final = 400
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    """An AWS on which each feature has a new deployment."""
+    with emulated_aws() as found:
+        yield found
+
+
+@pytest.mark.moto
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_feature_answers_as_recorded(name: str, aws: EmbeddedAws) -> None:
+    """If the change is meant, ``make transcript`` writes the files again: review the difference."""
+    before, now = recorded(name).splitlines(), record(FEATURES[name], aws).splitlines()
+    difference = difflib.unified_diff(before, now, "recorded", "answered", lineterm="", n=8)
+    shown = [line for line, _ in zip(difference, range(SHOWN), strict=False)]
+    if shown:
+        pytest.fail("\n".join([*shown, "(make transcript writes the files again)"]), pytrace=False)
+
+
+def test_each_recording_is_of_a_feature() -> None:
+    """A file that nothing compares would say what is no longer so."""
+    assert {file.stem for file in FOLDER.iterdir()} == set(FEATURES)
+
+
+@pytest.mark.parametrize("outcome", ["success", "error"])
+def test_each_path_of_each_operation_is_recorded(outcome: str) -> None:
+    """By its own path and by each alias, with a success and with an error."""
+    wanted = {(route.operation, path) for route in ROUTES for path in route.paths}
+    assert wanted - recorded_paths()[outcome] == set()
+
+
+def recorded_paths() -> dict[str, set[tuple[str, str]]]:
+    """Return the operations with the path that was used, by the outcomes that are recorded."""
+    patterns = [
+        (route.method, pattern_of(path), (route.operation, path))
+        for route in ROUTES
+        for path in route.paths
+    ]
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for method, path, status in answers():
+        plain = canonical_path(path.partition("?")[0])
+        matching = [pair for known, each, pair in patterns if known == method and each.match(plain)]
+        exact = [pair for pair in matching if "<" not in pair[1]] or matching
+        found["error" if status >= _FAILED else "success"].update(exact[:1])
+    return found
+
+
+def answers() -> Iterator[tuple[str, str, int]]:
+    """Yield method, path and status of everything that is recorded."""
+    for file in FOLDER.iterdir():
+        for block in re.split(r"^## .*$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            yield from _answers_of(block.strip())
+
+
+def _answers_of(block: str) -> Iterator[tuple[str, str, int]]:
+    method = path = ""
+    status = 0
+    for line in block.splitlines():
+        if not path and line.startswith("("):
+            continue
+        if (request := _REQUEST.fullmatch(line)) is not None:
+            method = method or line.partition(" ")[0]
+            path = request["path"] or request["alias"]
+            if request["same"]:
+                yield method, path, status
+        elif path and (answered := _STATUS.fullmatch(line)) is not None:
+            status = int(answered[1])
+            yield method, path, status
