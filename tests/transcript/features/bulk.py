@@ -40,6 +40,18 @@ ENQUEUES: Final[list[Step]] = [
 ]
 
 
+def failed(n: int) -> list[Step]:
+    """Return the steps that discard a job, which can then be retried."""
+    body = {"type": "b.some", "args": [], "queue": "failing", "retry": {"max_attempts": 1}}
+    return [
+        post(f"push job {n} to fail", "/jobs", body, save={f"bulk{n}": "id"}),
+        post(f"fetch job {n}", "/workers/fetch", {"queues": ["failing"]}),
+        post(
+            f"fail job {n}", "/workers/nack", {"job_id": f"<bulk{n}>", "error": {"message": "no"}}
+        ),
+    ]
+
+
 def changes(action: str) -> list[Step]:
     """Return what is sent to each of the bulk changes."""
     path = f"/jobs/bulk/{action}"
@@ -102,6 +114,8 @@ FEATURES: Final = [
         steps=[
             *ENQUEUES,
             *changes("cancel"),
+            *failed(0),
+            *failed(1),
             *changes("retry"),
             *changes("delete"),
         ],

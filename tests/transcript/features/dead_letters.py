@@ -21,24 +21,24 @@ def dead(name: str, queue: str = "email") -> list[Step]:
     ]
 
 
-BULK: Final = {"confirm": True, "filter": {"queue": "email"}}
-
-
 def bulk(name: str, method: str, path: str) -> list[Step]:
-    """Return what is sent to each of the bulk operations."""
+    """Return what is sent to each of the bulk operations, with dead letters of its own."""
     send = delete if method == "DELETE" else post
+    first, queue = name.replace(" ", "-").lower(), name.replace(" ", "-").lower()
+    wanted = {"confirm": True, "filter": {"queue": queue}}
     return [
+        *(step for each in (first, f"{first}-more", f"{first}-last") for step in dead(each, queue)),
         send(f"{name} by an empty body", path, {}),
         send(f"{name} without a confirmation", path, {"confirm": False}),
         send(f"{name} by a wrong confirmation", path, {"confirm": "yes"}),
         send(f"{name} by wrong ids", path, {"confirm": True, "ids": ["x"]}),
         send(f"{name} by a wrong time", path, {"confirm": True, "filter": {"since": "x"}}),
         send(f"{name} with a wrong limit", path, {"confirm": True, "limit": 0}),
-        send(f"{name} with a wrong cursor", path, BULK | {"cursor": "?"}),
+        send(f"{name} with a wrong cursor", path, wanted | {"cursor": "?"}),
         send(f"{name} with broken JSON", path, "{"),
         send(f"{name} without a body", path),
-        send(f"{name} by ids", path, {"confirm": True, "ids": ["<one>", UNKNOWN]}),
-        send(f"{name} by a filter", path, BULK | {"limit": 1}),
+        send(f"{name} by ids", path, {"confirm": True, "ids": [f"<{first}>", UNKNOWN]}),
+        send(f"{name} by a filter", path, wanted | {"limit": 1}),
     ]
 
 
@@ -81,14 +81,10 @@ FEATURES: Final = [
     Feature(
         name="dead_letters_in_bulk",
         steps=[
-            *dead("one"),
-            *dead("more"),
             *bulk("retry", "POST", "/dead-letter/retry"),
-            *dead("again"),
             *bulk("delete", "DELETE", "/dead-letter"),
-            *dead("last"),
             *bulk("delete by POST", "POST", "/dead-letter/delete"),
-            *dead("old"),
+            *dead("old", "old"),
             post("purge what is old", "/dead-letter/purge?older_than=7d"),
             post(
                 "purge what is older than an instant",

@@ -227,7 +227,7 @@ PROGRESS: Final[list[Step]] = [
     put(
         "report progress that is too large",
         "/jobs/<moving>/progress",
-        {"progress": 1, "message": "x" * 300000},
+        {"progress": 1, "data": {"x": "x" * 1_100_000}},
     ),
     get("read the progress", "/jobs/<moving>/progress"),
 ]

@@ -98,7 +98,7 @@ STEPS: Final[list[Step]] = [
     post("create a workflow without a body", "/workflows"),
     post("create a workflow with broken JSON", "/workflows", "{"),
     post(
-        "create too large a workflow",
+        "create a large workflow",
         "/workflows",
         {"type": "chain", "steps": [job(args=["x" * 1_100_000])]},
     ),
