@@ -12,15 +12,14 @@ from typing import Final
 
 from moto.core.base_backend import BackendDict
 
-from ojs_aws.adapters.dynamodb.api_keys import DynamoApiKeys
-from ojs_aws.bootstrap import build_authentication, build_backend
+from ojs_aws.bootstrap import build_authentication, build_backend, build_key_book
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
-from ojs_aws.services.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.fetch import in_turn
+from ojs_aws.services.jobs.fetch import in_turn
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import Group, canonical_path, find, group_of, pattern_of
@@ -65,9 +64,8 @@ class Session:
         self._handlers = {group: build_resolver(self.backend, group) for group in Group}
         self._follow = Following(aws, self.backend)
         dynamodb = aws.clients.dynamodb
-        keys = KeyBook(
-            DynamoApiKeys(dynamodb, aws.settings.table), self.clock, random.Random(36).randbytes
-        )
+        keys = build_key_book(aws.settings, dynamodb, self.clock)
+        keys = replace(keys, random_bytes=random.Random(36).randbytes)
         self._keys = {name: _text_of(keys, name, key) for name, key in feature.keys.items()}
         self._keys |= {"unknown": UNKNOWN, "malformed": "Bearer nonsense"}
         authentication = build_authentication(aws.settings, dynamodb, self.clock)
