@@ -24,6 +24,19 @@ def test_operations_and_paths_are_named_once() -> None:
     assert len(set(pairs)) == len(pairs)
 
 
+def test_what_would_take_effect_twice_is_not_repeatable() -> None:
+    """A client that lost the answer asks a person, or leaves it to the caller."""
+    once = {route.operation for route in ROUTES if not route.is_repeatable}
+    assert once == {
+        *("bulk_enqueue", "bulk_cancel", "bulk_retry", "bulk_delete", "fetch", "fail", "fail_job"),
+        *("post_progress", "report_progress_of", "create_queue", "purge_jobs", "trigger_cron"),
+        *("bulk_cancel_jobs", "bulk_retry_jobs", "bulk_delete_jobs", "cancel_job", "retry_job"),
+        *("retry_dead_letter", "retry_dead_letters", "delete_dead_letter", "delete_dead_letters"),
+        *("purge_dead_letters", "purge_old_dead_letters", "deregister_worker", "delete_cron"),
+        *("register_schema", "delete_schema", "delete_schema_version"),
+    }
+
+
 @pytest.mark.parametrize(
     ("sent", "meant"),
     [

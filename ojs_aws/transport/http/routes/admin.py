@@ -124,6 +124,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path=f"{BASE}/admin/repair",
         operation="repair",
         group=Group.OPERATOR,
+        repeatable=True,
         home="repair",
         summary="Send the messages again that SQS lost, after a restore of the table",
         request="RepairBody",

@@ -34,6 +34,8 @@ class Route:
     :ivar errors: statuses of the errors that are the operation's own.
     :ivar needs_body: whether an empty body is an error.
     :ivar media_type: of the answer, where it is not OJS's own.
+    :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
+        to take effect twice is the same as once. See :attr:`is_repeatable`.
     """
 
     method: str
@@ -50,8 +52,14 @@ class Route:
     errors: tuple[int, ...] = ()
     needs_body: bool = False
     media_type: str = ""
+    repeatable: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The path and its aliases."""
         return (self.path, *self.aliases)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Return True if clients may send the request again after they lost its answer."""
+        return self.repeatable or self.method in {"GET", "PUT"}
