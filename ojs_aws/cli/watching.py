@@ -119,4 +119,4 @@ def _numbers(session: Session, numbers: Mapping[str, JsonValue]) -> None:
     ]
     session.out.table({**numbers}, ("", ""), rows, title=f"{numbers.get('computed_at')}")
     if numbers.get("is_exact") is False:
-        session.out.hint("Some numbers are at least what is shown: there are very many jobs.")
+        session.out.hint("Jobs are counted by their changes; the numbers may be off by a few.")

@@ -1,26 +1,55 @@
-"""What queues did, minute by minute."""
+"""What queues did, minute by minute, and what they hold."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from ojs_aws.domain.queues.tallies import Tally
+from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 
 
 class Tallies(Protocol):
-    """Counters of each queue and minute, kept for a month."""
+    """Counters of each queue and minute, kept for a month, and totals of each queue."""
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
-        """Add to the counters of a minute by one write.
+        """Add to the totals of a queue and to the counters of a minute.
+
+        One write, and three when the minute is newer than the one before.
 
         :param minute: when it begins.
         :param token: names what is added.
-        :returns: False, and nothing is added, if that was what was added last.
+        :returns: False, and nothing is added, if that was what was added last to that minute.
         """
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
         """The minutes that begin in a time range, both ends included, in their order.
 
-        Minutes in which nothing happened are left out. Costs one query for some 4,000 minutes.
+        Minutes in which nothing happened are left out. Costs one read, and one query for some
+        4,000 minutes.
+        """
+
+    def totals(self) -> Mapping[str, QueueTotals]:
+        """Return the totals of every queue that has any: a query for some thousand queues."""
+
+    def load(self, queue: str) -> QueueTotals:
+        """Return the totals of one queue, strongly consistent."""
+
+    def correct(
+        self,
+        queue: str,
+        seen: QueueTotals,
+        changes: Mapping[str, int],
+        at: Instant,
+        at_least: Collection[str],
+    ) -> bool:
+        """Add to the jobs of a queue what was missing when they were counted.
+
+        :param seen: the totals before the jobs were counted.
+        :param changes: how many more there are, by the names of ``jobs``.
+        :param at: when they were counted; zero when changes came meanwhile.
+        :param at_least: see :class:`QueueTotals`.
+        :returns: False, and nothing is changed, if somebody else corrected them meanwhile, or if
+            changes came to totals that had been counted before.
         """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.totals import totals_key
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
@@ -13,6 +15,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.by_filter import BulkAction
 from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
 from ojs_aws.services.jobs.filter import JobFilter
+from tests.api import OJS, Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 
@@ -104,3 +107,38 @@ def test_a_bulk_change_costs_a_write_for_each_job(
     assert done.done == 3
     writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
     assert (writes, calls) == (3, {"Query": 1, "BatchGetItem": 1})
+
+
+@pytest.mark.parametrize("count", [3, 1000])
+def test_statistics_cost_a_few_calls_for_any_number_of_queues(
+    aws: EmbeddedAws, backend: Backend, count: int
+) -> None:
+    """The list of queues, four pages of totals, and a page of workers."""
+    put = aws.clients.dynamodb.batch_write_item
+    for first in range(0, count, 10):
+        names = [f"q{number:04}" for number in range(first, min(count, first + 10))]
+        items: Any = [
+            {"PutRequest": {"Item": item}}
+            for name in names
+            for item in (
+                {"pk": {"S": "queues"}, "sk": {"S": name}, "cr": {"N": "1"}},
+                {**totals_key(name), "ja": {"N": "2"}, "ct": {"N": "1"}},
+            )
+        ]
+        put(RequestItems={aws.settings.table: items})
+    api = Api(backend)
+    api.get("/admin/stats")
+    with aws.calls.counted() as calls:
+        stats = api.get("/admin/stats").json
+    assert calls == {"Query": 6}
+    assert (stats["queues_counted"], stats["jobs"]["available"]) == (count, 2 * count)
+    with aws.calls.counted() as calls:
+        lines = api.get("/admin/metrics").text.splitlines()
+    assert calls == {"Query": 6}
+    assert lines.count("# TYPE ojs_queue_depth gauge") == 1
+    assert f'ojs_queue_depth{{queue="q{count - 1:04}",state="available"}} 2' in lines
+    cli = {"user-agent": "Go-http-client/1.1", "content-type": OJS, "accept": OJS}
+    for path, query in (("/metrics", {}), ("/admin/stats", {"detail": "true"})):
+        with aws.calls.counted() as calls:
+            assert api.get(path, headers=cli, query=query).status == 200
+        assert calls["Query"] == calls.total() <= 6

@@ -313,6 +313,26 @@ def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) 
         assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
 
 
+def count_lists(backend: Backend) -> None:
+    """Make the totals right for a day, as the first ticks do."""
+    for _ in range(2):
+        backend.totals_recount.tick(["default"], lambda: False)
+
+
+def test_a_count_of_the_lists_costs_eight_reads_and_a_write_a_day(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Whatever waits; between two counts the tick makes no call for it."""
+    push(backend)
+    for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
+        with aws.calls.counted() as calls:
+            backend.totals_recount.tick(["default"], lambda: False)
+        assert calls == expected
+
+
+COUNT_OF_LISTS = {"GetItem": 1, "Query": 7, "UpdateItem": 1}
+
+
 def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
@@ -320,6 +340,7 @@ def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
 
     And one for the batches that are left.
     """
+    count_lists(backend)
 
     def cost() -> dict[str, int]:
         with aws.calls.counted() as calls:
@@ -337,6 +358,7 @@ def test_a_declared_queue_is_registered_by_its_first_sweep_alone(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One write in the life of a queue: the sweep knows it when it is declared no more."""
+    count_lists(backend)
     aws.clients.dynamodb.delete_item(
         TableName=aws.settings.table, Key={"pk": {"S": "queues"}, "sk": {"S": "default"}}
     )
@@ -353,6 +375,7 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """Ten calls to SQS; a look at the index and a page of it, the cursor, and no job read."""
+    count_lists(backend)
     for _ in range(100):
         push(backend, scheduled_at="+PT20M")
     backend.clock.advance(s=600)  # type: ignore[attr-defined]
@@ -369,6 +392,7 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
 
 def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: Backend) -> None:
     """Something is due soon, nothing is overdue; the cursor moves over what PUSH armed."""
+    count_lists(backend)
     push(backend, scheduled_at="+PT5M")
     with aws.calls.counted() as calls:
         backend.sweep.tick()
@@ -383,6 +407,7 @@ def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One query for all queues, one for open batches, one write for the end of the tick."""
+    count_lists(backend)
     backend.sweep.tick()
     backend.clock.advance(s=60)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
@@ -493,14 +518,14 @@ def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
 def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
     aws: EmbeddedAws, backend: Backend, jobs: int
 ) -> None:
-    """Seven queries for what it holds, one for what it did."""
+    """Seven queries for what it holds, a query and a read for what it did."""
     for _ in range(jobs):
         push(backend)
     for job in backend.fetch(FetchRequest(("default",), count=50)) if jobs else ():
         backend.ack(job.id, None, None)
     with aws.calls.counted() as calls:
         stats = backend.queue_statistics("default")
-    assert calls == {"Query": 8}
+    assert calls == {"Query": 8, "GetItem": 1}
     assert stats.counts.counts["available"] == max(0, jobs - 50)
     assert stats.counts.counts["completed"] == min(jobs, 50)
 

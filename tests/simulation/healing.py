@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.queues.tallies import names_of
+from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
@@ -153,6 +156,22 @@ class Healing:
             self._round()
         self.sim.promises.breach(f"empty queues count jobs for ever: {depths}")
 
+    def _check_totals(self) -> None:
+        """The totals of queues are right a day later, once nothing changes."""
+        sim = self.sim
+        sim.advance(DAY_MS)
+        held: dict[str, Mapping[str, int]] = {}
+        right: dict[str, Counter[str]] = {}
+        for _ in range(EMPTYING_ROUNDS):
+            self._round()
+            held = {queue: sim.tallies.load(queue).jobs for queue in QUEUES}
+            right = {queue: Counter() for queue in QUEUES}
+            for job in sim.store.jobs.values():
+                right.setdefault(job.queue, Counter()).update(names_of(job))
+            if all(Counter(jobs) == right[queue] for queue, jobs in held.items()):
+                return
+        sim.promises.breach(f"the totals stay wrong: {held}, not {right}")
+
     def _check_rest(self) -> None:
         """Events, workflows and messages."""
         sim = self.sim
@@ -160,6 +179,7 @@ class Healing:
         in_order = sorted(sim.bus.taken, key=lambda event: (event.subject, event.sequence))
         sim.promises.check_events("bus", in_order)  # a bus keeps no order; consumers sort
         self._check_depths()
+        self._check_totals()
         if sim.events.kept:
             sim.promises.breach(f"records were set aside: {[*sim.events.kept]}")
         for workflow in sim.workflows.kept.values():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.limits.rules import Scope, queue_key
 from ojs_aws.domain.queues.config import read_config
 from ojs_aws.domain.queues.tallies import Tally
+from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,
@@ -129,14 +131,22 @@ class MemoryTallies:
     """Counters in a dict, by queue and minute, each with the token of what was added last."""
 
     kept: dict[tuple[str, Instant], tuple[Tally, str]] = field(default_factory=dict)
+    held: dict[str, QueueTotals] = field(default_factory=dict)
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
         """Add, unless it was added last."""
         found, last = self.kept.get((queue, minute), (Tally(), ""))
         if last == token:
             return False
-        found.merge(tally)
+        found.merge(replace(tally, held=Counter()))
         self.kept[queue, minute] = (found, token)
+        old = self.load(queue)
+        jobs = {**old.jobs, **{k: old.jobs.get(k, 0) + each for k, each in tally.held.items()}}
+        if old.minute is None or old.minute < minute:
+            past, today = old.before(minute)
+            old = replace(old, minute=minute, past=past, today=today)
+        newest, version = self.kept[queue, old.minute or minute]
+        self.held[queue] = replace(old, jobs=jobs, tally=newest, version=version)
         return True
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
@@ -144,5 +154,31 @@ class MemoryTallies:
         return [
             (minute, tally)
             for (name, minute), (tally, _) in sorted(self.kept.items(), key=lambda each: each[0])
-            if name == queue and since <= minute <= until
+            if name == queue and since <= minute <= until and tally
         ]
+
+    def totals(self) -> dict[str, QueueTotals]:
+        """All there are."""
+        return dict(self.held)
+
+    def load(self, queue: str) -> QueueTotals:
+        """One."""
+        return self.held.get(queue, QueueTotals())
+
+    def correct(
+        self,
+        queue: str,
+        seen: QueueTotals,
+        changes: Mapping[str, int],
+        at: Instant,
+        at_least: Collection[str],
+    ) -> bool:
+        """Add, unless somebody was faster."""
+        now = self.load(queue)
+        if now.counted_at != seen.counted_at:
+            return False
+        if seen.counted_at is not None and (now.minute, now.version) != (seen.minute, seen.version):
+            return False
+        jobs = {**now.jobs, **{k: now.jobs.get(k, 0) + each for k, each in changes.items()}}
+        self.held[queue] = replace(now, jobs=jobs, counted_at=at, at_least=frozenset(at_least))
+        return True

@@ -170,6 +170,7 @@ class Simulation:
         self.ids = CountingIds()
         self.batches = MemoryBatches()
         self.settings = MemorySettings(self.store, kept=Watched(self.stream.write))
+        self.tallies = MemoryTallies()
         self.depths = SimulatedDepths(self.store, promises=self.promises)
         if weather.bound:
             members = {"max_size": weather.bound}
@@ -193,7 +194,7 @@ class Simulation:
             "settings_book": self.settings,
             "depths": self.depths,
             "pressures": MemoryPressures(told=Watched(self.stream.write)),
-            "tallies": MemoryTallies(),
+            "tallies": self.tallies,
             "announce": self.bus,
         }
         world = World(clock=self.clock, store=self.store, registry=self.registry)

@@ -130,8 +130,9 @@ def count_changes(world: World) -> None:
     """Count from now on what happens to jobs, as the stream's consumer does."""
 
     def told(_: str, before: JobRecord | None, after: JobRecord | None) -> None:
-        if after is not None and (before is None or before.state is not after.state):
-            number = f"{after.id}-{after.version}"
+        job = after or before
+        if job is not None and (after is None or before is None or before.state is not after.state):
+            number = f"{job.id}-{job.version}-{after is None}"
             world.backend.tallying([Changed(number, world.clock.now(), before, after)])
 
     watched: Watched[JobRecord] = Watched(told)

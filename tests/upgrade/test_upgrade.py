@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,22 @@ def test_a_unique_job_still_keeps_others_out(
     reply = api.post("/jobs", body)
     assert reply.status == 409
     assert held in reply.text
+
+
+def test_totals_are_right_after_the_first_ticks(
+    written: Any, upgraded: tuple[Api, EmbeddedAws]
+) -> None:
+    """Nobody kept them before: the jobs of each queue are counted."""
+    _, aws = upgraded
+    backend = backend_on(aws, FakeClock(at=written["now"]), None)
+    api = Api(backend)
+    assert not any(api.get("/admin/stats").json["jobs"].values())
+    for _ in range(10):
+        backend.sweep.tick()
+    stats = api.get("/admin/stats").json
+    assert stats["queues_counted"] == stats["queues"] > 5
+    right = Counter[str]()
+    for queue in api.get("/queues").json["queues"]:
+        right.update(backend.queue_statistics.counts(queue["name"]).counts)
+    assert stats["jobs"] == right
+    assert sum(right.values()) > 10

@@ -24,6 +24,9 @@ TOP: Final = 64
 
 _PER_OCTAVE: Final = 2
 
+DEAD_LETTER: Final = "dead_letter"
+"""Counts those of the discarded jobs that a policy keeps."""
+
 
 class Kind(StrEnum):
     """What is counted."""
@@ -96,17 +99,25 @@ class Tally:
     :ivar counts: jobs that came or ended, and executions that began.
     :ivar waits: between a job's becoming available and its start.
     :ivar runs: of the executions that completed.
+    :ivar held: how many more jobs it has than before, by state and ``dead_letter``.
     """
 
     counts: Counter[Kind] = field(default_factory=Counter)
     waits: Times = field(default_factory=Times)
     runs: Times = field(default_factory=Times)
+    held: Counter[str] = field(default_factory=Counter)
 
     def merge(self, other: Tally) -> None:
         """Add what another one counted."""
         self.counts.update(other.counts)
         self.waits.merge(other.waits)
         self.runs.merge(other.runs)
+        self.held.update(other.held)
+
+    def hold(self, job: JobRecord, amount: int) -> None:
+        """Count that the queue has a job more, or one less, in the state of this one."""
+        for name in names_of(job):
+            self.held[name] += amount
 
     def count(self, before: JobRecord | None, after: JobRecord) -> None:
         """Count one committed change of a job's state; others count nothing."""
@@ -130,7 +141,7 @@ class Tally:
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
-        return bool(self.counts)
+        return bool(self.counts) or any(self.held.values())
 
 
 _KINDS: Final = {
@@ -141,6 +152,13 @@ _KINDS: Final = {
 }
 
 _AGAIN: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
+
+
+def names_of(job: JobRecord) -> tuple[str, ...]:
+    """Return what a job counts as: its state, and ``dead_letter`` where a policy keeps it."""
+    state = str(job.state)
+    is_dead = job.state is JobState.DISCARDED and job.is_dead_letter
+    return (state, DEAD_LETTER) if is_dead else (state,)
 
 
 def minute_of(at: Instant) -> Instant:

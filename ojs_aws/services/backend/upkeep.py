@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues.counters import QueueCounters
     from ojs_aws.services.upkeep.repair import Repair
     from ojs_aws.services.upkeep.sweep import Sweep
+    from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
 
 class UpkeepServices(OperatorServices, OrchestrationServices):
@@ -40,6 +41,7 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
             ports.each or one_by_one,
             self.queues.finish,
             self._roll_forward,
+            self.totals_recount.tick,
         )
 
     def _roll_forward(self, is_over: Callable[[], bool]) -> RollForwardReport:
@@ -71,6 +73,13 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
         from ojs_aws.services.queues.counters import QueueCounters
 
         return QueueCounters(self._tallies)
+
+    @cached_property
+    def totals_recount(self) -> TotalsRecount:
+        """What keeps the totals of queues right."""
+        from ojs_aws.services.upkeep.totals_recount import TotalsRecount
+
+        return TotalsRecount(self._tallies, lambda: self.queue_statistics, self.clock)
 
     @cached_property
     def repair(self) -> Repair:

@@ -1,8 +1,9 @@
 """Counts what queues did, from the committed changes that the table's stream tells of.
 
-One write for each queue and minute of a batch. A change counts once it will not come again, so a
-repeat costs nothing but after a process died between this write and its answer: such a batch is
-told by its token, unless another shard's came in between (decision 34).
+One write for each queue and minute of a batch: what the queue did, and what it holds now. A change
+counts once it will not come again, so a repeat costs nothing but after a process died between this
+write and its answer: such a batch is told by its token, unless another shard's came in between
+(decision 34).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Changed:
     number: str
     at: Instant
     before: JobRecord | None
-    after: JobRecord
+    after: JobRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,15 @@ class QueueCounters:
         """Count changes; what AWS does not take is missing in the numbers, and logged."""
         found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = {}
         for change in changes:
-            place = (change.after.queue, minute_of(change.at))
-            tally, numbers = found.setdefault(place, (Tally(), []))
-            tally.count(change.before, change.after)
-            numbers.append(change.number)
+            for job, amount in ((change.before, -1), (change.after, 1)):
+                if job is None:
+                    continue
+                place = (job.queue, minute_of(change.at))
+                tally, numbers = found.setdefault(place, (Tally(), []))
+                tally.hold(job, amount)
+                if job is change.after:
+                    tally.count(change.before, job)
+                numbers.append(change.number)
         for (queue, minute), (tally, numbers) in found.items():
             if not tally:
                 continue

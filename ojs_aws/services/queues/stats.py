@@ -14,11 +14,11 @@ from typing import Final
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
+from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Count, JobList, JobStore, Tallies
 
 HOUR_MINUTES: Final = 60
-DAY_MS: Final = 86_400_000
 
 _LISTS: Final = {
     "available": JobList.READY,
@@ -28,6 +28,9 @@ _LISTS: Final = {
     "dead_letter": JobList.DEAD_LETTER,
 }
 _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
+
+COUNTED: Final = (*_LISTS, *(str(state) for state in _WAITING), str(JobState.DISCARDED))
+"""What jobs are counted as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ class QueueStatistics:
         )
 
     def __call__(self, queue: str) -> QueueStats:
-        """Count, and read what was counted: eight queries, whatever the queue holds."""
+        """Count, and read what was counted: eight queries and a read, whatever the queue holds."""
         now = self.clock.now()
         counts, this = self.counts(queue), minute_of(now)
         minutes = dict(self.minutes(queue, this - (HOUR_MINUTES - 1) * MINUTE_MS, this))
@@ -95,12 +98,12 @@ class QueueStatistics:
         )
 
     def today(self, queue: str) -> Tally:
-        """What a queue did since midnight (UTC): one query."""
+        """What a queue did since midnight (UTC): one query and a read."""
         now = self.clock.now()
         return total(tally for _, tally in self.minutes(queue, now // DAY_MS * DAY_MS, now))
 
     def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
-        """What a queue did in each minute that begins in a time range: one query for 4,000."""
+        """What a queue did in each minute of a time range: a read, and a query for 4,000."""
         return self.tallies().read(queue, Instant(max(0, since)), Instant(until))
 
 

@@ -1,7 +1,8 @@
 """What all queues hold and do together (ojs-admin-api, section 10).
 
-What they hold is made of the same counting queries as the statistics of one queue, a bounded number
-of them; what they did comes from the counters of each minute, which are kept for a month.
+What they hold and did of late comes from their totals, which follow the table's stream, and so in
+a few calls whatever the number of queues (decision 62). What they did before comes from the
+counters of each minute, which are kept for a month.
 """
 
 from __future__ import annotations
@@ -13,13 +14,11 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, total
+from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_queue
 from ojs_aws.ports import Clock, QueueRegistry
-from ojs_aws.services.queues.stats import QueueCounts, QueueStatistics
-
-MAX_QUEUES: Final = 50
-"""Queues that one request counts: eight queries each."""
+from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics
 
 MAX_POINTS: Final = 1500
 """Points of a time series: a day of minutes."""
@@ -44,11 +43,13 @@ class Totals:
 
     :ivar queues: how many there are.
     :ivar paused: how many of them are paused.
-    :ivar counted: how many of them the numbers cover, the first ones by name.
+    :ivar counted: how many of them had their lists counted, so that jobs from before they had
+        totals are in the numbers.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
-    :ivar by_queue: of each counted queue what it holds, and what it did in the last five minutes.
+    :ivar by_queue: of each queue what it holds, and what it did in the last five minutes.
     :ivar recent: what they did in the last five minutes that are over.
-    :ivar is_exact: False when any number is at least what is said.
+    :ivar today: what they did since midnight (UTC).
+    :ivar estimated: the names of ``jobs`` that may be off.
     """
 
     queues: int
@@ -56,8 +57,9 @@ class Totals:
     counted: int
     jobs: Mapping[str, int]
     recent: Tally
+    today: Tally
     by_queue: Mapping[str, tuple[QueueCounts, Tally]]
-    is_exact: bool
+    estimated: tuple[str, ...]
     computed_at: Instant
 
 
@@ -78,36 +80,36 @@ class Statistics:
     clock: Clock
 
     def totals(self, queue: str = "") -> Totals:
-        """Count all queues, up to fifty of them, or one."""
+        """Return what all queues hold, from their totals, or count the lists of one queue."""
         now = self.clock.now()
         infos = [info for info in self.queues.all() if queue in ("", info.name)]
-        names = [info.name for info in infos]
-        counted = names[:MAX_QUEUES]
-        jobs: Counter[str] = Counter()
-        recent = Tally()
+        kept = {} if queue else self.of.tallies().totals()
+        found = {info.name: kept.get(info.name, QueueTotals()) for info in infos}
         by_queue: dict[str, tuple[QueueCounts, Tally]] = {}
-        is_exact = len(counted) == len(names)
-        for name in counted:
-            counts = self.of.counts(name)
+        today = Tally()
+        for name, totals in found.items():
+            if queue:
+                did = total(each for _, each in self.of.minutes(name, now - RECENT_MS, now))
+                by_queue[name] = (self.of.counts(name), did)
+                today.merge(self.of.today(name))
+            else:
+                by_queue[name] = (_counts(totals), totals.since(Instant(now - RECENT_MS)))
+                today.merge(totals.on_day(now))
+        jobs: Counter[str] = Counter()
+        for counts, _ in by_queue.values():
             jobs.update(counts.counts)
-            did = total(each for _, each in self.of.minutes(name, now - RECENT_MS, now))
-            recent.merge(did)
-            by_queue[name] = (counts, did)
-            is_exact = is_exact and not counts.estimated
+        is_counted = [bool(queue) or each.counted_at is not None for each in found.values()]
         return Totals(
-            queues=len(names),
+            queues=len(infos),
             paused=sum(info.paused_at is not None for info in infos),
-            counted=len(counted),
+            counted=sum(is_counted),
             jobs=jobs,
-            recent=recent,
+            recent=total(did for _, did in by_queue.values()),
+            today=today,
             by_queue=by_queue,
-            is_exact=is_exact,
+            estimated=tuple(sorted({n for each, _ in by_queue.values() for n in each.estimated})),
             computed_at=now,
         )
-
-    def today(self) -> Tally:
-        """Return what all queues did since midnight (UTC): a query for each of up to fifty."""
-        return total(self.of.today(info.name) for info in self.queues.all()[:MAX_QUEUES])
 
     def history(
         self,
@@ -145,3 +147,9 @@ class Statistics:
             for minute, tally in self.of.minutes(name, begin, begin + points * step - 1):
                 found[(minute - begin) // step].tally.merge(tally)
         return found
+
+
+def _counts(totals: QueueTotals) -> QueueCounts:
+    """Return the jobs of a queue as its totals have them."""
+    jobs = {name: max(0, totals.jobs.get(name, 0)) for name in COUNTED}
+    return QueueCounts(counts=jobs, estimated=COUNTED)

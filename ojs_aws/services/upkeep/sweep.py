@@ -107,6 +107,10 @@ def _nothing(_: QueueInfo) -> None:
     """No triggers."""
 
 
+def _no_recount(_: Sequence[str], __: Callable[[], bool]) -> None:
+    """No totals."""
+
+
 def _no_batches(_: Callable[[], bool]) -> RollForwardReport:
     """None to roll forward."""
     return RollForwardReport()
@@ -126,6 +130,7 @@ class Sweep:
     each: Each = one_by_one
     finish: Callable[[QueueInfo], None] = _nothing
     roll_forward: Callable[[Callable[[], bool]], RollForwardReport] = _no_batches
+    recount: Callable[[Sequence[str], Callable[[], bool]], None] = _no_recount
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
@@ -149,6 +154,10 @@ class Sweep:
                 self._finish(info)
         for part in self.each(sweep, self._in_turn(infos)):
             report = report.plus(part)
+        try:
+            self.recount([info.name for info in infos], is_over)
+        except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
+            _log.exception("Could not count queues")
         try:
             self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms))
         except OjsError:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron.runs import ended_run
 from ojs_aws.services.events import Commit, events_of
@@ -43,7 +44,7 @@ class Change:
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     :ivar following: what it means for a workflow.
     :ivar jobs: the job before and after it.
-    :ivar changed: a job's change of state.
+    :ivar changed: a job that came, went, or changed its state.
     """
 
     number: str
@@ -125,12 +126,15 @@ def _jobs(before: object, after: object) -> Jobs | None:
 
 
 def _changed(before: object, after: object, commit: Commit) -> Changed | None:
-    """A job that came, or whose state changed."""
-    if not isinstance(after, JobRecord):
-        return None
+    """Return the change of a job that came or went, or that counts as something else now."""
     old = before if isinstance(before, JobRecord) else None
-    is_other = old is None or old.state is not after.state
-    return Changed(commit.number, commit.at, old, after) if is_other else None
+    new = after if isinstance(after, JobRecord) else None
+    is_other = _place(old) != _place(new)
+    return Changed(commit.number, commit.at, old, new) if is_other else None
+
+
+def _place(job: JobRecord | None) -> tuple[str, ...]:
+    return () if job is None else (job.queue, *names_of(job))
 
 
 def _life(job: JobRecord | None) -> str:

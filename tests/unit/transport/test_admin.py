@@ -209,14 +209,30 @@ def test_adm_005_the_statistics_are_of_all_queues_together(api: Api, world: Worl
     rates = {name: stats["throughput"][f"{name}_per_minute"] for name in _RATES}
     assert rates == {"enqueued": 0.4, "processed": 0.2, "failed": 0.2}
     assert stats["throughput"]["enqueued_per_min"] == 1  # rounded up for the command line
-    assert stats["is_exact"] is True
+    assert stats["is_exact"] is False
+    assert set(stats["estimated"]) == set(stats["jobs"])
+    one = api.get("/admin/stats", query={"queue": "email"}).json
+    assert (one["is_exact"], one["estimated"], one["queues_counted"]) == (True, [], 1)
 
 
 _RATES = ("enqueued", "processed", "failed")
 
 
-def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api) -> None:
+def test_jobs_that_are_gone_are_not_in_the_statistics(api: Api, world: World) -> None:
+    """Dropped dead letters, and jobs whose time to live is over, which the stream tells, too."""
+    count_changes(world)
+    gone, kept = die(api), die(api)
+    del world.store.jobs[gone]
+    jobs = api.get("/admin/stats").json["jobs"]
+    assert (jobs["discarded"], jobs["available"]) == (1, 0)
+    api.post(f"/admin/jobs/{kept}/retry")
+    jobs = api.get("/admin/stats").json["jobs"]
+    assert (jobs["discarded"], jobs["available"]) == (0, 1)
+
+
+def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api, world: World) -> None:
     """In the Prometheus text format, with workers and what they execute."""
+    count_changes(world)
     push(api, queue="email")
     push(api, queue="billing")
     api.post("/workers/fetch", {"queues": ["billing"], "worker_id": "w"})

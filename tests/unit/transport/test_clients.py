@@ -14,7 +14,7 @@ from ojs_aws.transport.http.callers import told_verdict
 from ojs_aws.transport.http.calls import Request
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from tests.api import OJS, Api
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 
 CLI = {"user-agent": "Go-http-client/1.1", "accept": OJS, "content-type": OJS}
 """How ojs-cli asks: it states a content type on a GET, and no version."""
@@ -38,6 +38,7 @@ def api(world: World) -> Api:
     """The functions over it; the model has SQS queues of every name, so the registry is told."""
     for name in ("email", "sms"):
         world.registry.ensure(name, world.clock.now())
+    count_changes(world)
     return Api(world.backend)
 
 

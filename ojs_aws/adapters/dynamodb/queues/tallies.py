@@ -1,16 +1,28 @@
-"""What queues did: an item for each queue and minute."""
+"""What queues did: an item for each queue and minute, the newest of them with the totals."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from botocore.exceptions import ClientError
+
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
+    ConditionFailedError,
+    cancellation_codes,
+    conditional,
+)
+from ojs_aws.adapters.dynamodb.queues import totals as t
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
+from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.queues.tallies import Kind, Tally, Times
+from ojs_aws.domain.errors import BackendUnavailableError
+from ojs_aws.domain.queues.tallies import Tally
+from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
@@ -19,17 +31,11 @@ if TYPE_CHECKING:
 KEPT_S: Final = 31 * 24 * 3600
 """How long minutes are kept (ojs-admin-api, section 10.2, asks for 30 days)."""
 
-_KINDS: Final = {
-    Kind.ENQUEUED: "ne",
-    Kind.STARTED: "ns",
-    Kind.COMPLETED: "nc",
-    Kind.FAILED: "nf",
-    Kind.RETRIED: "nr",
-    Kind.CANCELLED: "nx",
-}
-_WAITS: Final = "w"
-_RUNS: Final = "r"
-_TOTAL: Final = "t"
+TRIES: Final = 5
+"""How often one consumer begins a minute while others do."""
+
+_LATE: Final = "lt"
+"""On a minute that something was added to after its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,75 +46,191 @@ class DynamoTallies:
     table: str
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+        """One conditional update of the totals, which hold the newest minute, too.
+
+        With the first change of a minute, the one before gets an item of its own first. A process
+        that dies in between leaves that minute in both places; what the totals say counts.
+        """
+        for _ in range(TRIES):
+            try:
+                self._update(t.totals_key(queue), _adding(minute, tally, token))
+            except ConditionFailedError as failed:
+                old = t.read_totals(failed.item)
+            else:
+                return True
+            if old.minute == minute:
+                return False
+            if old.minute is not None and old.minute > minute:
+                return self._add_late(queue, minute, tally, token)
+            self._keep_minute(queue, old)
+            try:
+                self._update(t.totals_key(queue), _beginning(old, minute, tally, token))
+            except ConditionFailedError:
+                continue
+            return True
+        raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
+
+    def _keep_minute(self, queue: str, old: QueueTotals) -> None:
+        """Give a minute that is over an item of its own, unless that has been added to since."""
+        if old.minute is None or not old.tally:
+            return
+        update = Update()
+        for name, amount in t.tally_numbers(old.tally).items():
+            update.set(name, number(amount))
+        _mark(update, old.minute, old.version)
+        update.when(f"attribute_not_exists({update.name(_LATE)})")
+        with suppress(ConditionFailedError):
+            self._update(_minute_key(queue, old.minute), update)
+
+    def _add_late(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+        """Add to a minute that is over, and to what the queue holds: both or neither."""
+        late, totals = Update(), Update()
+        for name, amount in t.tally_numbers(tally).items():
+            late.add(name, amount)
+        late.set(_LATE, number(1))
+        _mark(late, minute, token)
+        last = late.name(n.TOKEN)
+        late.when(f"(attribute_not_exists({last}) OR {last} <> {late.value(string(token))})")
+        t.add_held(totals, tally.held)
+        parts = [(_minute_key(queue, minute), late)]
+        if any(tally.held.values()):
+            parts.append((t.totals_key(queue), totals))
+        actions: Any = [
+            {"Update": {"TableName": self.table, "Key": key, **update.arguments()}}
+            for key, update in parts
+        ]
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=actions)
+            except ClientError as problem:
+                if CONDITION_CODE not in {code for code, _ in cancellation_codes(problem)}:
+                    raise
+                return False
+        return True
+
+    def _update(self, key: Item, update: Update) -> None:
+        with conditional("UpdateItem"):
+            self.client.update_item(
+                TableName=self.table,
+                Key=key,
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **update.arguments(),
+            )
+
+    def correct(
+        self,
+        queue: str,
+        seen: QueueTotals,
+        changes: Mapping[str, int],
+        at: Instant,
+        at_least: Collection[str],
+    ) -> bool:
         """One conditional update."""
         update = Update()
-        for kind, amount in tally.counts.items():
-            if amount:
-                update.add(_KINDS[kind], amount)
-        _add(update, _WAITS, tally.waits)
-        _add(update, _RUNS, tally.runs)
-        update.set(n.TOKEN, string(token))
-        update.set(n.TTL, number(minute // 1000 + KEPT_S))
-        last = update.name(n.TOKEN)
-        update.when(f"(attribute_not_exists({last}) OR {last} <> {update.value(string(token))})")
-        key: Item = {n.PK: string(_partition(queue)), n.SK: string(n.instant_key(minute))}
+        t.add_held(update, changes)
+        update.set(t.COUNTED_AT, number(at))
+        update.set(t.AT_LEAST, string(" ".join(sorted(at_least))))
+        counted_at = update.name(t.COUNTED_AT)
+        if seen.counted_at is None:
+            update.when(f"attribute_not_exists({counted_at})")
+        else:
+            update.when(f"{counted_at} = {update.value(number(seen.counted_at))}")
+            update.when(_is_at(update, seen))
         try:
-            with conditional("UpdateItem"):
-                self.client.update_item(TableName=self.table, Key=key, **update.arguments())
+            self._update(t.totals_key(queue), update)
         except ConditionFailedError:
             return False
         return True
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
-        """A query for each megabyte."""
-        found: list[tuple[Instant, Tally]] = []
+        """A query for each megabyte, and a read of the totals, which have the newest minute."""
+        newest = self.load(queue)
+        found = {
+            Instant(int(read_string(item, n.SK))): t.read_tally(item)
+            for item in self._items(_partition(queue), n.instant_key(since), n.instant_key(until))
+        }
+        if newest.minute is not None and since <= newest.minute <= until:
+            found[newest.minute] = newest.tally
+        return [(minute, tally) for minute, tally in sorted(found.items()) if tally]
+
+    def totals(self) -> dict[str, QueueTotals]:
+        """A query for each megabyte of each of four partitions."""
+        return {
+            t.queue_of(item): t.read_totals(item)
+            for part in range(t.PARTITIONS)
+            for item in self._items(t.partition(part))
+        }
+
+    def load(self, queue: str) -> QueueTotals:
+        """One consistent read."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=t.totals_key(queue), ConsistentRead=True
+            )
+        return t.read_totals(answer.get("Item", {}))
+
+    def _items(self, partition: str, first: str = " ", last: str = "~") -> Iterator[Item]:
         more: Any = {}
         while True:
             with translated("Query"):
                 answer = self.client.query(
                     TableName=self.table,
-                    KeyConditionExpression="#pk = :pk AND #sk BETWEEN :since AND :until",
+                    KeyConditionExpression="#pk = :pk AND #sk BETWEEN :first AND :last",
                     ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
                     ExpressionAttributeValues={
-                        ":pk": string(_partition(queue)),
-                        ":since": string(n.instant_key(since)),
-                        ":until": string(n.instant_key(until)),
+                        ":pk": string(partition),
+                        ":first": string(first),
+                        ":last": string(last),
                     },
                     **more,
                 )
-            found += [
-                (Instant(int(read_string(item, n.SK))), read_tally(item))
-                for item in answer["Items"]
-            ]
+            yield from answer["Items"]
             start = answer.get("LastEvaluatedKey")
             if not start:
-                return found
+                return
             more = {"ExclusiveStartKey": start}
 
 
-def read_tally(item: Item) -> Tally:
-    """What an item counts."""
-    tally = Tally()
-    for kind, name in _KINDS.items():
-        if amount := read_number(item, name):
-            tally.counts[kind] = amount
-    tally.waits, tally.runs = _times(item, _WAITS), _times(item, _RUNS)
-    return tally
+def _adding(minute: Instant, tally: Tally, token: str) -> Update:
+    """Add to the newest minute, unless it is another one or has this already."""
+    update = Update()
+    for name, amount in t.tally_numbers(tally).items():
+        update.add(name, amount)
+    t.add_held(update, tally.held)
+    update.set(n.TOKEN, string(token))
+    update.when(f"{update.name(t.MINUTE)} = {update.value(number(minute))}")
+    update.when(f"{update.name(n.TOKEN)} <> {update.value(string(token))}")
+    return update
 
 
-def _add(update: Update, prefix: str, times: Times) -> None:
-    if times.total_ms:
-        update.add(prefix + _TOTAL, times.total_ms)
-    for each, amount in times.ranges.items():
-        update.add(f"{prefix}{each}", amount)
+def _beginning(old: QueueTotals, minute: Instant, tally: Tally, token: str) -> Update:
+    """Begin a minute, if nothing was added meanwhile to the one before it."""
+    update = Update()
+    new = {name: number(amount) for name, amount in t.tally_numbers(tally).items()}
+    for name, value in {**t.passed(old, minute), **new, n.TOKEN: string(token)}.items():
+        update.set(name, value)
+    update.remove(*(name for name in t.tally_numbers(old.tally) if name not in new))
+    t.add_held(update, tally.held)
+    update.when(_is_at(update, old))
+    return update
 
 
-def _times(item: Item, prefix: str) -> Times:
-    times = Times(read_number(item, prefix + _TOTAL) or 0)
-    for name, value in item.items():
-        if name[:1] == prefix and name[1:].isdecimal():
-            times.ranges[int(name[1:])] = int(value["N"])
-    return times
+def _is_at(update: Update, old: QueueTotals) -> str:
+    """Return the condition that nothing was added to the totals since they were read."""
+    minute = update.name(t.MINUTE)
+    if old.minute is None:
+        return f"attribute_not_exists({minute})"
+    is_same = f"{minute} = {update.value(number(old.minute))}"
+    return f"{is_same} AND {update.name(n.TOKEN)} = {update.value(string(old.version))}"
+
+
+def _mark(update: Update, minute: Instant, token: str) -> None:
+    update.set(n.TOKEN, string(token))
+    update.set(n.TTL, number(minute // 1000 + KEPT_S))
+
+
+def _minute_key(queue: str, minute: Instant) -> Item:
+    return {n.PK: string(_partition(queue)), n.SK: string(n.instant_key(minute))}
 
 
 def _partition(queue: str) -> str:

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.tallies import Kind
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.system.statistics import MAX_QUEUES, Point
+from ojs_aws.services.system.statistics import Point, Totals
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.dialects.ages import instant_or_age
 from ojs_aws.transport.http.dialects.statistics import bottlenecks, for_reader, throughput
@@ -63,7 +63,11 @@ def show_stats(call: Call) -> Answer:
 
 def stats_of(call: Call) -> dict[str, JsonValue]:
     """Return what all queues hold and did of late, or the one that the query names."""
-    totals = call.backend.statistics.totals(text_of(call.request.query, "queue"))
+    return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
+
+
+def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
+    """Return statistics by the names of documents."""
     workers = call.backend.workers.list(1)
     now = call.backend.clock.now()
     return {
@@ -74,7 +78,8 @@ def stats_of(call: Call) -> dict[str, JsonValue]:
         "workers_by_state": {**workers.summary},
         "jobs": {**totals.jobs},
         "throughput": throughput(totals.recent),
-        "is_exact": totals.is_exact and workers.is_exact,
+        "is_exact": not totals.estimated and workers.is_exact,
+        "estimated": [*totals.estimated],
         "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
         "computed_at": format_instant(totals.computed_at),
     }
@@ -83,11 +88,11 @@ def stats_of(call: Call) -> dict[str, JsonValue]:
 def show_gauges(call: Call) -> Answer:
     """How many jobs and workers there are now, for Prometheus (ojs-observability, section 8.3).
 
-    Counted when asked, ten queries for each of the first fifty queues by name.
+    Read from the totals of the queues, in a few queries.
     """
     backend = call.backend
-    names = [info.name for info in backend.queues.list()][:MAX_QUEUES]
-    counts = {name: backend.queue_statistics.counts(name).counts for name in names}
+    totals = backend.statistics.totals()
+    counts = {name: found.counts for name, (found, _) in totals.by_queue.items()}
     workers = backend.workers.list(1).summary
     lines = [
         "# HELP ojs_queue_depth Jobs of a queue in a state.",

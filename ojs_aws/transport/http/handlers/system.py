@@ -82,10 +82,11 @@ def show_metrics(call: Call) -> Answer:
     caller.check(Permission.INSPECT, "show_metrics")
     caller.check_unbound("show_metrics")
     from ojs_aws.transport.http.dialects.statistics import metrics_answer  # noqa: PLC0415 - rare
-    from ojs_aws.transport.http.handlers.admin_system import stats_of  # noqa: PLC0415 - rare
+    from ojs_aws.transport.http.handlers.admin_system import stats_members  # noqa: PLC0415 - rare
 
-    today = call.backend.statistics.today()
-    return Answer(encode(metrics_answer(_uptime_s(call), stats_of(call), today)))
+    totals = call.backend.statistics.totals()
+    body = stats_members(call, totals)
+    return Answer(encode(metrics_answer(_uptime_s(call), body, totals.today)))
 
 
 def openapi(call: Call) -> Answer:

@@ -1,0 +1,153 @@
+"""What keeps the totals of queues right, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError
+from ojs_aws.ports import Count
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.upkeep.totals_recount import BUSY_MS, MAX_COUNTED, TotalsRecount
+from tests.simulation.world import World, count_changes
+
+DAY_S = 86_400
+
+
+@pytest.fixture
+def world() -> World:
+    """A deployment with jobs from before there were totals."""
+    world = World()
+    for _ in range(3):
+        world.backend.push(Job("demo.echo", []))
+    return world
+
+
+def recount(world: World) -> TotalsRecount:
+    """What another process begins with."""
+    return Backend(world.settings, world.backend.ports).totals_recount
+
+
+def tick(recount: TotalsRecount, queues: Iterable[str] = ("default",)) -> None:
+    """One tick that has time."""
+    recount.tick(queues, lambda: False)
+
+
+def available(world: World) -> int:
+    """What the statistics say."""
+    return world.backend.statistics.totals().jobs["available"]
+
+
+def test_jobs_from_before_the_upgrade_are_counted_by_the_first_tick(world: World) -> None:
+    """Also in a queue that is busy."""
+    assert (available(world), world.backend.statistics.totals().counted) == (0, 0)
+    count_changes(world)
+    world.tallies.held.clear()
+    world.backend.push(Job("demo.echo", []))
+    assert available(world) == 1
+    tick(recount(world))
+    assert (available(world), world.backend.statistics.totals().counted) == (4, 1)
+
+
+def test_the_sweep_counts_queues(world: World) -> None:
+    """The tick does it."""
+    world.backend.sweep.tick()
+    assert available(world) == 3
+
+
+def test_a_change_that_was_on_its_way_is_taken_out_again(world: World) -> None:
+    """The first count had it, and then it came; the next count, when all is quiet, tells."""
+    tick(recount(world))
+    count_changes(world)  # tells the three jobs that were counted already
+    assert available(world) == 6
+    later = recount(world)
+    world.clock.advance(s=1)
+    tick(later)
+    assert available(world) == 6  # too busy to tell
+    world.clock.advance(s=BUSY_MS // 1000)
+    tick(later)
+    assert available(world) == 6  # may be on its way
+    world.clock.advance(s=60)
+    tick(later)
+    assert available(world) == 3
+
+
+def test_a_difference_that_is_gone_by_the_next_tick_changes_nothing(world: World) -> None:
+    """A change that the lists had, and the stream had not."""
+    process = recount(world)
+    tick(process)
+    world.clock.advance(s=200)
+    world.backend.push(Job("demo.echo", []))
+    tick(process)
+    assert available(world) == 3
+    count_changes(world)  # now it comes, and the three others
+    assert world.tallies.load("default").counted_at == 0
+    world.clock.advance(s=60)
+    tick(process)
+    assert available(world) == 7
+
+
+def test_a_queue_is_counted_once_a_day(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And another process reads its totals only."""
+    process = recount(world)
+    tick(process)
+    tick(process)
+    monkeypatch.setattr(world.store, "count", None)
+    tick(process)
+    tick(recount(world))
+    monkeypatch.setattr(world.tallies, "load", None)
+    tick(process)
+    monkeypatch.undo()
+    world.tallies.held["default"].jobs["available"] = 9  # type: ignore[index]
+    world.clock.advance(s=DAY_S)
+    tick(process)
+    world.clock.advance(s=60)
+    tick(process)
+    assert available(world) == 3
+
+
+def test_one_tick_counts_ten_queues_at_most(world: World) -> None:
+    """A thousand queues have their turns; one process after another gets to others."""
+    names = [f"q{number}" for number in range(100)]
+    tick(recount(world), names)
+    assert len(world.tallies.held) == MAX_COUNTED
+    for _ in range(60):
+        world.clock.advance(s=60)
+        before = len(world.tallies.held)
+        tick(recount(world), names)
+        assert len(world.tallies.held) - before <= MAX_COUNTED
+    assert len(world.tallies.held) == len(names)
+    stopped = recount(world)
+    stopped.tick(["new"], lambda: True)
+    assert "new" not in world.tallies.held
+
+
+def test_a_list_that_is_too_long_to_count_never_lowers_a_number(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is at least so many: the changes know better."""
+    tick(recount(world))
+    monkeypatch.setattr(world.store, "count", lambda *_: Count(2, False))
+    process = recount(world)
+    tick(process)
+    tick(process)
+    assert available(world) == 3
+    assert "available" in world.tallies.load("default").at_least
+
+
+def test_one_queue_that_cannot_be_counted_does_not_stop_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next tick tries again."""
+    load = world.tallies.load
+
+    def fail(queue: str) -> object:
+        if queue == "bad":
+            raise BackendError("down")
+        return load(queue)
+
+    monkeypatch.setattr(world.tallies, "load", fail)
+    tick(recount(world), ["bad", "default"])
+    assert available(world) == 3
