@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.job import JobRecord
@@ -18,11 +19,15 @@ class SimulatedDepths(MemoryDepths):
     """Counters that are recounted from the index as it shows itself, which may lag.
 
     :ivar bounds: queues that had a bound from the beginning, and never a larger one.
+    :ivar untold: how many ends of a queue's jobs the stream has not told yet.
+    :ivar freed_early: such ends when the lists were counted; each frees its place a second time.
     :ivar misses: calls of the stream's consumer that failed, and were to count jobs.
     """
 
     promises: Promises = field(kw_only=True)
     bounds: dict[str, int] = field(default_factory=dict)
+    untold: Callable[[str], int] = lambda _: 0
+    freed_early: Counter[str] = field(default_factory=Counter)
     misses: int = 0
 
     def begin(self, queue: str, bound: int) -> None:
@@ -34,6 +39,13 @@ class SimulatedDepths(MemoryDepths):
         """What the lists show."""
         return min(most, sum(len(self.store._rows(queue, name)) for name in LIVE_LISTS))
 
+    def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
+        """Set it, and note the ends that free a place now and when the stream tells of them."""
+        is_set = super().correct(queue, jobs, seen)
+        if is_set:
+            self.freed_early[queue] += self.untold(queue)
+        return is_set
+
     def check(self, repeated: Mapping[str, int]) -> None:
         """No more jobs were let in than the bounds allow.
 
@@ -44,7 +56,8 @@ class SimulatedDepths(MemoryDepths):
         for queue, bound in self.bounds.items():
             jobs = [job for job in self.store.jobs.values() if job.queue == queue]
             inside = sum(self._has_place(job) and not job.state.is_terminal for job in jobs)
-            if inside > bound + repeated.get(queue, 0) + (self._unseen(jobs) if self.misses else 0):
+            beyond = repeated.get(queue, 0) + self.freed_early[queue]
+            if inside > bound + beyond + (self._unseen(jobs) if self.misses else 0):
                 self.promises.breach(f"queue {queue} was to hold {bound} jobs, and holds {inside}")
 
     def _has_place(self, job: JobRecord) -> bool:

@@ -171,7 +171,9 @@ class Simulation:
         self.batches = MemoryBatches()
         self.settings = MemorySettings(self.store, kept=Watched(self.stream.write))
         self.tallies = MemoryTallies()
-        self.depths = SimulatedDepths(self.store, promises=self.promises)
+        self.depths = SimulatedDepths(
+            self.store, promises=self.promises, untold=self.stream.untold_ends
+        )
         if weather.bound:
             members = {"max_size": weather.bound}
             self.settings.kept[BOUNDED] = QueueSettings(queue=BOUNDED, members=members, revision=1)

@@ -78,6 +78,20 @@ class SimulatedStream:
         self._given[shard] = max(self._given[shard], begin + len(records))
         return records
 
+    def untold_ends(self, queue: str) -> int:
+        """Return how many ends of a queue's jobs were not told yet, or not to the end."""
+        changes = [
+            record["dynamodb"]
+            for number, shard in enumerate(self.shards)
+            for record in shard[self.read[number] :]
+        ]
+        return sum(
+            isinstance(before := change["OldImage"], JobRecord)
+            and before.queue == queue
+            and _has_ended(before, change["NewImage"])
+            for change in changes
+        )
+
     def done(self, shard: int, records: list[Record], failed: str | None) -> None:
         """A reader has answered: from where it wants the records again, if at all."""
         numbers = [each["dynamodb"]["SequenceNumber"] for each in records]

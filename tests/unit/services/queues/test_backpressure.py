@@ -249,6 +249,28 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
 
 
+def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None:
+    """Where the stream is minutes behind; the next recount corrects it."""
+    job = push(world).record
+    assert job is not None
+    push(world)
+    world.backend.cancel(job.id)
+    settings = world.book.all()
+    world.backend.backpressure.tick(settings)
+    world.clock.advance(s=60)
+    assert world.backend.backpressure.tick(settings) == {"small": 1}
+    push(world)
+    tell(world, job, job.id)
+    push(world)
+    live = [each for each in world.store.jobs.values() if not each.state.is_terminal]
+    assert (depth(world), len(live)) == (2, 3)
+    world.backend.backpressure.tick(settings)
+    world.clock.advance(s=60)
+    assert world.backend.backpressure.tick(settings) == {"small": -1}
+    with pytest.raises(QueueFullError):
+        push(world)
+
+
 def recount(world: World) -> dict[str, int]:
     """Let the tick look after the counters."""
     used = {job.queue for job in world.store.jobs.values()}
