@@ -1,4 +1,4 @@
-"""Middleware and hooks that a setting names by their dotted path."""
+"""Load the middleware and hooks that a setting names by their dotted path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STARTED: Final = "the function started"
 
 
 def enqueue_chain(path: str) -> EnqueueChain:
-    """The chain that PUSH runs before it stores a job, frozen.
+    """Return the chain that PUSH runs before it stores a job, frozen.
 
     :param path: ``module:attribute`` of an EnqueueChain; empty for the default chain.
     :raises SettingsError: the path leads to no chain.
@@ -26,7 +26,7 @@ def enqueue_chain(path: str) -> EnqueueChain:
 
 
 def hooks(path: str) -> Hooks:
-    """The hooks of the backend, frozen.
+    """Return the hooks of the backend, frozen.
 
     :param path: ``module:attribute`` of Hooks; empty for none.
     :raises SettingsError: the path leads to no hooks.
@@ -37,7 +37,7 @@ def hooks(path: str) -> Hooks:
 
 
 def find(path: str, default: str) -> object:
-    """What a dotted path ``module:attribute`` leads to.
+    """Return what a dotted path ``module:attribute`` leads to.
 
     :param default: the attribute that is meant when the path names a module alone.
     :raises ImportError: there is no such module, or it cannot be imported.

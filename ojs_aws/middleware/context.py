@@ -1,4 +1,4 @@
-"""What a handler and execution middleware know of the execution they are part of (section 4.4)."""
+"""Give a handler and execution middleware what they need to know and do (section 4.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS = {
 
 
 class JobContext:
-    """One execution of one job.
+    """Represents one execution of one job.
 
     :ivar job: the whole envelope.
     :ivar metadata: a store that middleware and handler share; empty at each execution.
@@ -37,7 +37,7 @@ class JobContext:
         logger: logging.Logger | None = None,
         deadline: float | None = None,
     ) -> None:
-        """A context for one execution.
+        """Make the context of one execution.
 
         :param heartbeat: extends the reservation.
         :param logger: where :meth:`log` writes to.
@@ -57,23 +57,23 @@ class JobContext:
 
     @property
     def attempt(self) -> int:
-        """Number of the attempt, 1 for the first."""
+        """Return the number of the attempt, 1 for the first."""
         return max(self.job.attempt, 1)
 
     @property
     def queue(self) -> str:
-        """Queue the job was fetched from."""
+        """Return the queue that the job was fetched from."""
         return self.job.queue
 
     @property
     def workflow_id(self) -> str:
-        """The workflow that the job is a part of; empty for none (ojs-workflows, section 7.1)."""
+        """Return the workflow that the job belongs to; empty for none (ojs-workflows, 7.1)."""
         value = self.job.get("workflow_id")
         return value if isinstance(value, str) else ""
 
     @property
     def parent_results(self) -> Mapping[str, JsonValue]:
-        """What the steps before left, by their index or id (ojs-workflows, section 7)."""
+        """Return the results of the steps before, by their index or id (ojs-workflows, 7)."""
         value = self.job.get("parent_results")
         return value if isinstance(value, dict) else {}
 
@@ -106,45 +106,45 @@ class JobContext:
         data: Mapping[str, JsonValue] | None = None,
         message: str | None = None,
     ) -> None:
-        """Report how far the execution is; never waits, and never fails for want of a backend.
+        """Report how far the execution is; never waits, and never fails without a backend.
 
         May be called as often as you like: workers send the latest once a second at most.
 
         :param fraction: from 0.0 to 1.0; beyond, it is clamped. It never falls.
-        :param data: what else is to be seen; 4 KB of JSON at most.
+        :param data: what else to show; 4 KB of JSON at most.
         :param message: for people.
-        :raises TypeError: nothing is said.
-        :raises InvalidPayloadError: what JSON cannot say.
+        :raises TypeError: there is nothing to report.
+        :raises InvalidPayloadError: a value that JSON does not have.
         """
-        said: dict[str, JsonValue] = {}
+        report: dict[str, JsonValue] = {}
         if fraction is not None:
-            said["progress"] = min(max(float(fraction), 0.0), 1.0)
+            report["progress"] = min(max(float(fraction), 0.0), 1.0)
         if data is not None:
-            said["data"] = dict(data)
+            report["data"] = dict(data)
         if message is not None:
-            said["message"] = message
-        if not said:
+            report["message"] = message
+        if not report:
             raise TypeError("progress() needs a fraction, data or a message")
-        check_native(said, "progress")
-        self._tell(said)
+        check_native(report, "progress")
+        self._report(report)
 
-    def _tell(self, said: Mapping[str, JsonValue]) -> None:
-        """Nobody to tell, outside of a worker."""
+    def _report(self, report: Mapping[str, JsonValue]) -> None:
+        """Send a report of progress; outside of a worker there is nowhere to send it."""
 
     async def finish(self) -> None:
-        """Send what was reported last; workers call this when the handler has ended."""
+        """Send the last report; workers call this when the handler has ended."""
 
     def stop(self) -> None:
-        """Report no more; workers call this when the execution was given up."""
+        """Stop reporting; workers call this when the execution was given up."""
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether an earlier attempt, or this one, saved a checkpoint."""
+        """Return True if an earlier attempt, or this one, saved a checkpoint."""
         return self._has_saved or "checkpoint" in self.job or "last_checkpoint" in self.job
 
     @property
     def last_checkpoint(self) -> JsonValue:
-        """What was saved last (ojs-durable-execution, section 6.1); None where nothing was."""
+        """Return what was saved last (ojs-durable-execution, section 6.1); None if nothing was."""
         if self._has_saved:
             return self._saved
         described = self.job.get("checkpoint")
@@ -153,7 +153,7 @@ class JobContext:
         return self.job.get("last_checkpoint")
 
     async def checkpoint(self, state: JsonValue) -> None:
-        """Save what the next attempt goes on from, in place of what was saved before.
+        """Save the state that the next attempt continues from, in place of the one before.
 
         :param state: a JSON value.
         :raises OjsError: it was not saved.
@@ -165,38 +165,38 @@ class JobContext:
         self._saved, self._has_saved = state, True
 
     def set_result(self, value: JsonValue) -> None:
-        """Set the job's result; what the handler returns outweighs it, unless that is None."""
+        """Set the job's result; what the handler returns replaces it, unless that is None."""
         self._result = value
 
     @property
     def result(self) -> JsonValue:
-        """What :meth:`set_result` set last."""
+        """Return what :meth:`set_result` set last."""
         return self._result
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the job is no longer to be executed: cancelled, or reserved by another worker."""
+        """Return True if the job was cancelled, or another worker has reserved it."""
         return bool(self._cancelled)
 
     @property
     def cancelled_because(self) -> str:
-        """Why the job is no longer to be executed; empty while it is."""
+        """Return why the job must no longer be executed; empty while it may be."""
         return self._cancelled
 
     def cancel(self, because: str) -> None:
-        """Note that the job is no longer to be executed; workers call this."""
+        """Note that the job must no longer be executed; workers call this."""
         self._cancelled = self._cancelled or because
 
     def remaining_s(self) -> float | None:
-        """Seconds until the environment ends the execution; None when nothing does."""
+        """Return the seconds until the environment ends the execution; None when nothing does."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def mark_handled(self, error: BaseException) -> None:
-        """Record that an error of the handler was dealt with, and the job is a success."""
+        """Record that an error of the handler was handled, and the job is a success."""
         self._handled.append(error)
 
     def is_handled(self, error: BaseException) -> bool:
-        """Whether :meth:`mark_handled` was called with this very error."""
+        """Return True if :meth:`mark_handled` was called with this very error."""
         return any(handled is error for handled in self._handled)
 
     def note_origin(self, error: BaseException, origin: str) -> None:
@@ -208,7 +208,7 @@ class JobContext:
             self._origins.append((error, origin))
 
     def failure_origin(self, error: BaseException) -> str:
-        """Where an error was raised: ``handler``, or ``middleware:`` and a name."""
+        """Return where an error was raised: ``handler``, or ``middleware:`` and a name."""
         for noted, origin in self._origins:
             if noted is error:
                 return origin

@@ -1,4 +1,4 @@
-"""Enqueuer: everything around the storing of jobs, for client and backend alike.
+"""Enqueue jobs through middleware and hooks, in the client and in the backend.
 
 From the outside in: the ``enqueue_many`` of the chain's middleware, around the whole insertion (a
 single job is a batch of one); the chain of each job; the hooks ``insert_begin`` and
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Enqueuer:
-    """A chain and hooks, around whatever stores jobs."""
+    """Runs a chain and hooks around whatever stores jobs."""
 
     def __init__(self, chain: EnqueueChain, hooks: Hooks | None = None) -> None:
         """Put these around; both freeze with the first job."""

@@ -18,39 +18,39 @@ GIVEN_UP: Final = "given up"
 
 
 class MiddlewareError(Exception):
-    """Base of the errors that a chain raises about its middleware."""
+    """Base class of the errors that a chain raises about its middleware."""
 
 
 class UnknownMiddlewareError(MiddlewareError, LookupError):
-    """A reference names no middleware of the chain."""
+    """Raised when a reference names no middleware of the chain."""
 
 
 class AmbiguousMiddlewareError(MiddlewareError, LookupError):
-    """A reference names more than one middleware of the chain."""
+    """Raised when a reference names more than one middleware of the chain."""
 
 
 class ChainFrozenError(MiddlewareError, RuntimeError):
-    """The chain has begun to process jobs and can no longer be changed."""
+    """Raised when a chain that has begun to process jobs is to be changed."""
 
 
 class InvalidMiddlewareError(MiddlewareError, TypeError):
-    """What was added to a chain cannot be called as one of its middleware."""
+    """Raised when what is added to a chain cannot be called as its middleware."""
 
 
 class NextCalledTwiceError(MiddlewareError, RuntimeError):
-    """A middleware called ``call_next`` a second time for one job, or after it had returned."""
+    """Raised when a middleware calls ``call_next`` twice for one job, or after it has returned."""
 
 
 class NextNotAwaitedError(MiddlewareError, RuntimeError):
-    """A middleware called ``call_next`` and returned before that had ended."""
+    """Raised when a middleware calls ``call_next`` and returns before that has ended."""
 
 
 class IdChangedError(MiddlewareError, ValueError):
-    """An enqueue middleware changed the job's id, which identifies it everywhere."""
+    """Raised when a middleware or hook changes the job's id, which identifies it everywhere."""
 
 
 class BatchRejectedError(EnqueueRejectedError):
-    """An atomic batch was not enqueued, because the middleware did not let every job pass.
+    """Raised when an atomic batch is not enqueued, because not every job passed the middleware.
 
     :ivar results: the outcome of each job, in order; none was enqueued.
     """
@@ -62,19 +62,19 @@ class BatchRejectedError(EnqueueRejectedError):
 
 
 class JobTimeoutError(Exception):
-    """The handler ran longer than the job's execution timeout."""
+    """Raised when the handler runs longer than the job's execution timeout."""
 
 
 class NextNotCalledError(MiddlewareError, RuntimeError):
-    """An ``enqueue_many`` returned without having called ``call_next``: nothing was enqueued."""
+    """Raised when an ``enqueue_many`` returns without ``call_next``: nothing is enqueued."""
 
 
 class MiddlewareWarning(RuntimeWarning):
-    """A middleware or hook has a method that looks like one of theirs, and is never called."""
+    """Warns of a method that looks like one of middleware or hooks, and is never called."""
 
 
 class SuppressedErrorWarning(RuntimeWarning):
-    """An execution middleware caught a handler's error and neither raised nor recorded it.
+    """Warns of a middleware that caught a handler's error and neither raised nor recorded it.
 
     Say so with ``ctx.mark_handled(error)`` where it is meant: otherwise the job counts as a
     success that nobody decided on (middleware specification, section 7.5).
@@ -82,7 +82,7 @@ class SuppressedErrorWarning(RuntimeWarning):
 
 
 class InvalidSchemaError(MiddlewareError, ValueError):
-    """A schema of job arguments is none, or needs what is not here."""
+    """Raised for a schema of job arguments that is not valid, or refers to what is not here."""
 
 
 def note_stored(problem: BaseException, job_ids: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""An event loop for synchronous code that runs a chain whose middleware waits."""
+"""Keep an event loop for synchronous code that runs a chain whose middleware waits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _tasks: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 
 @functools.cache
 def _loop(_pid: int) -> asyncio.AbstractEventLoop:
-    """The loop of this process; a forked child has not its parent's thread."""
+    """Return the loop of this process; a forked child does not have its parent's thread."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=_run_on, args=(loop,), name="ojs-middleware", daemon=True).start()
     return loop
 
 
 def _run_on(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop, for ever: a task that exits ends it, and others wait for what it does."""
+    """Run the loop for ever, also after a task has exited: other tasks depend on it."""
     while True:
         with suppress(SystemExit, KeyboardInterrupt):  # whoever waits for the task gets it, too
             loop.run_forever()

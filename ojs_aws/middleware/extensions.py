@@ -1,4 +1,4 @@
-"""Objects that take part wherever their methods say: named once, tabulated once."""
+"""Sort objects into the chains and the hooks by the methods that they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small interfaces that middleware and hooks may implement, and finding out which one does.
+"""Define the interfaces of middleware and hooks, and find out which of them an object has.
 
 An object takes part in an operation by having that operation's method; it may have several. Which
 ones it has is found out once, when it is added to a chain. An operation that is added to this list
@@ -18,7 +18,7 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One operation that middleware or hooks can take part in.
+    """Describes one operation that middleware or hooks can take part in.
 
     :ivar name: the method's name.
     :ivar parameters: what it is called with, besides itself.
@@ -33,7 +33,7 @@ class Interface:
 
     @property
     def shown(self) -> str:
-        """How it is written: ``enqueue(job, call_next)``."""
+        """Return how it is written: ``enqueue(job, call_next)``."""
         return f"{self.name}({', '.join(self.parameters)})"
 
 
@@ -78,15 +78,15 @@ _OTHER_NAMES: Final = {
     "beginwork": "work_begin",
     "endwork": "work_end",
 }
-"""What other systems, or people in a hurry, call them, without underscores."""
+"""Names that other systems use for them, without underscores."""
 
 _CLOSE: Final = 0.85
-"""From this likeness on (0 to 1), a method's name is taken for a slip of the pen."""
+"""A method's name that is at least this similar (0 to 1) counts as misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What an object can be used for.
+    """Says what an object can be used for.
 
     :ivar implements: names of the interfaces it implements properly.
     :ivar problems: what looks like an interface but is none, one sentence each.
@@ -96,16 +96,16 @@ class Checked:
     problems: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether it implements something, and nothing looks wrong."""
+        """Return True if it implements something and nothing looks wrong."""
         return bool(self.implements) and not self.problems
 
 
 class MiddlewareDefaults:
-    """A base for middleware that implement what they want to, and perhaps nothing yet."""
+    """Base class of middleware that implement some of the methods, and perhaps none yet."""
 
 
 class HookDefaults:
-    """A base for hooks that implement what they want to, and perhaps nothing yet."""
+    """Base class of hooks that implement some of the methods, and perhaps none yet."""
 
 
 def check(member: object) -> Checked:
@@ -140,7 +140,7 @@ def check(member: object) -> Checked:
 
 
 def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
-    """The method or function by which an object implements an interface, and its name."""
+    """Return the method or function that implements an interface, and its name."""
     wanted = hook_name_of(member)
     if inspect.isroutine(member) or wanted:
         is_hook = interface not in MIDDLEWARE
@@ -159,13 +159,13 @@ def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
 
 
 def hook_name_of(member: object) -> str:
-    """The hook that a function is marked as; empty for what is not marked."""
+    """Return the hook that a function is marked as; empty for what is not marked."""
     name = getattr(member, "hook_name", None)
     return name if isinstance(name, str) else ""  # a mock has every attribute
 
 
 def marked_methods(member: object, hook_name: str) -> dict[str, Call]:
-    """The methods of an object that are marked as one hook, by their own names."""
+    """Return the methods of an object that are marked as one hook, by their own names."""
     return {
         name: getattr(member, name)
         for name, function in inspect.getmembers(type(member), inspect.isfunction)
@@ -174,14 +174,14 @@ def marked_methods(member: object, hook_name: str) -> dict[str, Call]:
 
 
 def problem_of(call: Call, interface: Interface, name: str) -> str:
-    """Why something cannot be called as its interface is; empty when it can."""
+    """Return why something cannot be called as its interface is; empty if it can."""
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         return f"{name} is a generator; {interface.shown} returns once."
     if interface.is_synchronous and inspect.iscoroutinefunction(call):
         return f"{name} is `async def`; {interface.shown} is called where nothing can wait."
     try:
         signature = inspect.signature(call, follow_wrapped=False)  # as it will be called
-    except (ValueError, TypeError):  # a builtin that does not tell
+    except (ValueError, TypeError):  # a builtin without a signature
         return ""
     try:
         signature.bind(*interface.parameters)
@@ -191,7 +191,7 @@ def problem_of(call: Call, interface: Interface, name: str) -> str:
 
 
 def _near_misses(member: object) -> list[str]:
-    """Methods whose names are almost those of an interface."""
+    """Return a sentence for each method whose name is almost that of an interface."""
     if inspect.isroutine(member) or hook_name_of(member):
         return []
     known = {interface.name: interface for interface in (*MIDDLEWARE, *HOOKS)}

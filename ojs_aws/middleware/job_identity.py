@@ -1,4 +1,4 @@
-"""The id of a job stays, whatever middleware and hooks do (middleware specification, section 3.5).
+"""Keep the id of a job, whatever middleware and hooks do (specification, section 3.5).
 
 The id is compared with the one that was noted before the middleware ran: a job that is changed in
 place is no other object than before. The job gets its own id back, so that whoever holds the
@@ -14,7 +14,7 @@ from ojs_aws.middleware.errors import IdChangedError
 
 
 def check_id(job: Job, job_id: str, who: str, stored: Sequence[str] = ()) -> None:
-    """Refuse another id than the job came with, and give the job its own one back.
+    """Refuse an id that the job did not come with, and give the job its own id back.
 
     :param who: what had the job in hand, as the message names it.
     :param stored: ids of the jobs that are stored all the same.

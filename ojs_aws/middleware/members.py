@@ -1,4 +1,4 @@
-"""The members of a chain: an ordered list, addressed by class, unique name or instance."""
+"""Keep the members of a chain, which a class, a unique name or an instance addresses."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from ojs_aws.middleware.interfaces import (
 STARTED: Final = "it processed its first job"
 
 _changer: Final = threading.RLock()
-"""Of all chains, since each is set up once; a chain of its own could not be copied with one."""
+"""One lock serves all chains: each is set up once, and an own lock would prevent copies."""
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member: what was added, its name, and what is called for each interface it has."""
+    """Holds what was added, its name, and what is called for each interface it has."""
 
     name: str
     middleware: object
@@ -48,7 +48,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A member as one operation sees it: its name, and what is called."""
+    """Holds the name of a member, and what one operation calls."""
 
     name: str
     call: Call
@@ -56,7 +56,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One member as people and the API see it (section 5.4).
+    """Describes one member for people and the API (section 5.4).
 
     :ivar name: by which it is addressed.
     :ivar kind: its class, or the function itself, with its module.
@@ -73,7 +73,7 @@ class Described:
 
 
 class Members:
-    """An ordered list of middleware with the five operations of section 5.1.
+    """Keeps an ordered list of middleware, with the five operations of section 5.1.
 
     A middleware is an object with the chain's method or ``call``, a function, or a class of such
     objects that needs no arguments. It is addressed by its class, by itself, or by its name: its
@@ -84,10 +84,10 @@ class Members:
     """
 
     interfaces: ClassVar[tuple[Interface, ...]] = ()
-    """What a middleware of this chain may implement; the first one may be a plain function."""
+    """What a member may implement; the first one may be a plain function."""
 
     def __init__(self, middleware: Iterable[object] = ()) -> None:
-        """A chain of these, the first outermost."""
+        """Add these, the first outermost."""
         self._members: tuple[Member, ...] = ()
         self._frozen = ""
         for member in middleware:
@@ -135,7 +135,7 @@ class Members:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the chain can no longer be changed."""
+        """Return True if the chain can no longer be changed."""
         return bool(self._frozen)
 
     def refuse_when_frozen(self) -> None:
@@ -188,7 +188,7 @@ class Members:
         return calls
 
     def layers(self, interface: Interface) -> tuple[Layer, ...]:
-        """The members that implement an interface, outermost first."""
+        """Return the members that implement an interface, outermost first."""
         return tuple(
             Layer(member.name, member.calls[interface.name])
             for member in self._members
@@ -213,7 +213,7 @@ class Members:
 
     # ------------------------------------------------------------------ looking
     def members(self) -> tuple[Member, ...]:
-        """What was added, with names and interfaces, outermost first."""
+        """Return what was added, with names and interfaces, outermost first."""
         return self._members
 
     def described(self) -> list[Described]:
@@ -224,19 +224,19 @@ class Members:
         ]
 
     def names(self) -> list[str]:
-        """The names, outermost first."""
+        """Return the names, outermost first."""
         return [member.name for member in self._members]
 
     def __iter__(self) -> Iterator[object]:
-        """The middleware, outermost first."""
+        """Return the middleware, outermost first."""
         return iter([member.middleware for member in self._members])
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self._members)
 
     def __repr__(self) -> str:
-        """The chain in order."""
+        """Return the names in order."""
         frozen = ", frozen" if self._frozen else ""
         return f"<{type(self).__name__} {' > '.join(self.names()) or 'empty'}{frozen}>"
 

@@ -1,4 +1,4 @@
-"""What a middleware looks like to a type checker (middleware specification, sections 3.3 and 4.3).
+"""Define what a middleware is for a type checker (specification, sections 3.3 and 4.3).
 
 Nothing has to inherit from these: an object with such a method is such a middleware. To have a type
 checker confirm it, assign one: ``_: ExecutionMiddleware = MyMiddleware()``. An object that serves
@@ -25,14 +25,18 @@ ExecutionNext: TypeAlias = Callable[[], Awaitable[object]]
 
 
 class EnqueueMiddleware(Protocol):
-    """Around the enqueueing of one job. One instance serves every job, several at a time."""
+    """Wraps the enqueueing of one job. One instance serves every job, several at a time.
+
+    With the attribute ``never_waits = True`` it says that it waits for nothing but ``call_next``:
+    PUSH then needs no event loop.
+    """
 
     async def call(self, job: Job, call_next: EnqueueNext) -> Job | None:
         """Pass the job on, drop it (None without ``call_next``), or raise and nothing is stored."""
 
 
 class ExecutionMiddleware(Protocol):
-    """Around the execution of one job. One instance serves every job, several at a time."""
+    """Wraps the execution of one job. One instance serves every job, several at a time."""
 
     async def call(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Call ``call_next`` at most once, and return the result.
@@ -42,7 +46,7 @@ class ExecutionMiddleware(Protocol):
 
 
 class BatchMiddleware(Protocol):
-    """Around the insertion of several jobs at once; a single job is a batch of one."""
+    """Wraps the insertion of several jobs at once; a single job is a batch of one."""
 
     async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
         """Call ``call_next`` once with the jobs that shall go on, and return the outcomes.
@@ -52,14 +56,14 @@ class BatchMiddleware(Protocol):
 
 
 class EnqueueSide(Protocol):
-    """The enqueue half of an object that serves both chains."""
+    """Wraps enqueueing, in an object that serves both chains."""
 
     async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
-        """As :meth:`EnqueueMiddleware.call`."""
+        """Enqueue as :meth:`EnqueueMiddleware.call` does."""
 
 
 class ExecutionSide(Protocol):
-    """The execution half of an object that serves both chains."""
+    """Wraps execution, in an object that serves both chains."""
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
-        """As :meth:`ExecutionMiddleware.call`."""
+        """Execute as :meth:`ExecutionMiddleware.call` does."""

@@ -1,4 +1,4 @@
-"""What became of a job that was to be enqueued."""
+"""Say what became of a job that was to be enqueued."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ojs_aws.domain.envelope import Job
 
 
 class EnqueueStatus(StrEnum):
-    """What became of a job that was to be enqueued."""
+    """Says what became of a job that was to be enqueued."""
 
     ENQUEUED = "enqueued"
     DROPPED = "dropped"
@@ -18,7 +18,7 @@ class EnqueueStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueResult:
-    """The outcome of enqueuing one job. True in a condition exactly when the job is enqueued.
+    """Holds the outcome of enqueuing one job. It is true if the job is enqueued.
 
     :ivar job: the job as stored; one that was dropped or failed, as the middleware last saw it.
     :ivar is_new: False when the very same job had been enqueued before.
@@ -37,37 +37,37 @@ class EnqueueResult:
 
     @property
     def id(self) -> str:
-        """Id of the job, whether it was enqueued or not."""
+        """Return the id of the job, enqueued or not."""
         return self.job.id
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether the system had a job with the same uniqueness key, which this one gave way to."""
+        """Return True if the system had a job with the same uniqueness key already."""
         return bool(self.asked_id)
 
     @property
     def state(self) -> str | None:
-        """State of the job; None when it was not enqueued."""
+        """Return the state of the job; None if it was not enqueued."""
         return self.job.state
 
     @property
     def is_enqueued(self) -> bool:
-        """Whether the system has the job."""
+        """Return True if the system has the job."""
         return self.status is EnqueueStatus.ENQUEUED
 
     @property
     def is_dropped(self) -> bool:
-        """Whether a middleware dropped the job, silently and without an error."""
+        """Return True if a middleware dropped the job, without an error."""
         return self.status is EnqueueStatus.DROPPED
 
     def __bool__(self) -> bool:
-        """Whether the system has the job."""
+        """Return True if the system has the job."""
         return self.is_enqueued
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What was done with one envelope that the middleware let pass.
+    """Says what was done with one job that passed the middleware.
 
     :ivar job: the stored job; None when a middleware further on, in the backend, dropped it.
     :ivar is_new: False when the very same envelope had been stored before.

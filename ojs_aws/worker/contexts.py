@@ -69,9 +69,9 @@ class WorkerContext(JobContext):
         check_native(state, "checkpoint")
         return self._here(self._save(state, encode(state)))
 
-    def _tell(self, said: Mapping[str, JsonValue]) -> None:
+    def _report(self, report: Mapping[str, JsonValue]) -> None:
         if self._held is not None:
-            self._reports.report(said)
+            self._reports.report(report)
 
     async def finish(self) -> None:
         """Send what was reported last; the handler has ended."""

@@ -1,1 +1,1 @@
-"""The middleware that comes with this package; each is loaded when it is first used."""
+"""Provide the middleware that comes with this package; each is loaded when it is first used."""

@@ -1,4 +1,4 @@
-"""Where an error was raised, as people want to read it (core, section 8)."""
+"""Show where an error was raised, in a form that people can read (core, section 8)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MACHINERY: Final = ("asyncio", "threading.py", "concurrent", "contextvars")
 
 
 def backtrace_of(problem: BaseException) -> tuple[str, ...]:
-    """The frames of an error, innermost first, of what caused it, and of the members of a group.
+    """Return the frames of an error, of its causes and of the members of a group.
 
-    Frames of the worker, of the chain and of what runs coroutines and threads are left out, and
-    the last line says how many. At most 50 lines and 10,000 characters.
+    The innermost frame is first. Frames of the worker, of the chain and of what runs coroutines and
+    threads are left out, and the last line says how many. At most 50 lines and 10,000 characters.
     """
     lines: list[str] = []
     left_out = 0
@@ -41,7 +41,7 @@ def backtrace_of(problem: BaseException) -> tuple[str, ...]:
 
 
 def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
-    """The members of a group and the cause of an error, each with a line that says what it is."""
+    """Return the members of a group and the cause of an error, each with a line that names it."""
     members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     behind = [("with", member) for member in members]
     if error.__cause__ is not None:
@@ -50,7 +50,7 @@ def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
 
 
 def _frames(trace: TracebackType | None) -> tuple[list[str], int]:
-    """The frames that are shown, and how many are not."""
+    """Return the frames that are shown, and how many are not."""
     summary = traceback.extract_tb(trace)
     shown = [frame for frame in summary if not _is_own(frame.filename)]
     texts = [

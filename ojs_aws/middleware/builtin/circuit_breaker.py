@@ -1,4 +1,4 @@
-"""Sparing what is broken: a circuit breaker per job type (middleware specification, section 4.5).
+"""Stop executing a job type that keeps failing: a circuit breaker (specification, section 4.5).
 
 Written here because no maintained library fits: pybreaker waits for futures of Tornado only, and
 purgatory and aiobreaker measure by the wall clock and keep their state in objects of one event
@@ -25,7 +25,7 @@ MAX_CIRCUITS: Final = 10_000
 
 
 class CircuitState(Enum):
-    """Whether jobs pass."""
+    """Say whether jobs pass a circuit."""
 
     CLOSED = "closed"
     """All jobs pass."""
@@ -36,14 +36,14 @@ class CircuitState(Enum):
 
 
 class CircuitOpenError(Exception):
-    """The job was not executed: its circuit is open. Retried by its policy, as any failure is.
+    """Raised instead of executing a job whose circuit is open. Its retry policy applies.
 
     :ivar key: of the circuit.
     :ivar retry_after_s: seconds until jobs are tried again; 0 while others are being tried.
     """
 
     def __init__(self, key: str, retry_after_s: float) -> None:
-        """Say which circuit, and for how long."""
+        """Name the circuit, and say when jobs are tried again."""
         when = f"in {math.ceil(retry_after_s)} s" if retry_after_s else "when the trial succeeds"
         super().__init__(f"The circuit of {key!r} is open after too many failures; again {when}.")
         self.key = key
@@ -52,7 +52,7 @@ class CircuitOpenError(Exception):
 
 @dataclass(slots=True)
 class _Circuit:
-    """What is remembered of a key that failed.
+    """Holds what is remembered of a key that failed.
 
     :ivar failed_at: the latest failures, at most as many as open the circuit.
     :ivar opened_at: when it was opened; None while it is closed.
@@ -67,7 +67,7 @@ class _Circuit:
 
 
 class CircuitBreakerMiddleware:
-    """Executes no jobs of a type for a while after too many of them failed.
+    """Stops executing jobs of a type for a while after too many of them failed.
 
     Closed: jobs pass. ``failures`` of them within ``window_s`` seconds open the circuit: jobs fail
     at once with CircuitOpenError. After ``cooldown_s`` seconds it is half-open: ``trials`` jobs may
@@ -134,12 +134,12 @@ class CircuitBreakerMiddleware:
         return result
 
     def state(self, key: str) -> CircuitState:
-        """The state of a circuit, now."""
+        """Return the state that a circuit has now."""
         with self._lock:
             return self._state_of(self._circuits.get(key))
 
     def states(self) -> dict[str, CircuitState]:
-        """The state of every circuit that had a failure and is remembered."""
+        """Return the state of every circuit that had a failure and is remembered."""
         with self._lock:
             return {key: self._state_of(circuit) for key, circuit in self._circuits.items()}
 
@@ -150,7 +150,7 @@ class CircuitBreakerMiddleware:
 
     # ------------------------------------------------------------------ one execution
     def _enter(self, key: str) -> tuple[int, bool]:
-        """The circuit's era, and whether the execution is a trial."""
+        """Return the circuit's era, and True for an execution that is a trial."""
         with self._lock:
             circuit = self._circuits.get(key)
             state = self._state_of(circuit)

@@ -1,4 +1,4 @@
-"""At most so many executions at a time (middleware specification, section 4.5)."""
+"""Limit how many jobs are executed at a time (middleware specification, section 4.5)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DEFAULT_WAIT_S: Final = 60.0
 
 
 class ConcurrencyLimitError(Exception):
-    """The job was not executed: no place became free in time. Retried by its policy.
+    """Raised when no place became free in time to execute the job. Its retry policy applies.
 
     :ivar key: of the limit.
     """
 
     def __init__(self, key: str, limit: int, waited_s: float) -> None:
-        """Say which limit, and how long the job waited."""
+        """Name the limit, and say how long the job waited."""
         super().__init__(
             f"There are {limit} executions of {key!r} already, the most that are allowed at a "
             f"time; none ended within {waited_s:g} s."
@@ -33,7 +33,7 @@ class ConcurrencyLimitError(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    """An execution that waits for its turn, in its own event loop."""
+    """Holds an execution that waits for its turn, in its own event loop."""
 
     loop: asyncio.AbstractEventLoop
     woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -42,7 +42,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Places:
-    """The places of one key."""
+    """Counts the places of one key."""
 
     taken: int = 0
     waiting: deque[_Waiter] = field(default_factory=deque)
@@ -97,13 +97,13 @@ class ConcurrencyLimitMiddleware:
                 self._give_back(key)
 
     def active(self, key: str) -> int:
-        """How many are being executed now."""
+        """Return how many jobs of a key are being executed now."""
         with self._lock:
             places = self._places.get(key)
             return 0 if places is None else places.taken
 
     def waiting(self, key: str) -> int:
-        """How many wait for a place now."""
+        """Return how many jobs of a key wait for a place now."""
         with self._lock:
             places = self._places.get(key)
             return 0 if places is None else len(places.waiting)

@@ -1,7 +1,7 @@
-"""Dropping jobs that were enqueued a moment ago (middleware specification, sections 3.6 and 10.1).
+"""Drop jobs that were enqueued a moment ago (middleware specification, sections 3.6 and 10.1).
 
-A pre-check that saves the work of storing what is there already. It sees what its own store
-remembers, and not in which state a job is: the backend's unique jobs stay the ones that decide.
+The check saves the work of storing a job again. It knows only what its own store remembers, and not
+the state of a job: the backend's unique jobs still decide.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SeenStore(Protocol):
     """
 
     def claim(self, key: str, job_id: str, window_s: float) -> str | Awaitable[str | None] | None:
-        """Give the key to this job for ``window_s`` seconds, in one step that nobody can split.
+        """Give the key to this job for ``window_s`` seconds, in one atomic step.
 
         :returns: None, or the id of the job that has the key already and keeps it.
         """
@@ -74,7 +74,7 @@ class MemorySeenStore:
         self._lock = threading.Lock()
 
     def claim(self, key: str, job_id: str, window_s: float) -> str | None:
-        """As :meth:`SeenStore.claim`."""
+        """Claim a key as :meth:`SeenStore.claim` does."""
         with self._lock:
             now = self._clock()
             self._forget_expired(now)
@@ -88,17 +88,17 @@ class MemorySeenStore:
             return None
 
     def release(self, key: str, job_id: str) -> None:
-        """As :meth:`SeenStore.release`."""
+        """Release a key as :meth:`SeenStore.release` does."""
         with self._lock:
             if self._seen.get(key, ("", 0.0))[0] == job_id:
                 del self._seen[key]
 
     def __len__(self) -> int:
-        """How many keys are remembered; some of them may be over already."""
+        """Return how many keys are remembered; some of them may have expired."""
         return len(self._seen)
 
     def _forget_expired(self, now: float) -> None:
-        """From the oldest on; one with a longer window hides those behind it until it is over."""
+        """Forget expired keys, oldest first; a key with a longer window keeps those behind it."""
         while self._seen:
             key, (_, until) = next(iter(self._seen.items()))
             if until > now:
@@ -114,7 +114,7 @@ class DeduplicationMiddleware:
     could not be enqueued, or that something further in dropped, is forgotten again. The very same
     job - the same id - passes: a repeated request must be able to find what the first one made.
 
-    Belongs behind validation and whatever sets ``queue`` or ``meta``, and before encryption.
+    Put it behind validation and whatever sets ``queue`` or ``meta``, and before encryption.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class DeduplicationMiddleware:
         return stored
 
     def _compared(self, job: Job) -> tuple[str, float]:
-        """The key of a job, empty when it is not compared, and for how many seconds it holds."""
+        """Return the key of a job, empty when it is not compared, and for how long it holds."""
         if self._key is not None:
             return self._key(job) or "", self._window_s
         given = job.get("unique")

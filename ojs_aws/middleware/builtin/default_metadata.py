@@ -1,4 +1,4 @@
-"""Metadata that every job should have (middleware specification, section 3.6)."""
+"""Add the metadata that every job should have (middleware specification, section 3.6)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ MetaValue: TypeAlias = "JsonValue | Callable[[Job], JsonValue]"
 
 
 class DefaultMetadataMiddleware:
-    """Adds the keys to ``meta`` that a job lacks. What is there already stays.
+    """Adds the keys that a job lacks to its ``meta``. Keys that are there stay as they are.
 
     Either all missing keys are added or, when a function fails, none.
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(self, defaults: Mapping[str, MetaValue], *, overwrite: bool = False) -> None:
         """Add these keys.

@@ -1,4 +1,4 @@
-"""Telling an error tracker of failed executions (middleware specification, section 8.1.4)."""
+"""Report failed executions to an error tracker (middleware specification, section 8.1.4)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.middleware.builtin.redaction import Redaction, redacted
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import GIVEN_UP, JobTimeoutError, outcome_of
+from ojs_aws.middleware.protocols import ExecutionNext
 
 _log = logging.getLogger(__name__)
 _errors = logging.getLogger("ojs_aws.errors")
@@ -21,7 +22,7 @@ _errors = logging.getLogger("ojs_aws.errors")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorReport:
-    """One failed execution: the structured error (core, section 8) and the job that met it.
+    """Describes one failed execution: the structured error (core, section 8) and its job.
 
     :ivar error: the exception itself, for trackers that want it.
     :ivar type: its class, or ``timeout`` for the execution timeout.
@@ -40,7 +41,7 @@ class ErrorReport:
     args: Sequence[JsonValue]
 
     def as_dict(self) -> dict[str, JsonValue]:
-        """The report as JSON data; without the exception."""
+        """Return the report as JSON data, without the exception."""
         return {
             "type": self.type,
             "message": self.message,
@@ -58,7 +59,7 @@ Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]
 
 
 def log_report(report: ErrorReport) -> None:
-    """The reporter without configuration: a structured record of the logger ``ojs_aws.errors``.
+    """Write a report to the logger ``ojs_aws.errors``: the reporter that is used by default.
 
     It has the error's type, message and backtrace, and what the job was, but never its arguments.
     """
@@ -107,25 +108,23 @@ class ErrorReportingMiddleware:
         self._report = report
         self._redact = redact
 
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute, and report a failure."""
         try:
             return await call_next()
         except BaseException as error:
             if outcome_of(error) != GIVEN_UP:
-                await self._tell(error, job, ctx)
+                await self._send(error, job, ctx)
             raise
 
-    async def _tell(self, error: BaseException, job: Job, ctx: JobContext) -> None:
+    async def _send(self, error: BaseException, job: Job, ctx: JobContext) -> None:
         try:
             reporting = self._report(self._report_of(error, job, ctx))
             if reporting is not None:
                 await reporting
         except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
-            told = {"job_id": job.id, "job_type": job.type, "queue": ctx.queue}
-            _log.exception("The error of job %s could not be reported", job.id, extra=told)
+            fields = {"job_id": job.id, "job_type": job.type, "queue": ctx.queue}
+            _log.exception("The error of job %s could not be reported", job.id, extra=fields)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
         args = [*job.args] if self._redact is None else redacted(job.args, self._redact)

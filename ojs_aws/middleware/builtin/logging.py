@@ -1,17 +1,18 @@
-"""Logging around both chains (middleware specification, section 8.1.1; ojs-logging)."""
+"""Log what becomes of jobs, in both chains (specification, section 8.1.1; ojs-logging)."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.redaction import Redaction, masking, redacted, show_all
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, outcome_of
+from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger as PowertoolsLogger
@@ -22,7 +23,7 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-
 
 
 class StructuredLogger(Protocol):
-    """A logger whose records take fields, as a standard one does."""
+    """Writes records with fields, as a standard logger does."""
 
     def log(self, level: int, msg: object, /, *, extra: dict[str, object]) -> None:
         """Write a record with fields."""
@@ -32,7 +33,7 @@ AnyLogger: TypeAlias = "StructuredLogger | PowertoolsLogger"
 
 
 def logger_of(given: AnyLogger | None) -> StructuredLogger:
-    """The logger to use, by default the standard logger ``ojs_aws.job``."""
+    """Return the logger to use, by default the standard logger ``ojs_aws.job``."""
     if given is None:
         return logging.getLogger("ojs_aws.job")
     return cast("StructuredLogger", given)  # Powertools' has log(), but does not declare it
@@ -50,7 +51,6 @@ class LoggingMiddleware:
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self,
@@ -80,27 +80,22 @@ class LoggingMiddleware:
         self._redaction = _redaction(log_args)
         self._clock = clock
 
-    async def enqueue(
-        self, job: Job, call_next: Callable[[Job], Awaitable[Job | None]]
-    ) -> Job | None:
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
         """Log what became of a job that was to be enqueued."""
         try:
             stored = await call_next(job)
         except Exception as problem:
-            told = self._about(job, job.queue) | {"error": _said(problem)}
-            self._logger.log(self._failure_level, "Enqueue failed", extra=told)
+            fields = self._about(job, job.queue) | {"error": _described(problem)}
+            self._logger.log(self._failure_level, "Enqueue failed", extra=fields)
             raise
         if stored is None:
-            told = self._about(job, job.queue)
-            self._logger.log(self._drop_level, "Job dropped", extra=told)
+            self._logger.log(self._drop_level, "Job dropped", extra=self._about(job, job.queue))
         else:
-            told = self._about(stored, stored.queue)
-            self._logger.log(self._level, "Job enqueued", extra=told)
+            fields = self._about(stored, stored.queue)
+            self._logger.log(self._level, "Job enqueued", extra=fields)
         return stored
 
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Log the start and the end of an execution."""
         self._logger.log(self._level, "Job started", extra=self._execution(job, ctx))
         started = self._clock()
@@ -122,7 +117,7 @@ class LoggingMiddleware:
             fields = self._execution(job, ctx) | ended
             self._logger.log(self._level, "Job given up", extra=fields)
             return
-        ended |= {"status": outcome, "error": _said(problem)}
+        ended |= {"status": outcome, "error": _described(problem)}
         origin = ctx.failure_origin(problem)
         if origin != HANDLER:
             ended["origin"] = origin
@@ -156,7 +151,7 @@ def _redaction(log_args: bool | Collection[str] | Redaction) -> Redaction | None
 
 
 def _carried_trace_id(job: Job) -> str:
-    """The trace that the job carries; empty without a valid one."""
+    """Return the id of the trace that the job carries; empty without a valid one."""
     meta = job.get("meta")
     traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
     if not isinstance(traceparent, str):
@@ -165,5 +160,5 @@ def _carried_trace_id(job: Job) -> str:
     return found[1] if found else ""
 
 
-def _said(problem: BaseException) -> str:
+def _described(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}"

@@ -1,4 +1,4 @@
-"""Carrying context variables along with a job (middleware specification, sections 3.6 and 10.1).
+"""Carry context variables along with a job (middleware specification, sections 3.6 and 10.1).
 
 What the enqueuing code has in a context variable - its locale, tenant, request id - travels in the
 job's ``meta`` and is in the same variable while the job is executed.
@@ -37,7 +37,6 @@ class ContextPropagationMiddleware:
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self, variables: Mapping[str, ContextVar[Any]], *, max_bytes: int = DEFAULT_MAX_BYTES
@@ -102,11 +101,11 @@ class ContextPropagationMiddleware:
                 token.var.reset(token)
 
     def refuse(self, key: str, value: JsonValue) -> str:  # noqa: ARG002 - for subclasses
-        """Why a value that came with a job is not to be restored; empty if it is."""
+        """Return why a value that came with a job is not restored; empty if it is."""
         return ""
 
     def _problem(self, value: Any) -> str:
-        """Why a value cannot travel; empty if it can."""
+        """Return why a value cannot travel; empty if it can."""
         try:
             check_native(value, "value")
             size = len(encode(value).encode())
@@ -116,7 +115,7 @@ class ContextPropagationMiddleware:
 
 
 def _value_of(variable: ContextVar[Any]) -> Any:
-    """The variable's value or default; None without either."""
+    """Return the variable's value or default; None without either."""
     try:
         return variable.get()
     except LookupError:
@@ -138,5 +137,5 @@ class LocaleMiddleware(ContextPropagationMiddleware):
         super().__init__({"locale": locale, "timezone": timezone})
 
     def refuse(self, key: str, value: JsonValue) -> str:  # noqa: ARG002 - for subclasses
-        """Only text is a locale or a timezone."""
+        """Refuse what is no text: it is neither a locale nor a timezone."""
         return "" if isinstance(value, str) else "no text"

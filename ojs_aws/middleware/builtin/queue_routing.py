@@ -1,4 +1,4 @@
-"""Choosing the queue by what a job is (middleware specification, section 3.6)."""
+"""Choose the queue of a job by its type or content (middleware specification, section 3.6)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ _TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
 class QueueRoutingMiddleware:
     """Puts a job into the queue of the first rule that matches; without one it stays where it is.
 
-    Belongs before whatever looks at the queue: deduplication, rate limits.
+    Put it before whatever looks at the queue: deduplication, rate limits.
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self,
@@ -36,7 +35,7 @@ class QueueRoutingMiddleware:
 
         :param rules: what matches, and the queue: exact types, prefixes (``email.*`` matches
             ``email.send`` and ``email.bulk.send``, not ``email``), ``*``, or functions of the job
-            that tell whether they match.
+            that return whether they match.
         :param override: False leaves jobs alone that are not in the queue ``default``.
         :raises ValueError: a pattern that matches no type, or no queue's name; it says which rule.
         """

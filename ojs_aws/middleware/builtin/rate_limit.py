@@ -1,4 +1,4 @@
-"""Limiting how fast jobs are enqueued (middleware page, interaction with rate limiting).
+"""Limit how fast jobs are enqueued (middleware page, interaction with rate limiting).
 
 A token bucket for each key, in this process. It protects the backend from one producer; how fast
 jobs are started is the business of the backend's rate limits.
@@ -20,19 +20,19 @@ from ojs_aws.middleware.protocols import EnqueueNext
 
 DEFAULT_MAX_KEYS: Final = 10_000
 _ROUNDING: Final = 1e-9
-"""Who waited as long as told gets a token, whatever floats make of the sum."""
+"""A job that waited as long as it was asked to gets a token, despite rounding."""
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """Tokens at an instant of the clock."""
+    """Holds the tokens of a key at an instant of the clock."""
 
     tokens: float
     at: float
 
 
 class TokenBuckets:
-    """Buckets by key, each full when it is first used. For any number of threads.
+    """Keeps a bucket for each key, full when it is first used. Any number of threads may use it.
 
     At most ``max_keys`` are kept; the one that was not used for longest is given up first, and is
     full when it comes back.
@@ -79,7 +79,7 @@ class TokenBuckets:
             return (1 - bucket.tokens) / self._per_s
 
     def __len__(self) -> int:
-        """How many keys have a bucket."""
+        """Return how many keys have a bucket."""
         return len(self._buckets)
 
 
@@ -91,7 +91,6 @@ class RateLimitMiddleware:
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(  # noqa: PLR0913 - independent options
         self,
@@ -124,7 +123,7 @@ class RateLimitMiddleware:
             raise ValueError(f"on_limit must be 'raise' or 'drop', not {on_limit!r}")
         if not callable(key) and key not in _KEYS:
             raise ValueError(f"key must be 'type', 'queue' or a function, not {key!r}")
-        self._told = f"{limit} jobs in {per_s:g} s"
+        self._described = f"{limit} jobs in {per_s:g} s"
         self._buckets = TokenBuckets(limit / per_s, most, max_keys=max_keys, clock=clock)
         self._key: Callable[[Job], str | None] = key if callable(key) else _KEYS[key]
         self._drops = on_limit == "drop"
@@ -141,7 +140,7 @@ class RateLimitMiddleware:
         if self._drops:
             return None
         raise RateLimitedError(
-            f"More than {self._told} of {str(key)[:80]!r} were to be enqueued.",
+            f"More than {self._described} of {str(key)[:80]!r} were to be enqueued.",
             details={"retry_after_seconds": math.ceil(wait_s), "key": str(key)[:80]},
             hint="Enqueue the job again after that time.",
         )

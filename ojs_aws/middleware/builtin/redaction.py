@@ -1,4 +1,4 @@
-"""What of a job's arguments may be shown."""
+"""Decide what of a job's arguments may be shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Redaction: TypeAlias = Callable[[list[JsonValue]], Sequence[JsonValue]]
 
 
 def masking(names: Collection[str]) -> Redaction:
-    """A redaction that masks the values of these keys, at any depth and in any case.
+    """Return a redaction that masks the values of these keys, at any depth and in any case.
 
     :raises ValueError: a text where a collection of names belongs.
     """
@@ -26,7 +26,7 @@ def masking(names: Collection[str]) -> Redaction:
 
 
 def show_all(args: list[JsonValue]) -> Sequence[JsonValue]:
-    """The redaction that hides nothing."""
+    """Return the arguments as they are: the redaction that hides nothing."""
     return args
 
 

@@ -1,9 +1,8 @@
-"""What a failed attempt means for the job (middleware specification, section 4.5; ojs-retry)."""
+"""Log what a failed attempt means for the job (specification, section 4.5; ojs-retry)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
@@ -11,6 +10,7 @@ from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.middleware.builtin.logging import AnyLogger, logger_of
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import GIVEN_UP, TIMEOUT, outcome_of
+from ojs_aws.middleware.protocols import ExecutionNext
 
 _FINAL_CODES = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})
 
@@ -37,9 +37,7 @@ class RetryLoggingMiddleware:
         self._logger = logger_of(logger)
         self._level = level
 
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute, and log what concerns retries."""
         if _counted(job, ctx) > 1:
             before = job.error or {}
@@ -89,7 +87,7 @@ def _counted(job: Job, ctx: JobContext) -> int:
 
 
 def _is_final(problem: BaseException, policy: RetryPolicy, job: Job, ctx: JobContext) -> bool:
-    """Whether the backend will not retry, as far as a worker can know."""
+    """Return True if the backend will not retry, as far as a worker can know."""
     if getattr(problem, "retryable", None) is False:
         return True
     if getattr(problem, "response_code", "") in _FINAL_CODES:

@@ -1,15 +1,15 @@
-"""Enforcing the execution timeout around the handler (middleware specification, section 8.1.3)."""
+"""Enforce the execution timeout around the handler (middleware specification, section 8.1.3)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
+from ojs_aws.middleware.protocols import ExecutionNext
 
 DEFAULT_TIMEOUT_S = 1800.0
 DEFAULT_GRACE_S: Final = 5.0
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class TimeoutMiddleware:
-    """Ends an execution that takes longer than the job's timeout; belongs innermost.
+    """Ends an execution that takes longer than the job's timeout. Put it innermost.
 
     An asynchronous handler is cancelled; one that does not end then is left behind after a grace
     period, and cancelled again and again. A synchronous one runs in a thread, which is interrupted
@@ -44,9 +44,7 @@ class TimeoutMiddleware:
         self._default_s = default_s
         self._grace_s = grace_s
 
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Wait for the handler no longer than allowed.
 
         :raises JobTimeoutError: the time was over; reported as error type ``timeout``.
@@ -81,8 +79,8 @@ class TimeoutMiddleware:
         grace = self._grace_s if remaining is None else min(self._grace_s, remaining)
         await asyncio.wait({task}, timeout=max(grace, LEAST_GRACE_S))
         if not task.done():
-            told = {"job_id": job.id, "job_type": job.type}
-            _log.error("The handler of job %s ignores its cancellation", job.id, extra=told)
+            fields = {"job_id": job.id, "job_type": job.type}
+            _log.error("The handler of job %s ignores its cancellation", job.id, extra=fields)
             self._cancel_again(task)
 
     def _cancel_again(self, task: asyncio.Task[None]) -> None:
@@ -92,7 +90,7 @@ class TimeoutMiddleware:
 
 
 class _Inner:
-    """What runs inside the timeout, in a task of its own, and what came of it.
+    """Runs what is inside the timeout in a task of its own, and keeps its outcome.
 
     The task itself never fails: a SystemExit in it would end the worker's event loop.
     """
@@ -103,14 +101,14 @@ class _Inner:
         self.result: object = None
         self.problem: BaseException | None = None
 
-    async def run(self, call_next: Callable[[], Awaitable[object]]) -> None:
+    async def run(self, call_next: ExecutionNext) -> None:
         try:
             self.result = await call_next()
         except BaseException as problem:  # noqa: BLE001 - raised again by whoever waits
             self.problem = problem
 
     def outcome(self) -> object:
-        """The result; raises what was raised."""
+        """Return the result, or raise what was raised."""
         if self.problem is not None:
             problem, self.problem = self.problem, None  # no circle through the traceback
             raise problem

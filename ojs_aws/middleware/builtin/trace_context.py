@@ -1,4 +1,4 @@
-"""Distributed tracing through both chains (middleware specification, 8.1.5 and 10.2).
+"""Trace jobs through both chains (middleware specification, 8.1.5 and 10.2).
 
 The attributes are those of ojs-observability, section 7, and ojs-distributed-tracing, section 5.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -16,7 +16,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import GIVEN_UP, TIMEOUT, missing_extra, outcome_of
-from ojs_aws.middleware.protocols import BatchNext
+from ojs_aws.middleware.protocols import BatchNext, EnqueueNext, ExecutionNext
 from ojs_aws.middleware.results import EnqueueResult
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class TraceContextMiddleware:
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self,
@@ -95,9 +94,7 @@ class TraceContextMiddleware:
         self._environ = os.environ if environ is None else environ
 
     # ------------------------------------------------------------------ enqueueing
-    async def enqueue(
-        self, job: Job, call_next: Callable[[Job], Awaitable[Job | None]]
-    ) -> Job | None:
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
         """Enqueue inside a span whose context the job carries."""
         if self._remote(job) is not None:
             return await call_next(job)
@@ -161,9 +158,7 @@ class TraceContextMiddleware:
         meta.update(carrier)
 
     # ------------------------------------------------------------------ execution
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute inside a span that is connected to the one of the job's enqueueing."""
         remote = self._remote(job)
         if remote is None:
@@ -213,7 +208,7 @@ class TraceContextMiddleware:
             span.end()
 
     def _here(self) -> Context:
-        """The current context; the X-Ray header stands for a span where none is active."""
+        """Return the current context; where no span is active, that of the X-Ray header."""
         current = self._context.get_current()
         header = self._environ.get(XRAY_VARIABLE)
         if not header or self._trace.get_current_span(current).get_span_context().is_valid:
@@ -225,7 +220,7 @@ class TraceContextMiddleware:
             return current
 
     def _remote(self, job: Job) -> Context | None:
-        """The context that the job carries; None when it carries no valid traceparent."""
+        """Return the context that the job carries; None if it carries no valid traceparent."""
         meta = job.get("meta")
         if not isinstance(meta, dict) or "traceparent" not in meta:
             return None

@@ -1,4 +1,4 @@
-"""A transaction around the handler (middleware specification, section 4.5)."""
+"""Run the handler in a transaction (middleware specification, section 4.5)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def _roll_back(around: AbstractAsyncContextManager[object], problem: BaseE
 
 
 class _Blocking(AbstractAsyncContextManager[object]):
-    """A synchronous context manager, entered and left in the event loop's thread."""
+    """Enters and leaves a synchronous context manager in the event loop's thread."""
 
     def __init__(self, inner: AbstractContextManager[object]) -> None:
         self._inner = inner
@@ -103,7 +103,7 @@ class _Blocking(AbstractAsyncContextManager[object]):
 
 
 class _InThread(AbstractAsyncContextManager[object]):
-    """A synchronous context manager, entered and left in threads."""
+    """Enters and leaves a synchronous context manager in threads."""
 
     def __init__(self, inner: AbstractContextManager[object]) -> None:
         self._inner = inner

@@ -1,5 +1,6 @@
-"""The two middleware chains: around enqueueing, and around the execution of a handler.
+"""Run jobs through middleware, around enqueueing and around the execution of a handler.
 
-``run`` shows how a job runs through either of them; ``enqueue`` and ``execution`` are the chains
-with their own rules; ``enqueue_many`` is around a whole insertion.
+Start with ``run``: it shows how a job runs through any chain. ``enqueue`` and ``execution`` are the
+two chains, with their own rules. ``enqueue_many`` runs middleware around a whole insertion, and
+``batch`` runs the chains of many jobs that are stored together.
 """

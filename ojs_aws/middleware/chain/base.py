@@ -1,4 +1,4 @@
-"""What both chains do: freeze with the first job, run it, and measure it if asked to."""
+"""Do what both chains do: freeze with the first job, run jobs, and measure them if asked to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Chain(Members):
-    """A chain of middleware."""
+    """Runs jobs through its middleware."""
 
     _layers: Layers | None = None
     _stopwatch: Stopwatch | None = None

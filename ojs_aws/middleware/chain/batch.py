@@ -1,4 +1,4 @@
-"""Many jobs, each through its own run of the chain, stored by one atomic batch.
+"""Run many jobs through the chain, each by itself, and store them by one atomic batch.
 
 The chain of each job runs until it asks for the job to be stored, one job after the other. When
 all have come that far, or have ended without, the jobs that got there are stored together; then
@@ -24,7 +24,7 @@ StoreAll: TypeAlias = Callable[[Sequence[Job]], Awaitable[list[Stored]]]
 
 @dataclass(slots=True)
 class _Member:
-    """One job of the batch: its chain's run, and where that run waits for the storing."""
+    """Follows one job of the batch through its chain, which waits until the batch is stored."""
 
     job: Job
     reached: asyncio.Future[Job]
@@ -33,7 +33,7 @@ class _Member:
     is_stored: bool = False
 
     async def store(self, final: Job) -> Stored:
-        """What the chain calls innermost: say that the job has come through, and wait."""
+        """Note that the job has come through its chain, and wait until the batch is stored."""
         self.reached.set_result(final)
         return await self.stored
 
@@ -43,13 +43,13 @@ class _Member:
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended the job's run before it came through."""
+        """Return the error that ended the job's run; None if there is none."""
         if self.run is None or not self.run.done() or self.run.cancelled():
             return None
         return self.run.exception()
 
     def outcome(self) -> EnqueueResult:
-        """What became of the job, once its run has ended."""
+        """Return what became of the job, once its run has ended."""
         if self.run is None or self.run.cancelled():
             return self._failed(asyncio.CancelledError())
         problem = self.run.exception()
@@ -64,7 +64,7 @@ class _Member:
 
 @dataclass(slots=True)
 class Batch:
-    """One batch on its way. Used once.
+    """Runs one batch. Used once.
 
     :ivar enqueue_one: runs the chain for one job around a function that stores it.
     :ivar store_all: stores jobs, all or none.
@@ -80,7 +80,7 @@ class Batch:
     _members: list[_Member] = field(default_factory=list)
 
     async def run(self, jobs: Sequence[Job]) -> list[EnqueueResult]:
-        """Enqueue the jobs; the outcomes are in the same order.
+        """Enqueue the jobs, and return the outcomes in the same order.
 
         :raises BatchRejectedError: atomic, and not every job came through.
         :raises Exception: stopping at a failure, that failure.
@@ -148,7 +148,7 @@ class Batch:
             raise
 
     async def _abort(self, through: Sequence[_Member], problem: BaseException) -> None:
-        """Nothing was stored: every chain that waits learns why."""
+        """Raise the problem in every chain that waits: nothing was stored."""
         for member in through:
             if member.stored.done():
                 continue
@@ -165,7 +165,7 @@ class Batch:
 
 
 def _note_stored(problem: BaseException, job_ids: tuple[str, ...]) -> None:
-    """An error that comes after jobs were stored says so: the caller may cancel them."""
+    """Name the stored jobs in an error that comes after their storing: somebody may cancel them."""
     if isinstance(problem, EnqueueRejectedError):
         problem.details["stored_job_ids"] = [*job_ids]
     note_stored(problem, job_ids)

@@ -1,4 +1,4 @@
-"""EnqueueChain: linear, around the storing of a job (middleware specification, 3 and 7)."""
+"""Run jobs through the enqueue chain, around their storing (specification, sections 3 and 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Store = Callable[[Job], "Awaitable[Job | None] | Job | None"]
 
 
 class EnqueueChain(Chain):
-    """Middleware around enqueueing, in insertion order (section 3).
+    """Runs middleware around enqueueing, in the order of their insertion (section 3).
 
     A middleware is called with the job and ``call_next``. It passes the job on by
     ``return await call_next(job)``, drops it by returning None, and aborts by raising. One that
@@ -71,7 +71,7 @@ class EnqueueChain(Chain):
 
 
 class _EnqueueRun(Run):
-    """One job on its way through the chain."""
+    """Runs one job, and makes sure that its outcome is true."""
 
     returning_passes_on = True
 

@@ -22,7 +22,7 @@ StoreMany: TypeAlias = Callable[[list[Job]], Awaitable[list[EnqueueResult]]]
 
 
 class InsertionRun(Run):
-    """One insertion on its way through the middleware with ``enqueue_many``.
+    """Runs one insertion through the middleware with ``enqueue_many``.
 
     :ivar given: the jobs that each layer was given, and last those that are stored.
     """

@@ -1,4 +1,4 @@
-"""ExecutionChain: an onion around the handler (middleware specification, sections 4, 6 and 7)."""
+"""Run jobs through the execution chain, around the handler (sections 4, 6 and 7)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class ExecutionChain(Chain):
-    """Middleware around the handler, the first outermost (section 4).
+    """Runs middleware around the handler, the first outermost (section 4).
 
     A middleware is called with the job, its :class:`JobContext` and ``call_next``. It calls
     ``await call_next()`` once to go on, or not at all to short-circuit: what it returns is the
@@ -73,7 +73,7 @@ class ExecutionChain(Chain):
 
 
 class _ExecutionRun(Run):
-    """One execution on its way through the chain."""
+    """Runs one execution, and notes where its errors come from."""
 
     def __init__(
         self, layers: Layers, job: Job, ctx: JobContext, handler: ExecutionHandler

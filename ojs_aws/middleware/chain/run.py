@@ -31,7 +31,7 @@ Layers: TypeAlias = "tuple[Layer | None, ...]"
 
 
 class Run:
-    """One job on its way through a chain, with the rules of that kind of chain."""
+    """Holds one job on its way through a chain, and has the rules of that kind of chain."""
 
     returning_passes_on: ClassVar = False
     """Whether a middleware may return the job instead of calling ``call_next`` with it."""
@@ -59,7 +59,7 @@ class Run:
 
 
 class Step:
-    """``call_next`` of one middleware for one job.
+    """Is the ``call_next`` of one middleware for one job.
 
     :ivar position: of the layer that it runs, 0 for the outermost.
     :ivar error: what it raised; kept until the middleware around it has ended.
@@ -78,7 +78,7 @@ class Step:
 
     @property
     def caller(self) -> str:
-        """The name of the middleware that has this step as its ``call_next``."""
+        """Return the name of the middleware that has this step as its ``call_next``."""
         layer = self.run.layers[self.position - 1] if self.position else None
         return layer.name if layer else ""
 

@@ -1,4 +1,4 @@
-"""Running what is asynchronous from synchronous code, with an event loop only where needed."""
+"""Run asynchronous code from synchronous code, with an event loop only where one is needed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def drive(coroutine: Coroutine[Any, Any, T], *, never_waits: bool) -> T:
 
     One that never waits runs right here, which saves a cold start the import of asyncio. Any other
     runs from its start in the loop of a thread, which stays: a coroutine cannot move into a loop
-    half-way, and connections that a middleware keeps belong to one loop.
+    later, and connections that a middleware keeps belong to one loop.
 
-    :raises RuntimeError: it was said never to wait, and has waited.
+    :raises RuntimeError: it was declared never to wait, and has waited.
     """
     if not never_waits:
         from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio

@@ -1,4 +1,4 @@
-"""Synchronous handlers: each runs in a thread of its own, so that heartbeats go on beside it.
+"""Run synchronous handlers in threads of their own, so that heartbeats go on beside them.
 
 The threads are daemons: a handler that never ends cannot keep the process from ending.
 """
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class InterruptedHandlerError(BaseException):
-    """Raised inside a synchronous handler that is to stop: timeout, cancellation or shutdown.
+    """Raised inside a synchronous handler to stop it: timeout, cancellation or shutdown.
 
     A BaseException, so that a handler's ``except Exception`` does not take it for its own.
     """
@@ -33,7 +33,7 @@ async def in_thread(name: str, function: Callable[[], R]) -> R:
 
 
 class _Call(Generic[R]):
-    """One call in one thread."""
+    """Makes one call in one thread."""
 
     def __init__(self, function: Callable[[], R]) -> None:
         self._function = function
@@ -62,14 +62,14 @@ class _Call(Generic[R]):
             try:
                 result = self._context.run(self._function)
             except InterruptedHandlerError:
-                self._tell(self._done.cancel)
+                self._settle(self._done.cancel)
             except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits
                 problem = _storable(raised)
-                self._tell(lambda: self._done.set_exception(problem))
+                self._settle(lambda: self._done.set_exception(problem))
             else:
-                self._tell(lambda: self._done.set_result(result))
+                self._settle(lambda: self._done.set_result(result))
 
-    def _tell(self, settle: Callable[[], object]) -> None:
+    def _settle(self, settle: Callable[[], object]) -> None:
         """Settle the future in its loop, unless nobody waits any more."""
         with self._ending:
             self._has_ended = True
@@ -78,7 +78,7 @@ class _Call(Generic[R]):
 
 
 def _storable(problem: BaseException) -> BaseException:
-    """Futures refuse StopIteration, and an exit of the handler must not end the worker."""
+    """Return the error that a future may hold: no StopIteration, and no exit of the worker."""
     if isinstance(problem, (StopIteration, SystemExit, KeyboardInterrupt)):
         replaced = RuntimeError(f"the handler raised {type(problem).__name__}: {problem}")
         replaced.__cause__ = problem

@@ -18,7 +18,7 @@ _log = logging.getLogger("ojs_aws.middleware.timing")
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Where the time of one job's run through a chain went.
+    """Says where the time of one job's run through a chain went.
 
     :ivar layers: milliseconds that each middleware took itself, without what lies further in.
     :ivar inner_ms: milliseconds of the handler, or of the storing.
@@ -53,7 +53,7 @@ def log_timings(job: Job, timings: Timings) -> None:
 
 
 class TimedStep(Step):
-    """A step that notes how long it took, with everything further in."""
+    """Notes how long a step took, with everything further in."""
 
     async def go(self, given: tuple[Any, ...]) -> object:
         """Run the layer of this step, and note the time."""

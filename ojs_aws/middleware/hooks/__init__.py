@@ -1,1 +1,1 @@
-"""Hooks: called at a moment of a job's life, around nothing."""
+"""Call functions at a moment of a job's life, without wrapping anything."""

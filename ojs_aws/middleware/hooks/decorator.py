@@ -1,4 +1,4 @@
-"""Marking a function as a hook."""
+"""Mark a function as a hook."""
 
 from __future__ import annotations
 

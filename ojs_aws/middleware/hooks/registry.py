@@ -1,4 +1,4 @@
-"""Hooks: called at a moment of a job's life, and gone again.
+"""Call hooks at moments of a job's life.
 
 A hook is middleware's lighter relative. It wraps nothing, so it takes no frame in a stack trace and
 cannot forget to go on; it sees one job at a time, and can be bound to some job types. Prefer it,
@@ -9,12 +9,12 @@ variable that a hook sets is gone when it returns.
 hook                called                                         may
 ==================  =============================================  ===============================
 insert_begin        with each job, right before it is stored       change the job; abort by raising
-insert_end          with each job and the error or None            tell others
+insert_end          with each job and the error or None            report it
 work_begin          before each execution                          abort by raising
 work_end            after each execution, with its outcome         return another outcome
 periodic_start      once per process, before cron first looks      register cron jobs
-metric_emit         with each metric                               tell others; must not be async
-retry_scheduled ... by the backend, with the event, at least once  tell others; repeats have one id
+metric_emit         with each metric                               report it; must not be async
+retry_scheduled ... by the backend, with the event, at least once  report it; repeats have one id
 ==================  =============================================  ===============================
 """
 
@@ -42,7 +42,7 @@ from ojs_aws.middleware.members import Member, Members
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One hook as it is called."""
+    """Holds one hook as it is called."""
 
     name: str
     call: Call
@@ -53,7 +53,7 @@ class _Bound:
 
 
 class Hooks(Members):
-    """Hooks in registration order, looked up once for each operation.
+    """Keeps hooks in registration order; those of an operation are looked up once.
 
     A hook is an object with one or more of the methods above, or a function marked with
     :func:`~ojs_aws.middleware.hooks.decorator.hook`. An object's attribute ``job_types`` binds all
@@ -63,7 +63,7 @@ class Hooks(Members):
     interfaces: ClassVar = HOOKS
 
     def __init__(self, hooks: Iterable[object] = ()) -> None:
-        """These hooks, in this order."""
+        """Register these hooks, in this order."""
         self._types: dict[str, tuple[str, ...]] = {}
         self._tables: dict[str, tuple[_Bound, ...]] = {}
         super().__init__(hooks)
@@ -85,14 +85,14 @@ class Hooks(Members):
         return self
 
     def remove(self, middleware: object) -> Self:
-        """Remove a hook, and what it was bound to; raises as for a chain."""
+        """Remove a hook, and the job types it was bound to; raises as a chain does."""
         super().remove(middleware)
         names = {*self.names()}
         self._types = {name: types for name, types in self._types.items() if name in names}
         return self
 
     def table(self, name: str) -> tuple[_Bound, ...]:
-        """The hooks of one operation; looked up at its first use, when they freeze."""
+        """Return the hooks of one operation; the first use of any freezes them."""
         found = self._tables.get(name)
         if found is None:
             self.freeze("the first hook was looked up")
@@ -106,29 +106,29 @@ class Hooks(Members):
         return found
 
     def _bound_to(self, member: Member, call: Call) -> frozenset[str] | None:
-        """The job types that a hook names and its registration allows; None for all."""
+        """Return the job types that a hook names and its registration allows; None for all."""
         own = frozenset(_job_types(member.middleware, call))
         allowed = frozenset(self._types.get(member.name, ()))
         return (own & allowed if own and allowed else own | allowed) or None
 
     @property
     def never_waits(self) -> bool:
-        """Whether none of the hooks of insertion is asynchronous."""
+        """Return True if none of the hooks of insertion is asynchronous."""
         return self.never_wait("insert_begin", "insert_end")
 
     def never_wait(self, *names: str) -> bool:
-        """Whether none of these hooks is asynchronous."""
+        """Return True if none of these hooks is asynchronous."""
         return not any(
             inspect.iscoroutinefunction(bound.call) for name in names for bound in self.table(name)
         )
 
     # ------------------------------------------------------------------ insertion
     def has_insertion(self) -> bool:
-        """Whether any hook is called around the storing of a job."""
+        """Return True if any hook is called around the storing of a job."""
         return bool(self.table("insert_begin") or self.table("insert_end"))
 
     async def insert_begin(self, job: Job) -> Job:
-        """Call the hooks before a job is stored; the job as they left it.
+        """Call the hooks before a job is stored, and return the job as they left it.
 
         :raises IdChangedError: a hook changed the job's id.
         :raises InvalidMiddlewareError: a hook returned something that is no job.
@@ -136,11 +136,13 @@ class Hooks(Members):
         """
         job_id = job.id
         for bound in self.table("insert_begin"):
-            if bound.concerns(job.type):
-                changed = await _isolated(bound.call, job)
-                check_id(job, job_id, f"Hook {bound.name!r}")
-                _check_return(bound.name, "insert_begin", changed, Job)
-                job = changed if isinstance(changed, Job) else job
+            if not bound.concerns(job.type):
+                continue
+            changed = await _isolated(bound.call, job)
+            check_id(job, job_id, f"Hook {bound.name!r}")
+            _check_return(bound.name, "insert_begin", changed, Job)
+            if isinstance(changed, Job):
+                job = changed
                 check_id(job, job_id, f"Hook {bound.name!r}")
         return job
 
@@ -157,7 +159,7 @@ class Hooks(Members):
 
     # ------------------------------------------------------------------ execution
     def has_execution(self) -> bool:
-        """Whether any hook is called around an execution."""
+        """Return True if any hook is called around an execution."""
         return bool(self.table("work_begin") or self.table("work_end"))
 
     async def work_begin(self, job: Job, ctx: JobContext) -> None:
@@ -174,7 +176,7 @@ class Hooks(Members):
                     raise
 
     async def work_end(self, job: Job, ctx: JobContext, outcome: WorkOutcome) -> WorkOutcome:
-        """Call the hooks after an execution; the outcome as they left it.
+        """Call the hooks after an execution, and return the outcome as they left it.
 
         A hook that raises makes the execution a failed one; the hooks behind it see that.
         """
@@ -234,7 +236,7 @@ class Hooks(Members):
                 await _isolated(bound.call, event)
 
     def events(self) -> frozenset[str]:
-        """The names of the events of the backend that some hook is called with."""
+        """Return the names of the backend's events that have a hook."""
         return frozenset(name for name in EVENT_HOOKS if self.table(name))
 
 
@@ -266,7 +268,7 @@ async def _wait(result: Awaitable[object]) -> object:
 
 
 def _calls(member: Member, name: str) -> list[Call]:
-    """The method of a hook's own name, and all that are marked as it."""
+    """Return the method of the hook's own name, and all methods that are marked as it."""
     first = member.calls[name]
     marked = marked_methods(member.middleware, name)
     return [first, *(call for call in marked.values() if call != first)]

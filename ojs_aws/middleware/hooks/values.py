@@ -1,4 +1,4 @@
-"""What hooks get and give."""
+"""Define what hooks get and return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """How an execution ended.
+    """Says how an execution ended.
 
     :ivar result: what the handler returned; None beside an error.
     :ivar error: what was raised; None when the execution succeeded.
@@ -25,13 +25,13 @@ class WorkOutcome:
 
     @property
     def is_success(self) -> bool:
-        """Whether the handler returned."""
+        """Return True if the handler returned."""
         return self.error is None
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One measurement, as ``metric_emit`` hooks get it.
+    """Holds one measurement, as ``metric_emit`` hooks get it.
 
     :ivar name: such as ``ojs.jobs.completed``.
     :ivar unit: ``{job}`` for counts, ``ms`` or ``s`` for what is measured.
@@ -46,9 +46,9 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEvent:
-    """A lifecycle event, as hooks of the backend get it (ojs-events, section 2).
+    """Describes a lifecycle event, as hooks of the backend get it (ojs-events, section 2).
 
-    :ivar id: the same whenever the event is told again.
+    :ivar id: the same whenever the event is sent again.
     :ivar type: such as ``job.retrying``.
     :ivar time: when it happened.
     :ivar subject: id of the job or worker, name of the queue or cron job.
@@ -67,7 +67,7 @@ class HookEvent:
 
 
 class Periodic(Protocol):
-    """The cron jobs of the backend, as the hook ``periodic_start`` gets them."""
+    """Registers cron jobs of the backend; the hook ``periodic_start`` gets it."""
 
     def register(  # noqa: PLR0913 - each of them is named
         self,
@@ -86,5 +86,5 @@ class Periodic(Protocol):
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
         :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
         :param timezone: an IANA name; the expression is read in local time.
-        :raises InvalidRequestError: naming what is at fault, and the field of the expression.
+        :raises InvalidRequestError: it names what is wrong, and the field of the expression.
         """

@@ -1,4 +1,4 @@
-"""The encryption codec: AES-256-GCM over bytes (encryption specification, sections 5.1 and 6).
+"""Encrypt bytes with AES-256-GCM (encryption specification, sections 5.1 and 6).
 
 A sealed payload is a version byte (0x01), a random nonce of 12 bytes, the ciphertext and the tag of
 16 bytes, in base64.
@@ -25,7 +25,7 @@ TAG_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Data on its way through a codec (section 5.1).
+    """Holds data on its way through a codec (section 5.1).
 
     :ivar data: base64.
     :ivar metadata: what decoding needs: ``encoding`` and ``encryption_key_id``.
@@ -36,11 +36,11 @@ class Payload:
 
     @classmethod
     def of(cls, plain: bytes) -> Payload:
-        """A payload that nothing was done to."""
+        """Return a payload of plain bytes."""
         return cls(base64.b64encode(plain).decode(), {"encoding": "json/plain"})
 
     def content(self) -> bytes:
-        """The bytes.
+        """Return the bytes.
 
         :raises DecryptionError: the data is not base64.
         """
@@ -54,7 +54,7 @@ class PayloadCodec(Protocol):
     """Transforms a payload and back."""
 
     def encode(self, payload: Payload) -> Payload:
-        """Transform."""
+        """Return the transformed payload."""
 
     def decode(self, payload: Payload) -> Payload:
         """Undo :meth:`encode`."""
@@ -97,7 +97,7 @@ class EncryptionCodec:
         return Payload(data, {"encoding": ENCODING, KEY_ID: key.id})
 
     def decode(self, payload: Payload) -> Payload:
-        """Decrypt, with whichever key it was encrypted.
+        """Decrypt with the key that the payload names.
 
         :raises UnknownKeyError: that key is not known.
         :raises DecryptionError: the payload was changed, or the associated data is another.
@@ -127,7 +127,7 @@ class EncryptionCodec:
 
 
 def require_cryptography(who: str) -> None:
-    """Refuse at configuration what could not run.
+    """Raise at configuration if the package that encrypts is not installed.
 
     :raises ImportError: the extra ``encryption`` is not installed.
     """

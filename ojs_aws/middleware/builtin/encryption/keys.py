@@ -1,4 +1,4 @@
-"""Keys for the encryption of arguments (encryption specification, section 10)."""
+"""Provide keys for the encryption of arguments (encryption specification, section 10)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ KEY_BYTES: Final = 32
 
 
 class EncryptionError(MiddlewareError):
-    """Base of these errors."""
+    """Base class of the errors of encryption. No message holds plain text."""
 
 
 class UnknownKeyError(EncryptionError, LookupError):
-    """The key that arguments were encrypted with is not among the worker's keys."""
+    """Raised when the worker does not have the key that arguments were encrypted with."""
 
 
 class KeyServiceError(EncryptionError):
-    """The key service did not give or open a key; a later attempt may succeed."""
+    """Raised when the key service did not give or open a key; a later attempt may succeed."""
 
 
 class DecryptionError(EncryptionError, ValueError):
-    """The arguments were changed, belong to another job, or are in no form that can be read."""
+    """Raised when arguments were changed, belong to another job, or cannot be read."""
 
 
 class PlainArgsError(EncryptionError, ValueError):
-    """The job's arguments are not encrypted, and the worker accepts no others."""
+    """Raised when a worker that accepts only encrypted arguments gets plain ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptionKey:
-    """A key for AES-256-GCM.
+    """Holds a key for AES-256-GCM.
 
     :ivar id: what later finds the key again; travels with the job, in plain text.
     :ivar secret: 32 bytes; never shown by ``repr``.
@@ -43,7 +43,7 @@ class EncryptionKey:
     secret: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no key.
+        """Refuse a key without an id, or of another length.
 
         :raises ValueError: no id, or not 32 bytes.
         """
@@ -64,13 +64,13 @@ class KeyProvider(Protocol):
     """
 
     def current(self, job_type: str) -> EncryptionKey:
-        """The key that new jobs of a type are encrypted with.
+        """Return the key that encrypts new jobs of a type.
 
         :raises EncryptionError: there is none now; the job is not enqueued.
         """
 
     def find(self, key_id: str, job_type: str) -> EncryptionKey:
-        """The key with an id that :meth:`current` once gave for this type.
+        """Return the key with an id that :meth:`current` once gave for this type.
 
         :raises UnknownKeyError: there is none.
         :raises KeyServiceError: it could not be asked for.
@@ -78,7 +78,7 @@ class KeyProvider(Protocol):
 
 
 class StaticKeys:
-    """Keys that are given by the program: from a secret manager, or the environment.
+    """Keeps keys that the program gives: from a secret manager, or the environment.
 
     To rotate: give every worker the new key beside the old one, then name it as the current one in
     the clients; take the old one away when no job has it any more (section 10.1).
@@ -102,11 +102,11 @@ class StaticKeys:
         self._current = self._keys[chosen]
 
     def current(self, job_type: str) -> EncryptionKey:  # noqa: ARG002 - the same for all types
-        """As :meth:`KeyProvider.current`."""
+        """Return the current key, for every type."""
         return self._current
 
     def find(self, key_id: str, job_type: str) -> EncryptionKey:  # noqa: ARG002
-        """As :meth:`KeyProvider.find`."""
+        """Return a key as :meth:`KeyProvider.find` does."""
         try:
             return self._keys[key_id]
         except KeyError:
@@ -116,5 +116,5 @@ class StaticKeys:
             ) from None
 
     def __repr__(self) -> str:
-        """The ids; never a secret."""
+        """Return the ids of the keys; never a secret."""
         return f"<StaticKeys {', '.join(self._keys)}; current {self._current.id}>"

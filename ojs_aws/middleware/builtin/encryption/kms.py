@@ -1,4 +1,4 @@
-"""Envelope encryption: data keys that AWS KMS makes and opens.
+"""Encrypt with data keys that AWS KMS makes and opens (envelope encryption).
 
 A job carries its data key, encrypted by KMS, as the key id ``kms:<base64url>``. So the codec
 metadata of the specification is enough to decrypt, and nothing has to be stored elsewhere.
@@ -44,7 +44,7 @@ class _Kept:
 
 
 class KmsKeys:
-    """Data keys from KMS, kept in memory for a limited time and number of jobs.
+    """Keeps data keys from KMS in memory, for a limited time and number of jobs.
 
     Needs ``kms:GenerateDataKey`` where jobs are enqueued and ``kms:Decrypt`` in workers. KMS
     rotates its own keys by itself; to move to another KMS key, give the clients its id and leave
@@ -95,7 +95,7 @@ class KmsKeys:
         self._opened: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     def current(self, job_type: str) -> EncryptionKey:
-        """A data key, at most ``max_age_s`` old; at most one is asked for at a time.
+        """Return a data key, at most ``max_age_s`` old; only one is requested at a time.
 
         :raises KeyServiceError: KMS gave none.
         """
@@ -166,7 +166,7 @@ class KmsKeys:
 
     # ------------------------------------------------------------------ what is kept
     def _living(self, keys: OrderedDict[K, _Kept], name: K) -> _Kept | None:
-        """A kept key that is not too old; the lock is held."""
+        """Return a kept key that is not too old; the lock is held."""
         kept = keys.get(name)
         if kept is None:
             return None
@@ -187,7 +187,7 @@ class KmsKeys:
 
 
 def _code_of(problem: Exception) -> str:
-    """The error code of an answer of AWS; empty for what is none."""
+    """Return the error code of an answer of AWS; empty for any other error."""
     response = getattr(problem, "response", None)
     error = response.get("Error", {}) if isinstance(response, dict) else {}
     return str(error.get("Code", ""))

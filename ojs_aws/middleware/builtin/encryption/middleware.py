@@ -1,4 +1,4 @@
-"""Encryption of a job's arguments, from the client to the handler (encryption specification).
+"""Encrypt a job's arguments on their way to the handler (encryption specification).
 
 Everything between sees ciphertext only: the API, the table, the queues, dead letters, logs. The
 job's type, queue, id and ``meta`` stay readable, since jobs are routed and matched by them.
@@ -179,7 +179,7 @@ class EncryptionMiddleware:
 
 
 def encoded(job: Job) -> str | None:
-    """The encoded arguments of a job, in base64; None if they are plain."""
+    """Return the encoded arguments of a job, in base64; None if they are plain."""
     args = job.args
     if len(args) != 1 or not isinstance(args[0], dict) or args[0].get(MARKER) is not True:
         return None
@@ -188,5 +188,5 @@ def encoded(job: Job) -> str | None:
 
 
 def _plain_text(job: Job) -> bytes:
-    """The JSON text of the arguments, as the client wrote it."""
+    """Return the JSON text of the arguments, as the client wrote it."""
     return job.members().get("args", "[]").encode("utf-8", "surrogatepass")

@@ -1,1 +1,1 @@
-"""Metrics of both chains, and the sinks that they are written to."""
+"""Measure jobs in both chains, and write the metrics to a sink."""

@@ -1,4 +1,4 @@
-"""Metrics as CloudWatch's Embedded Metric Format, by Powertools: lines of the log, no calls."""
+"""Write metrics to the log in CloudWatch's Embedded Metric Format, without a call to AWS."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class EmfSink:
 
 
 class _Values:
-    """What a metric has collected: a counter's sum, or a histogram's values."""
+    """Collects the values of a metric: a counter's sum, or a histogram's values."""
 
     __slots__ = ("numbers", "unit")
 
@@ -127,7 +127,7 @@ class _Values:
 
 
 def _flush(reference: weakref.ref[EmfSink]) -> None:
-    """For timer and exit; neither keeps a sink that nobody uses."""
+    """Flush for the timer and at exit; neither keeps a sink alive that nobody uses."""
     sink = reference()
     if sink is not None:
         sink.flush()

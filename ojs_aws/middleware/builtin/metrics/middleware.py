@@ -1,4 +1,4 @@
-"""Metrics of enqueueing and execution (middleware specification, 8.1.2; ojs-observability, 8)."""
+"""Count and time enqueueing and execution (specification, 8.1.2; ojs-observability, 8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import COMPLETED as SUCCESS
 from ojs_aws.middleware.errors import FAILED, GIVEN_UP, TIMEOUT, outcome_of
 from ojs_aws.middleware.hooks.values import Metric
+from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 
 DURATION: Final = "ojs.jobs.duration_ms"
 COMPLETED: Final = "ojs.jobs.completed"
@@ -34,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class MetricSink(Protocol):
-    """Where metrics go. It is called from several threads and tasks, and must not block."""
+    """Takes metrics. It is called from several threads and tasks, and must not block."""
 
     def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
         """Take one value.
@@ -45,7 +46,7 @@ class MetricSink(Protocol):
         """
 
     def idle(self) -> None:
-        """Nothing is being executed or enqueued at the moment: a good time to write."""
+        """Write what is held, if that is due: no job is executed or enqueued at the moment."""
 
 
 class MetricsMiddleware:
@@ -65,7 +66,6 @@ class MetricsMiddleware:
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self,
@@ -88,9 +88,7 @@ class MetricsMiddleware:
         self._running = 0
         self._has_complained = False
 
-    async def enqueue(
-        self, job: Job, call_next: Callable[[Job], Awaitable[Job | None]]
-    ) -> Job | None:
+    async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
         """Count a job that was stored, and the seconds that it took."""
         self._enter()
         try:
@@ -105,9 +103,7 @@ class MetricsMiddleware:
         finally:
             self._leave()
 
-    async def execute(
-        self, job: Job, ctx: JobContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Time an execution, and count its outcome."""
         self._enter()
         started = self._clock()
@@ -149,7 +145,7 @@ class MetricsMiddleware:
                 _log.exception("A metric_emit hook failed on %s", name)
 
     def listen(self, listener: Callable[[Metric], None]) -> None:
-        """Tell ``listener`` each metric too; a worker connects its ``metric_emit`` hooks so.
+        """Pass each metric to ``listener`` too; so workers connect their ``metric_emit`` hooks.
 
         Listening twice is listening once.
         """
@@ -159,7 +155,7 @@ class MetricsMiddleware:
 
     @contextmanager
     def invocation(self) -> Iterator[None]:
-        """Around everything that one invocation executes; the sink may write after the last one.
+        """Enclose all that one invocation executes; the sink may write afterwards.
 
         LambdaWorker enters it for each batch, so that a batch is written as one.
         """
@@ -193,14 +189,14 @@ class MetricsMiddleware:
         return {"type": job_type, "queue": queue}
 
     def _complain(self) -> None:
-        """Once, or a broken sink would fill the log."""
+        """Log a failure of the sink, but only once: a broken sink would fill the log."""
         if not self._has_complained:
             self._has_complained = True
             _log.exception("Metrics are lost: the sink failed. Later failures are not logged")
 
 
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
-    """EMF under Lambda, else OpenTelemetry where it is installed, else none."""
+    """Return a sink for EMF under Lambda, else for OpenTelemetry if it is installed, else None."""
     if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
         from ojs_aws.middleware.builtin.metrics.emf import EmfSink  # noqa: PLC0415 - imports Powertools
 

@@ -1,4 +1,4 @@
-"""Metrics through OpenTelemetry's API, to whatever SDK the application has set up."""
+"""Write metrics through OpenTelemetry's API, to the SDK that the application has set up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOUNDARIES: Final[Mapping[str, list[float]]] = {
 
 
 class OpenTelemetrySink:
-    """Counters and histograms of one Meter, made when their names are first seen.
+    """Fills counters and histograms of one Meter; each is made when its name is first seen.
 
     It never flushes: that is the business of the SDK's reader, and under Lambda of the
     OpenTelemetry layer.
@@ -51,7 +51,7 @@ class OpenTelemetrySink:
             histogram.record(value, attributes)
 
     def idle(self) -> None:
-        """Nothing to do: the SDK decides when it exports."""
+        """Do nothing: the SDK decides when it exports."""
 
     def _new_counter(self, name: str) -> Counter:
         with self._lock:

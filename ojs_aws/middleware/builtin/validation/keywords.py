@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema with bounded work: what stalls in the library is refused here.
+"""Apply the keywords of JSON Schema with bounded work: refuse what would stall the library.
 
 Imports jsonschema.
 """
@@ -29,7 +29,7 @@ _STEPS_PER_WORK: Final = 1024
 
 
 class TooMuchWorkError(Exception):
-    """A check would take too long."""
+    """Raised when a check would take too long."""
 
 
 work_left: ContextVar[int] = ContextVar("work", default=0)
@@ -46,7 +46,7 @@ def _spend(units: int) -> None:
 def _unique_items(
     validator: Any, wanted: Any, instance: Any, _schema: Any
 ) -> Iterator[ValidationError]:
-    """Distinct items, in a time that is linear: the library compares objects pair by pair."""
+    """Find repeated items in linear time; the library compares objects pair by pair."""
     if wanted and validator.is_type(instance, "array"):
         distinct = {canonical_json(item) for item in instance}
         if len(distinct) != len(instance):
@@ -129,7 +129,7 @@ GUARDED: Final[Any] = _validator_kind(
 
 
 def _formats() -> FormatChecker:
-    """The library's own formats that need no further package, and those of the domain."""
+    """Return the formats of the library that need no further package, and those of the domain."""
     checker = FormatChecker(())
     checker.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
 

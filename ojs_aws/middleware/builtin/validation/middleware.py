@@ -1,4 +1,4 @@
-"""Checking a job's arguments against the JSON Schema of its type (schema registry, section 5).
+"""Check a job's arguments against the JSON Schema of its type (schema registry, section 5).
 
 The schema describes the whole value of ``args``, which is an array: ``prefixItems`` describes the
 arguments one by one. Needs the package ``jsonschema`` (``pip install ojs-aws[validation]``), which
@@ -34,7 +34,7 @@ class SchemaRegistry(Protocol):
     """Knows the schemas of job types."""
 
     def schema_for(self, job_type: str, version: str | None) -> Schema | None:
-        """The schema of a type's version, without a version the latest; None if there is none.
+        """Return the schema of a type's version, or the latest one; None if there is none.
 
         Called for every job, from any thread; the answer is compiled once, as long as it stays
         equal.
@@ -42,14 +42,13 @@ class SchemaRegistry(Protocol):
 
 
 class ValidationMiddleware:
-    """Refuses jobs whose arguments do not follow their type's schema. Belongs first.
+    """Refuses jobs whose arguments do not follow their type's schema. Put it first.
 
     A job names its version in the attribute ``version``; the mapping's key is then the type with
     the version, ``invoice.generate@2.0``, else the plain type.
     """
 
     never_waits = True
-    """Enqueueing through it needs no event loop."""
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class ValidationMiddleware:
         self._max_errors = max_errors
 
     async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
-        """Pass a job on whose arguments are as they should be.
+        """Pass a job on if its arguments follow the schema.
 
         :raises SchemaValidationError: they are not (422); ``details["validation_errors"]`` has the
             path, what was expected and the part of the schema that says so, and no values.
@@ -131,20 +130,20 @@ class ValidationMiddleware:
 
 
 class _Mapped:
-    """Schemas that were compiled at configuration."""
+    """Finds schemas that were compiled at configuration."""
 
     def __init__(self, compiled: Mapping[str, ArgsSchema]) -> None:
         self._compiled = compiled
 
     def find(self, job_type: str, version: str | None) -> ArgsSchema | None:
-        """The schema of the version, else that of the type."""
+        """Return the schema of the version, else that of the type."""
         if version is not None and (found := self._compiled.get(f"{job_type}@{version}")):
             return found
         return self._compiled.get(job_type)
 
 
 class _Asked:
-    """Schemas of a registry, each compiled when it first appears; the latest used are kept."""
+    """Asks a registry for schemas, and keeps those compiled that were used last."""
 
     def __init__(self, registry: SchemaRegistry, compiler: Compiler) -> None:
         self._registry = registry
@@ -153,7 +152,7 @@ class _Asked:
         self._lock = threading.Lock()
 
     def find(self, job_type: str, version: str | None) -> ArgsSchema | None:
-        """What the registry has.
+        """Return what the registry has.
 
         :raises InvalidSchemaError: it has no usable schema.
         """

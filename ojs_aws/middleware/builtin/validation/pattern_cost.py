@@ -1,4 +1,4 @@
-"""How long the matching of a regular expression can take, told from its text.
+"""Estimate from its text how long a regular expression can take to match.
 
 Python's matcher tries alternatives one after the other, and nothing can interrupt it. A pattern
 costs at most about ``length ** exponent`` steps here; one whose cost grows faster is refused.
@@ -37,7 +37,7 @@ _COUNTED: Final = re.compile(r"\{(\d*)(,?)(\d*)\}[?+]?\Z")
 
 @dataclass(slots=True)
 class _Part:
-    """What is known of a group, or of the last thing in it.
+    """Holds what is known of a group, and of the last thing in it.
 
     :ivar exponent: the repetitions and choices in it.
     """
@@ -48,7 +48,7 @@ class _Part:
 
 @functools.lru_cache(maxsize=1024)
 def _exponent(pattern: str) -> float | None:
-    """Of a match that is searched for: tried at each place of the text, unless it is anchored."""
+    """Return the exponent of a search, which tries each place of the text unless it is anchored."""
     exponent = exponent_of(pattern)
     if exponent is None:
         return None
@@ -57,7 +57,7 @@ def _exponent(pattern: str) -> float | None:
 
 
 def max_length(pattern: str) -> int:
-    """How many characters the pattern can be matched with in a bounded time; 0 for a runaway."""
+    """Return how many characters can be matched in a bounded time; 0 if that cannot be bounded."""
     exponent = _exponent(pattern)
     if exponent is None:
         return 0
@@ -66,12 +66,12 @@ def max_length(pattern: str) -> int:
 
 
 def steps(pattern: str, length: int) -> int:
-    """What a match with a text of this length, within the limit, may cost at most."""
+    """Return how many steps a match may take with a text of this length, within the limit."""
     return int(length ** (_exponent(pattern) or 1))
 
 
 def exponent_of(pattern: str) -> float | None:
-    """How many times repetitions and choices multiply; None where they are nested."""
+    """Return how many times repetitions and choices multiply; None where they are nested."""
     stack = [_Part()]
     for token in _TOKEN.findall(pattern):
         part = stack[-1]
@@ -96,7 +96,7 @@ def exponent_of(pattern: str) -> float | None:
 
 
 def _times(token: str) -> int:
-    """How often a quantifier repeats at most."""
+    """Return how often a quantifier repeats at most."""
     counted = _COUNTED.match(token)
     if counted is None:
         return 1 if token[0] == "?" else MAX_LENGTH

@@ -1,4 +1,4 @@
-"""Schemas of the registry, compiled: they come over the network, and from more than one document.
+"""Compile the schemas of the registry, which come over the network from many authors.
 
 Imports jsonschema: import this module only where a schema is compiled.
 """
@@ -107,7 +107,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _of_one_argument(schema: Mapping[str, Any]) -> Schema:
-    """What describes the arguments, for a schema of the only one.
+    """Return a schema of all arguments, for a schema that describes the only one.
 
     It is a resource of its own, so that ``#`` means what it did.
     """
@@ -116,7 +116,7 @@ def _of_one_argument(schema: Mapping[str, Any]) -> Schema:
 
 
 def _modern(schema: object) -> object:
-    """The schema with ``prefixItems`` where ``items`` is a list."""
+    """Return the schema with ``prefixItems`` where ``items`` is a list."""
     if not isinstance(schema, Mapping):
         return schema
     modern: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""JSON Schemas of job arguments, compiled once and applied with bounded work.
+"""Compile JSON Schemas of job arguments once, and apply them with bounded work.
 
 Imports jsonschema: import this module only where a schema is compiled.
 """
@@ -42,7 +42,7 @@ _RUNAWAY: Final = re.compile(r"\((?:\?:)?(?:\[[^\]]*\]|\\.|[^\\()\[\]])[+*]\)(?:
 
 
 class ArgsSchema:
-    """A schema that arguments can be checked against. For any number of threads.
+    """Checks arguments against a compiled schema. Any number of threads may use it.
 
     :ivar name: the job type, with the version if it has one.
     """
@@ -57,7 +57,7 @@ class ArgsSchema:
         self._max_key = max_key
 
     def errors(self, args: JsonValue, limit: int) -> tuple[list[dict[str, JsonValue]], bool]:
-        """What is wrong with the arguments: at most ``limit`` errors, and whether there are more.
+        """Return at most ``limit`` errors of the arguments, and True if there are more.
 
         No error holds a value of the arguments, which may be secret; only names of members.
         """
@@ -143,7 +143,7 @@ class Compiler:
         )
 
     def _check(self, name: str, schema: Schema) -> None:
-        """Refuse what is no schema of the one draft."""
+        """Refuse what is no schema, or is written for another draft."""
         if not isinstance(schema, (Mapping, bool)):
             raise InvalidSchemaError(
                 f"The schema of {name} must be an object or a boolean, not a {json_type(schema)}."
@@ -161,7 +161,7 @@ class Compiler:
             ) from problem
 
     def _walk(self, name: str, resource: Resource[Any], resolver: Any) -> set[str]:
-        """Look up every reference and look over every pattern; the keywords that are used."""
+        """Check every reference and pattern, and return the keywords that are used."""
         keywords: set[str] = set()
         pending = [(resource, resolver)]
         while pending:
@@ -209,7 +209,7 @@ def _check_patterns(name: str, schema: Mapping[str, Any], *, is_guarded: bool) -
             )
 
 
-# ----------------------------------------------------------------------------------- what is said
+# ---------------------------------------------------------------------------------- the errors
 def _described(error: ValidationError) -> dict[str, JsonValue]:
     steps = "".join(
         f"[{step}]" if isinstance(step, int) else f".{step[:80]}" for step in error.absolute_path
@@ -219,7 +219,7 @@ def _described(error: ValidationError) -> dict[str, JsonValue]:
 
 
 def _entry(path: str, pointer: str, message: str, schema_path: str) -> dict[str, JsonValue]:
-    """One error as the JSON format has it (section 12.4), with a pointer into ``args`` besides."""
+    """Return one error as the JSON format has it (section 12.4), with a pointer into ``args``."""
     return {
         "path": path,
         "pointer": f"/args{pointer}",
@@ -237,7 +237,7 @@ def _escaped(step: str) -> str:
 
 
 def _message(error: ValidationError) -> str:
-    """What was expected: from the schema, and never with a value of the arguments."""
+    """Return what the schema expects, and never a value of the arguments."""
     keyword: Any = error.validator
     wanted: Any = error.validator_value
     if keyword is None:
