@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.encryption.middleware import EncryptionMiddleware
     from ojs_aws.middleware.builtin.error_reporting import ErrorReport, ErrorReportingMiddleware
     from ojs_aws.middleware.builtin.logging import LoggingMiddleware
+    from ojs_aws.middleware.builtin.metrics import MetricSink
     from ojs_aws.middleware.builtin.metrics.emf import EmfSink
-    from ojs_aws.middleware.builtin.metrics.middleware import MetricSink, MetricsMiddleware
+    from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware
     from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink
     from ojs_aws.middleware.builtin.propagation import (
         LOCALE,
@@ -188,8 +189,9 @@ _HOMES: Final = {
     "builtin.error_reporting": "ErrorReport ErrorReportingMiddleware",
     "builtin.logging": "LoggingMiddleware",
     "builtin.metrics.emf": "EmfSink",
-    "builtin.metrics.middleware": "MetricSink MetricsMiddleware",
+    "builtin.metrics.middleware": "MetricsMiddleware",
     "builtin.metrics.otel": "OpenTelemetrySink",
+    "builtin.metrics": "MetricSink",
     "builtin.propagation": "ContextPropagationMiddleware LOCALE LocaleMiddleware TIMEZONE",
     "builtin.queue_routing": "QueueRoutingMiddleware",
     "builtin.rate_limit": "RateLimitMiddleware",

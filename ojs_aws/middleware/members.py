@@ -31,7 +31,7 @@ from ojs_aws.middleware.interfaces import (
 
 STARTED: Final = "it processed its first job"
 
-_changer: Final = threading.RLock()
+_lock: Final = threading.RLock()
 """One lock serves all chains: each is set up once, and an own lock would prevent copies."""
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -96,12 +96,12 @@ class Members:
     # ------------------------------------------------------------------ changing
     def add(self, middleware: object, *, name: str = "") -> Self:
         """Append a middleware: it becomes the innermost."""
-        with _changer:
+        with _lock:
             return self._insert(len(self._members), middleware, name)
 
     def prepend(self, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware first: it becomes the outermost."""
-        with _changer:
+        with _lock:
             return self._insert(0, middleware, name)
 
     def insert_before(self, existing: object, middleware: object, *, name: str = "") -> Self:
@@ -110,17 +110,17 @@ class Members:
         :raises UnknownMiddlewareError: the chain has no such middleware.
         :raises AmbiguousMiddlewareError: it has several.
         """
-        with _changer:
+        with _lock:
             return self._insert(self._position(existing), middleware, name)
 
     def insert_after(self, existing: object, middleware: object, *, name: str = "") -> Self:
         """Insert a middleware immediately after another one; raises like ``insert_before``."""
-        with _changer:
+        with _lock:
             return self._insert(self._position(existing) + 1, middleware, name)
 
     def remove(self, middleware: object) -> Self:
         """Remove a middleware; raises like ``insert_before``."""
-        with _changer:
+        with _lock:
             self.refuse_when_frozen()
             position = self._position(middleware)
             self._members = self._members[:position] + self._members[position + 1 :]
@@ -129,7 +129,7 @@ class Members:
     def freeze(self, because: str = "freeze() was called") -> Self:
         """Refuse every later change; freezing twice is no error."""
         if not self._frozen:
-            with _changer:
+            with _lock:
                 self._frozen = because
         return self
 

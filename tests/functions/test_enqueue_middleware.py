@@ -58,7 +58,7 @@ def items(aws: EmbeddedAws) -> list[Any]:
     return aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
 
 
-def test_ext_mw_002_a_job_that_validation_refuses_is_422_and_nothing_is_stored(
+def test_ext_mw_002_a_job_that_validation_refuses_is_422(
     aws: EmbeddedAws, chained: Chained
 ) -> None:
     """The official case ext-middleware/middleware-validation-reject; also MW-ENQ-026."""

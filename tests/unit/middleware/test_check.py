@@ -80,7 +80,7 @@ def test_it_names_everything_that_an_object_implements() -> None:
     assert found.implements == ("enqueue", "enqueue_many", "execute", "work_begin")
 
 
-def test_functions_are_told_apart_by_their_parameters() -> None:
+def test_the_parameters_of_a_function_decide_its_interface() -> None:
     async def two(job: Job, call_next: Any) -> Any: ...
 
     async def three(job: Job, ctx: JobContext, call_next: Any) -> Any: ...

@@ -29,7 +29,7 @@ def run(name: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_section_10_1_each_enqueue_middleware_adds_its_part_and_a_duplicate_is_dropped() -> None:
+def test_section_10_1_the_enqueue_flow_of_the_specification_runs() -> None:
     """With the very values of the specification's flow."""
     lines = run("enqueue_flow")
     assert lines[:5] == [
@@ -90,7 +90,7 @@ def test_section_10_4_the_chains_of_the_management_example() -> None:
     ]
 
 
-async def test_a_middleware_and_a_hook_of_one_s_own_serve_client_worker_and_backend() -> None:
+async def test_own_middleware_and_hooks_serve_client_worker_and_backend() -> None:
     """The file of the documentation's example, in the client here."""
     from examples.middleware.audit import Audit, backend_chain, extensions
 

@@ -41,7 +41,7 @@ class Watched:
         return await call_next()
 
 
-async def test_river_009_middleware_is_looked_at_when_it_is_added_and_never_per_job() -> None:
+async def test_river_009_middleware_is_inspected_once_when_it_is_added() -> None:
     watched = Watched()
     enqueuing, execution = EnqueueChain([watched]), ExecutionChain([watched])
 

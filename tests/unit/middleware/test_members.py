@@ -143,7 +143,7 @@ async def test_appendix_a_no_modification_once_jobs_are_processed(
     assert chain.names() == ["A"]
 
 
-def test_the_first_freeze_is_the_one_that_is_told() -> None:
+def test_the_error_names_the_first_freeze() -> None:
     """Freezing again is no error."""
     chain = EnqueueChain().freeze("the worker started").freeze("later")
     with pytest.raises(ChainFrozenError, match="frozen when the worker started"):
@@ -202,7 +202,7 @@ def test_river_010_what_is_no_middleware_is_refused_when_it_is_added(nothing: An
         max_size=30,
     )
 )
-async def test_appendix_a_ordering_is_deterministic_any_operations_give_the_order_of_a_list(
+async def test_appendix_a_ordering_is_that_of_a_list_after_any_operations(
     operations: list[tuple[str, int]],
 ) -> None:
     """MW-CHAIN-013..017: names, iteration and the running order agree with a list, always."""

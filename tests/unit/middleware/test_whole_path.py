@@ -374,7 +374,7 @@ def test_river_006_an_error_after_next_fails_the_job_that_was_done(paths: Paths)
     assert trace == ["handler"]
 
 
-def test_river_007_the_configured_order_is_the_order_of_nesting_on_both_sides(
+def test_river_007_both_sides_nest_in_the_configured_order(
     paths: Paths,
 ) -> None:
     trace: list[Any] = []
@@ -436,7 +436,7 @@ def test_river_016_hooks_have_a_setting_of_their_own(paths: Paths) -> None:
     assert as_middleware.calls == ["enqueue", "execute", "handler"]
 
 
-def test_river_018_one_object_may_be_several_hooks_found_when_it_is_registered(
+def test_river_018_registering_finds_all_the_hooks_of_an_object(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Everything()

@@ -16,7 +16,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
     AmazonCloudWatchEMFProvider,
 )
 
-from ojs_aws.middleware.builtin.metrics.middleware import JOBS
+from ojs_aws.middleware.builtin.metrics import JOBS
 
 MAX_VALUES: Final = 100
 """Values that one metric of one document may have."""

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import COMPLETED as SUCCESS
 from ojs_aws.middleware.errors import FAILED, GIVEN_UP, TIMEOUT, outcome_of
@@ -25,28 +26,10 @@ TIMEOUTS: Final = "ojs.jobs.timeout"
 ENQUEUED: Final = "ojs.job.enqueued"
 ENQUEUE_DURATION: Final = "ojs.job.enqueue_duration"
 
-JOBS: Final = "{job}"
-"""Unit of what is counted; any other unit (``ms``, ``s``) is of what is measured."""
-
 OTHER: Final = "other"
 MAX_SERIES: Final = 500
 
 _log = logging.getLogger(__name__)
-
-
-class MetricSink(Protocol):
-    """Takes metrics. It is called from several threads and tasks, and must not block."""
-
-    def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
-        """Take one value.
-
-        :param unit: ``{job}`` for a counter's increment, else the unit of a histogram's value.
-        :param attributes: ``type`` and ``queue``, or ``queue`` alone; never more values than the
-            middleware's ``max_series``.
-        """
-
-    def idle(self) -> None:
-        """Write what is held, if that is due: no job is executed or enqueued at the moment."""
 
 
 class MetricsMiddleware:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws._version import __version__
-from ojs_aws.middleware.builtin.metrics.middleware import JOBS
+from ojs_aws.middleware.builtin.metrics import JOBS
 from ojs_aws.middleware.errors import missing_extra
 
 if TYPE_CHECKING:

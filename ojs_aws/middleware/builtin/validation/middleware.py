@@ -11,17 +11,15 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, SchemaValidationError
+from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.protocols import EnqueueNext
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema, Compiler
-
-Schema: TypeAlias = Mapping[str, object] | bool
-"""A JSON Schema (draft 2020-12) as data."""
 
 DEFAULT_MAX_ERRORS: Final = 10
 MAX_COMPILED: Final = 1024

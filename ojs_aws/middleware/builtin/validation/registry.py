@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from ojs_aws.middleware.builtin.validation.middleware import Schema
+from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema, Compiler
 from ojs_aws.middleware.errors import InvalidSchemaError
 

@@ -20,6 +20,7 @@ from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
+from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.builtin.validation.keywords import (
     BOUNDED,
     FORMATS,
@@ -29,7 +30,6 @@ from ojs_aws.middleware.builtin.validation.keywords import (
     TooMuchWorkError,
     work_left,
 )
-from ojs_aws.middleware.builtin.validation.middleware import Schema
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length
 from ojs_aws.middleware.errors import InvalidSchemaError
 

@@ -42,7 +42,7 @@ async def test_even_null_stays_unless_overwriting_is_wanted() -> None:
     assert overwritten == {"source": "web"}
 
 
-async def test_a_function_is_not_asked_where_its_key_is_there_and_may_leave_it_out() -> None:
+async def test_a_function_is_called_only_for_a_missing_key_and_may_omit_it() -> None:
     assert await meta_of(job(meta={"k": 1}), {"k": lambda job: 1 / 0}) == {"k": 1}
     assert await meta_of(job(), {"k": lambda job: None}) is None
 

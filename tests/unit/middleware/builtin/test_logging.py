@@ -118,7 +118,7 @@ async def test_a_job_that_was_given_up_is_logged_as_such() -> None:
     assert "duration_ms" in fields
 
 
-async def test_an_error_of_a_middleware_is_told_from_one_of_the_handler() -> None:
+async def test_the_log_names_the_middleware_that_raised_an_error() -> None:
     """MW-EXE-022: by its origin."""
     logger = Logger()
 
@@ -214,7 +214,7 @@ async def test_records_have_the_trace_when_trace_context_is_outermost() -> None:
     assert [fields["trace_id"] for fields in logger.fields()] == [TRACE_ID] * 3
 
 
-async def test_mw_chain_018_records_have_the_execution_s_own_trace_where_it_is_another() -> None:
+async def test_mw_chain_018_records_have_the_trace_of_the_execution() -> None:
     """In the worker's trace, which is linked to the job's: logging is further in."""
     logger = Logger()
     tracing = TraceContextMiddleware(relation="link", tracer_provider=TracerProvider())

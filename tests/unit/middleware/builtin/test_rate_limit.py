@@ -30,7 +30,7 @@ class Clock:
         return self.now
 
 
-async def test_mw_enq_025_a_job_beyond_the_limit_is_refused_and_told_when_to_come_again() -> None:
+async def test_mw_enq_025_the_refusal_of_a_job_says_when_to_try_again() -> None:
     clock = Clock()
     chain = EnqueueChain([RateLimitMiddleware(2, 60.0, clock=clock)])
     for _ in range(2):

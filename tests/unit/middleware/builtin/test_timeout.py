@@ -51,7 +51,7 @@ async def test_mw_builtin_010_a_synchronous_handler_in_python_is_interrupted() -
     await until(ended.is_set)
 
 
-async def test_mw_builtin_010_a_synchronous_handler_in_a_call_of_the_system_is_reported() -> None:
+async def test_mw_builtin_010_a_handler_in_a_system_call_is_reported() -> None:
     """At once; the thread is interrupted when the call returns, before the next line."""
     entered, went_on, ended = threading.Event(), threading.Event(), threading.Event()
     release = threading.Event()
@@ -88,7 +88,7 @@ async def test_mw_builtin_010_a_chain_alone_interrupts_synchronous_handlers_too(
     await until(ended.is_set)
 
 
-async def test_a_synchronous_handler_in_a_thread_has_the_context_and_gives_its_result() -> None:
+async def test_a_handler_in_a_thread_has_the_context_variables() -> None:
     """And what it raises; one that gives an awaitable is waited for in the loop."""
     chain = ExecutionChain([TimeoutMiddleware()])
     variable: ContextVar[str] = ContextVar("variable")
@@ -99,7 +99,7 @@ async def test_a_synchronous_handler_in_a_thread_has_the_context_and_gives_its_r
         await chain.run(job(), context(), lambda *_: 1 // 0)
 
 
-async def test_a_time_that_the_environment_ends_is_told_apart_from_the_job_s_timeout() -> None:
+async def test_the_error_says_whether_the_environment_set_the_limit() -> None:
     ctx = context(deadline=time.monotonic() + SOON)
 
     async def long(job: Job, ctx: JobContext) -> None:
@@ -109,7 +109,7 @@ async def test_a_time_that_the_environment_ends_is_told_apart_from_the_job_s_tim
         await ExecutionChain([TimeoutMiddleware()]).run(job(), ctx, long)
 
 
-async def test_mw_builtin_010_a_handler_that_ignores_its_cancellation_is_left_behind(
+async def test_mw_builtin_010_a_handler_that_ignores_cancellation_is_left(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The job fails after the grace period; the task is cancelled until it gives in."""

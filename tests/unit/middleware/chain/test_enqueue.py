@@ -91,7 +91,7 @@ async def test_mw_enq_004_functions_and_partials_are_middleware() -> None:
     assert stored.meta["tag"] == "x"
 
 
-async def test_mw_enq_004_a_synchronous_one_may_return_the_job_or_what_call_next_gives() -> None:
+async def test_mw_enq_004_a_synchronous_one_may_return_either() -> None:
     """MW-ENQ-004: the two forms that synchronous code has."""
 
     def route(job: Job, call_next: Any) -> Any:
@@ -241,7 +241,7 @@ async def test_call_next_goes_on_once() -> None:
     assert len(kept.jobs) == 1
 
 
-async def test_mw_chain_028_jobs_that_run_together_share_instances_and_do_not_meet() -> None:
+async def test_mw_chain_028_concurrent_jobs_share_instances_only() -> None:
     """MW-CHAIN-026, MW-CHAIN-028: 50 jobs at once through the same instances."""
 
     async def number(job: Job, call_next: Any) -> Any:
@@ -285,7 +285,7 @@ def test_synchronous_code_runs_a_chain_that_waits_in_a_loop() -> None:
     assert enqueue_sync(EnqueueChain([waits, drops]), given, lambda kept: kept) == (None, "drops")
 
 
-def test_who_waits_after_saying_never_is_told() -> None:
+def test_a_middleware_that_waits_though_it_says_never_is_refused() -> None:
     """A declaration that is not true must not hang, nor store half a job."""
 
     class Liar:

@@ -109,7 +109,7 @@ async def test_river_004_call_next_goes_on_once() -> None:
     assert raised.value.stored_job_ids == (transport.pushed[0].id,)  # type: ignore[attr-defined]
 
 
-async def test_river_005_an_error_after_call_next_fails_the_insertion_and_names_the_jobs() -> None:
+async def test_river_005_an_error_after_call_next_names_the_stored_jobs() -> None:
     class FailsAfter:
         async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> Any:
             await call_next(jobs)
@@ -193,7 +193,7 @@ class Leaves:
 
 
 @pytest.mark.parametrize("count", [0, 1])
-async def test_an_atomic_batch_is_refused_when_the_whole_insertion_s_middleware_leaves_jobs_out(
+async def test_an_atomic_batch_is_refused_when_a_job_is_left_out(
     count: int,
 ) -> None:
     """Also when nothing remains to be stored; the error has the outcome of each job."""
@@ -234,7 +234,7 @@ async def test_a_single_job_s_error_is_raised_though_a_middleware_swallowed_it()
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-async def test_a_middleware_that_stops_waiting_for_the_batch_spoils_only_its_own_outcome(
+async def test_a_middleware_that_stops_waiting_fails_only_its_own_job(
     is_stored: bool,
 ) -> None:
     """Its job is stored with the others, and its error says so."""

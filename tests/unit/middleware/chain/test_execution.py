@@ -154,7 +154,7 @@ async def test_river_006_an_error_after_next_fails_the_job_all_the_same() -> Non
     assert ctx.failure_origin(raised.value) == "middleware:late"
 
 
-async def test_mw_exe_020_errors_of_handler_and_middleware_are_told_apart() -> None:
+async def test_mw_exe_020_errors_of_handler_and_middleware_differ() -> None:
     """MW-EXE-020: also through layers that catch and raise again."""
 
     async def raises_again(job: Job, ctx: JobContext, call_next: Any) -> Any:

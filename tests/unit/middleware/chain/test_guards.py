@@ -328,7 +328,7 @@ def test_a_generator_is_refused() -> None:
         EnqueueChain([generator])
 
 
-def test_mw_chain_006_a_class_stands_for_its_subclasses_where_it_is_absent_itself() -> None:
+def test_mw_chain_006_an_absent_class_stands_for_its_subclasses() -> None:
     """MW-CHAIN-006: one's own timeout in place of the default one is still the timeout."""
 
     class MyTimeout(TimeoutMiddleware):
@@ -352,7 +352,7 @@ def test_mw_chain_007_a_bound_method_is_itself_each_time() -> None:
 
 # ---------------------------------------------------------------------- the timeout
 @pytest.mark.parametrize("raises", [True, False])
-async def test_mw_builtin_010_what_a_handler_does_after_its_timeout_counts_for_nothing(
+async def test_mw_builtin_010_the_result_after_a_timeout_is_ignored(
     raises: bool,
 ) -> None:
     """MW-BUILTIN-010: it can neither succeed after all nor hide the timeout."""

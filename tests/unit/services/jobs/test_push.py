@@ -41,7 +41,7 @@ def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:
     assert seen == [0, 1]
 
 
-def test_mw_enq_018_a_dropped_job_is_not_stored_and_it_is_said_who_dropped_it() -> None:
+def test_mw_enq_018_a_dropped_job_is_not_stored_and_has_a_dropper() -> None:
     """MW-ENQ-018 to 021."""
     world = World()
 

@@ -61,7 +61,7 @@ async def opened(stored: Job, middleware: EncryptionMiddleware | None = None) ->
     return seen
 
 
-async def test_mw_enq_013_enc_004_the_handler_sees_what_was_enqueued_and_nobody_else() -> None:
+async def test_mw_enq_013_enc_004_only_the_handler_sees_plain_arguments() -> None:
     """ENC-004: transparent; the job that the caller holds stays plain, the stored one is not."""
     args = [CARD, {"a": [1, 2.5, None, "\u00fc\U0001f600"]}, True]
     given = job(*args, meta={"tenant": "acme"})
