@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from infra.deployment import create_key, deploy, destroy
 from infra.emulator import start_emulator
@@ -59,7 +63,52 @@ def _deployed(folder: Path, *, has_keys: bool) -> Iterator[tuple[str, str]]:
         context = {"auth": "api-key"} if has_keys else {}
         deployment = deploy(emulator, print, context)
         key = create_key(emulator, deployment, "clients", "admin") if has_keys else ""
-        yield deployment.api_url, key
+        with _without_path(deployment.api_url) as url:
+            yield url, key
         destroy(emulator)
     finally:
         emulator.stop()
+
+
+@contextmanager
+def _without_path(url: str) -> Iterator[str]:
+    """Serve an API of the emulator at an address without a path, as API Gateway's are.
+
+    The emulator tells APIs apart by a path before the API's own, which some clients drop.
+    """
+    api = urlsplit(url)
+
+    class Forwarder(BaseHTTPRequestHandler):
+        """Passes requests on as they are, and the answers back."""
+
+        def forward(self) -> None:
+            """Forward one request."""
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            kept = {
+                n: v for n, v in self.headers.items() if n.lower() not in {"host", "connection"}
+            }
+            connection = HTTPConnection(api.hostname or "", api.port, timeout=HUNG_S)
+            connection.request(self.command, api.path.rstrip("/") + self.path, body or None, kept)
+            answer = connection.getresponse()
+            content = answer.read()
+            connection.close()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in {"connection", "transfer-encoding", "content-length"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward  # noqa: N815 - http.server's
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Forwarder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -250,7 +250,7 @@ call("Worker: no handler") do
 end
 call("Worker: terminate by directive") do
   worker = new_worker.call
-  worker.register("rb.long") { sleep 3 }
+  worker.register("rb.long") { sleep 0.1 while worker.state == :running }
   job = client.enqueue("rb.long", {}, queue: WORK)
   running = Thread.new { worker.start }
   wait_until do # the worker beats while it has a job, and names itself only then
