@@ -16,7 +16,7 @@ from ojs_aws.middleware.errors import IdChangedError
 def check_id(job: Job, job_id: str, who: str, stored: Sequence[str] = ()) -> None:
     """Refuse an id that the job did not come with, and give the job its own id back.
 
-    :param who: what had the job in hand, as the message names it.
+    :param who: what changed the job, as the message names it.
     :param stored: ids of the jobs that are stored all the same.
     :raises IdChangedError: the job has another id; ``stored_job_ids`` names what is stored.
     """

@@ -86,6 +86,8 @@ class _EnqueueRun(Run):
 
     def accept(self, step: Step, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """Refuse another id, and what is no job."""
+        if len(given) != 1:
+            raise TypeError(f"Middleware {step.caller!r} must pass on one job: call_next(job).")
         job = given[0]
         if type(job) is not Job or job.id != self.job_id:
             if not isinstance(job, Job):

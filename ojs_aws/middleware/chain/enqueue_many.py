@@ -39,6 +39,8 @@ class InsertionRun(Run):
 
     def accept(self, step: Step, given: tuple[Any, ...]) -> tuple[list[Job]]:
         """Refuse jobs that the middleware was not given, and other ids."""
+        if len(given) != 1:
+            raise TypeError(f"Middleware {step.caller!r} must pass on one list: call_next(jobs).")
         jobs: list[Job] = [*given[0]]
         if step.position:
             self._check_passed(jobs, self.given[step.position - 1], step.caller)

@@ -59,7 +59,7 @@ class Run:
 
 
 class Step:
-    """Is the ``call_next`` of one middleware for one job.
+    """Runs everything further in, once: the ``call_next`` of one middleware for one job.
 
     :ivar position: of the layer that it runs, 0 for the outermost.
     :ivar error: what it raised; kept until the middleware around it has ended.

@@ -1,9 +1,9 @@
 """Call hooks at moments of a job's life.
 
-A hook is middleware's lighter relative. It wraps nothing, so it takes no frame in a stack trace and
-cannot forget to go on; it sees one job at a time, and can be bound to some job types. Prefer it,
-and keep middleware for what spans an operation or sets context for what lies further in: a context
-variable that a hook sets is gone when it returns.
+A hook wraps nothing, so it takes no frame in a stack trace and cannot forget to go on. It sees one
+job at a time, and can be bound to some job types. Prefer hooks. Use middleware for what spans an
+operation, or sets context variables for what runs inside: one that a hook sets is gone when the
+hook returns.
 
 ==================  =============================================  ===============================
 hook                called                                         may

@@ -459,6 +459,22 @@ async def test_what_is_no_job_is_refused_with_the_middleware_s_name(is_passed: b
     assert stored == ((JOB_ID,) if is_passed else None)
 
 
+async def test_call_next_of_an_enqueueing_says_what_it_takes() -> None:
+    """A forgotten argument names the middleware, in both kinds of enqueue middleware."""
+
+    async def careless(job: Job, call_next: Any) -> Any:
+        return await call_next()
+
+    class Careless:
+        async def enqueue_many(self, jobs: list[Job], call_next: Any) -> Any:
+            return await call_next(*jobs)
+
+    with pytest.raises(TypeError, match=r"'careless'.*call_next\(job\)"):
+        await EnqueueChain([careless]).run(job(), store)
+    with pytest.raises(TypeError, match=r"'careless'.*call_next\(jobs\)"):
+        await Enqueuer(EnqueueChain([Careless])).many([job(1), job(2)], nothing_is_stored)
+
+
 async def test_what_is_passed_on_must_be_a_job() -> None:
     async def careless(job: Job, call_next: Any) -> Any:
         return await call_next(None)
