@@ -77,6 +77,10 @@ clients: node setup emulator ## Drive the official clients, whose check-outs are
 transcript: setup ## Record again what the API answers to every operation (FEATURES="jobs cron": only these)
 	$(BIN)/python -m tests.transcript --write $(FEATURES)
 
+.PHONY: measure
+measure: setup ## Print how large and how plain the code is: modules, names, hops, circles of imports
+	$(BIN)/python scripts/measure.py
+
 .PHONY: check
 check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run

@@ -1,0 +1,87 @@
+"""What the measurements of the code count."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from scripts.measure import (
+    by_package,
+    circles,
+    code_lines,
+    has_verb,
+    import_edges,
+    is_participle,
+    repeated_classes,
+)
+from tests.hops import OPERATIONS, hops_of_operations
+
+
+def test_code_lines_leave_out_comments_docstrings_and_blanks(tmp_path: Path) -> None:
+    """A text that is used counts, with each of its lines."""
+    text = '"""D\nd."""\n# c\n\nx = """a\nb"""\n"""Of x."""\n\n'
+    text += 'def f():\n    """D."""\n    return x\n'
+    file = tmp_path / "m.py"
+    file.write_text(text)
+    assert code_lines(file, ast.parse(text)) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "is_sentence"),
+    [
+        ("Return the job.", True),
+        ("Returns the job.", True),
+        ("A job that is over.", True),
+        ("The end of one queue's round.", False),
+        ("", False),
+    ],
+)
+def test_a_sentence_has_a_verb(line: str, *, is_sentence: bool) -> None:
+    """In the imperative, in the third person, or anywhere in the line."""
+    assert has_verb(line) is is_sentence
+
+
+@pytest.mark.parametrize(
+    ("stem", "is_hidden"), [("changing", True), ("logging", False), ("queues", False)]
+)
+def test_participles_of_the_field_are_no_hidden_nouns(stem: str, *, is_hidden: bool) -> None:
+    """Other modules are named by nouns."""
+    assert is_participle(stem) is is_hidden
+
+
+def test_circles_are_the_groups_that_reach_each_other() -> None:
+    """A chain is none."""
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set[str]()}
+    assert circles(edges) == [["a", "b", "c"]]
+    assert by_package({"p": set(), "p.a": {"q.b"}, "q": set(), "q.b": {"p.a"}}) == {
+        "p": {"q"},
+        "q": {"p"},
+    }
+
+
+def test_lazy_imports_count() -> None:
+    """The command line imports its parts inside of functions, so that it starts quickly."""
+    edges = import_edges()
+    assert "ojs_aws.cli.app" in edges["ojs_aws.cli"]
+
+
+def test_class_names_are_counted_within_a_layer() -> None:
+    """The same name in two layers is none that is repeated."""
+    root = Path(__file__).resolve().parents[3]
+    tree = ast.parse("class A: ...")
+    one, two, other = (
+        root / "ojs_aws" / name for name in ("domain/x.py", "domain/y.py", "ports/z.py")
+    )
+    assert repeated_classes({one: tree, other: tree}) == {}
+    assert repeated_classes({one: tree, two: tree}) == {"domain": ["A x2"]}
+
+
+@pytest.mark.moto
+def test_hops_are_counted_for_each_operation() -> None:
+    """From the handler down to the client of AWS."""
+    hops = hops_of_operations()
+    assert set(hops) == set(OPERATIONS)
+    assert all(count > 0 for count in hops.values())
+    assert hops["info"] < hops["ack"] < hops["push"]
