@@ -1,1 +1,9 @@
-"""The AWS CDK app, and the constructs that people use in apps of their own."""
+"""This project's own CDK app, and the scripts that deploy it; people import ``ojs_aws.cdk``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+"""The folder where the project's commands and tools are found."""

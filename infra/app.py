@@ -23,13 +23,22 @@ from typing import Final, cast, get_args
 
 from aws_cdk import App, RemovalPolicy
 
-from infra.bundling import Machine, Target
-from infra.constructs.access import Access, ApiKeys, Iam, Jwt, OpenAccess
-from infra.constructs.backend_extensions import BackendExtensions
-from infra.constructs.job_export import ExportOptions
-from infra.constructs.job_table import RestoredTable
-from infra.constructs.warm_start import Provisioned, SnapStart, WarmStart
 from infra.stack import OjsStack, OjsStackProps
+from ojs_aws.cdk import (
+    Access,
+    ApiKeys,
+    BackendExtensions,
+    ExportOptions,
+    Iam,
+    Jwt,
+    OpenAccess,
+    Provisioned,
+    RestoredTable,
+    SnapStart,
+    Target,
+    WarmStart,
+)
+from ojs_aws.cdk.bundling import Machine
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Final
 
-from infra.bundling import BundlingError
 from infra.deployment import (
     Deployment,
     DeploymentError,
@@ -30,6 +29,7 @@ from infra.deployment import (
     run_demo_job,
 )
 from infra.emulator import ACCESS_KEY, REGION, Emulator, EmulatorError, start_emulator, tail
+from ojs_aws.cdk.bundling import BundlingError
 
 _TRUE: Final = {"1", "true", "yes", "on"}
 _INTERRUPTED: Final = 130

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from infra.bundling import ROOT
+from infra import CHECKOUT
 from infra.emulator import ACCOUNT, REGION, Emulator
 
 STACK: Final = "OjsLocal"
@@ -57,7 +57,7 @@ def find_cdk(environ: Mapping[str, str]) -> Path:
     """
     if shutil.which("node") is None:
         raise DeploymentError("The AWS CDK runs on Node: install Node 18 or newer.")
-    path = Path(environ.get("CDK") or ROOT / "node_modules" / ".bin" / "cdk")
+    path = Path(environ.get("CDK") or CHECKOUT / "node_modules" / ".bin" / "cdk")
     if not path.exists():
         raise DeploymentError(f"The CDK is not installed ({path}): run `make node`.")
     return path
@@ -183,7 +183,7 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
         try:
             code = subprocess.run(  # noqa: S603 - the CDK that we installed
                 command,
-                cwd=ROOT,
+                cwd=CHECKOUT,
                 env=cdk_environment(emulator),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -208,7 +208,7 @@ def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: s
     named = [part for scope in scopes for part in ("--scope", scope)]
     made = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
-        cwd=ROOT,
+        cwd=CHECKOUT,
         env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},
         capture_output=True,
         text=True,

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypedDict
 
-from infra.bundling import ROOT, Target
+from infra import CHECKOUT
+from ojs_aws.cdk.bundling import Target
 
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "000000000000"
@@ -133,7 +134,7 @@ def find_ministack(environ: Mapping[str, str]) -> Path:
 
     :raises EmulatorError: it is not there.
     """
-    path = Path(environ.get("MINISTACK") or ROOT / ".venv-emulator" / "bin" / "ministack")
+    path = Path(environ.get("MINISTACK") or CHECKOUT / ".venv-emulator" / "bin" / "ministack")
     if not path.exists():
         raise EmulatorError(f"The AWS emulator is not installed ({path}): run `make emulator`.")
     return path

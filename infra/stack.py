@@ -13,18 +13,19 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.bundling import Target
-from infra.constructs.access import Access, ApiKeys
-from infra.constructs.backend_extensions import BackendExtensions
-from infra.constructs.job_backend import JobBackend
-from infra.constructs.job_backend_props import JobBackendProps
-from infra.constructs.job_export import ExportOptions
-from infra.constructs.job_table import RestoredTable
-from infra.constructs.lambda_worker_function import (
+from ojs_aws.cdk import (
+    Access,
+    ApiKeys,
+    BackendExtensions,
+    ExportOptions,
+    JobBackend,
+    JobBackendProps,
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
+    RestoredTable,
+    Target,
+    WarmStart,
 )
-from infra.constructs.warm_start import WarmStart
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 DEMO_QUEUE: Final = "demo"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from functions.startup import started
+from ..startup import started
+
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ojs_aws.config import Settings
-from ojs_aws.local import aws
+from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.lambdas import Handler
@@ -298,7 +298,8 @@ def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> N
 
 
 def _function(name: str) -> Handler:
-    handler: Handler = importlib.import_module(f"functions.{name}.handler").handler
+    """Import the entry point of a deployed function, and return its handler."""
+    handler: Handler = importlib.import_module(f"{functions.__name__}.{name}.handler").handler
     return handler
 
 

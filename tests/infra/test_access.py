@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from infra.app import ContextError, make_app
-from infra.constructs import (
+from ojs_aws.cdk import (
     ApiKeys,
     Iam,
     JobBackend,
@@ -21,7 +21,7 @@ from infra.constructs import (
     OpenAccess,
     OwnAuthorizer,
 )
-from infra.constructs.permissions import KEY_OPERATOR, KEYS_DENIED
+from ojs_aws.cdk.permissions import KEY_OPERATOR, KEYS_DENIED
 from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
 

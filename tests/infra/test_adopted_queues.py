@@ -10,7 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from infra.app import make_app
-from infra.constructs import (
+from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,

@@ -6,7 +6,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from examples.events.stack import GoneJobs
-from infra.constructs import JobBackend
+from ojs_aws.cdk import JobBackend
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
 

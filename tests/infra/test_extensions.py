@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundling import Target, backend_bundle
-from infra.constructs.backend_extensions import BackendExtensions
+from ojs_aws.cdk.backend_extensions import BackendExtensions
+from ojs_aws.cdk.bundling import Target, backend_bundle
 
 
 @pytest.fixture

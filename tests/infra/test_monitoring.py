@@ -11,7 +11,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
-from infra.constructs import ExportOptions, JobBackend, JobBackendProps
+from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
 from ojs_aws.pricing.estimate import ALARMS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING, Synthesised

@@ -10,8 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.app import ContextError, make_app
-from infra.bundling import LOCK, TRACING_LOCK, Target, backend_bundle
-from infra.constructs import (
+from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,
@@ -19,6 +18,8 @@ from infra.constructs import (
     Provisioned,
     SnapStart,
 )
+from ojs_aws.cdk.bundling import Target, backend_bundle
+from ojs_aws.cdk.sources import LOCK, TRACING_LOCK
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
 API_FUNCTIONS = ("producer", "worker_api", "operator", "system", "authorizer")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.app import ContextError, make_app
-from infra.constructs import JobBackend, JobBackendProps
+from ojs_aws.cdk import JobBackend, JobBackendProps
 from ojs_aws.domain.validation import QUEUE_PATTERN
 from ojs_aws.topology import (
     QUEUE_SEPARATOR,

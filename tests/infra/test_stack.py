@@ -11,13 +11,13 @@ from aws_cdk import App, RemovalPolicy, Stack
 from aws_cdk.assertions import Template
 
 from infra.app import ContextError, make_app
-from infra.bundling import Target
-from infra.constructs import (
+from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
 )
+from ojs_aws.cdk.bundling import Target
 from ojs_aws.config import Settings, SettingsError, describe_settings
 from ojs_aws.topology import (
     LAG_METRIC,

@@ -10,13 +10,13 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
-from infra.constructs import (
+from infra.stack import OjsStack, OjsStackProps
+from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
 )
-from infra.stack import OjsStack, OjsStackProps
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
 MANY: tuple[str, ...] = tuple(f"customer-{number:04}" for number in range(200))

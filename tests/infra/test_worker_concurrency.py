@@ -8,7 +8,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Annotations, Match, Template
 
-from infra.constructs import (
+from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,

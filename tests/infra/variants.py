@@ -9,9 +9,8 @@ from aws_cdk import App, Environment, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 
-from infra.constructs import ExportOptions, JobBackend, JobBackendProps, SnapStart
-from infra.constructs.access import Iam
 from infra.stack import OjsStack, OjsStackProps
+from ojs_aws.cdk import ExportOptions, Iam, JobBackend, JobBackendProps, SnapStart
 
 
 def stack_as_deployed(app: App) -> Stack:

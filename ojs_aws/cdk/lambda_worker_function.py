@@ -13,12 +13,12 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.bundling import BACKEND_SERVICES, Bundle, lock_of
-from infra.constructs.job_backend import JobBackend
-from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
-from infra.constructs.permissions import LAMBDA_WORKER, TRIGGER_TAG
-from infra.constructs.warm_start import WarmStart
-from infra.constructs.worker_concurrency import DEFAULT_MAX_CONCURRENCY
+from ojs_aws.cdk.bundling import BACKEND_SERVICES, Bundle, lock_of
+from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.permissions import LAMBDA_WORKER, TRIGGER_TAG
+from ojs_aws.cdk.warm_start import WarmStart
+from ojs_aws.cdk.worker_concurrency import DEFAULT_MAX_CONCURRENCY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,42 +13,27 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.bundling import backend_bundle
-from infra.constructs.access import ApiKeys
-from infra.constructs.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
-from infra.constructs.change_stream import ChangeStream, ChangeStreamProps
-from infra.constructs.cron_alarms import CronAlarms, CronAlarmsProps
-from infra.constructs.dashboard import BackendDashboard, BackendDashboardProps
-from infra.constructs.grants import Grants
-from infra.constructs.http_api import OjsHttpApi, OjsHttpApiProps
-from infra.constructs.job_backend_props import (
+from ojs_aws.cdk.api.access import ApiKeys
+from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
+from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
+from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
+from ojs_aws.cdk.cron_alarms import CronAlarms, CronAlarmsProps
+from ojs_aws.cdk.grants import Grants
+from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
     check_queue_alarms,
     check_settings,
 )
-from infra.constructs.job_export import ExportOptions, JobExport, JobExportProps
-from infra.constructs.job_queues import JobQueues, JobQueuesProps
-from infra.constructs.job_table import JobTable, JobTableProps
-from infra.constructs.ojs_function import OjsFunction, OjsFunctionProps
-from infra.constructs.permissions import (
-    AUTHORIZER,
-    EXPORT,
-    EXPORT_DOCUMENTS,
-    OPERATOR,
-    PRODUCER,
-    STREAM,
-    SYSTEM,
-    TICK,
-    WORKER_API,
-    Permissions,
-)
-from infra.constructs.storage import private_bucket
-from infra.constructs.tick_schedule import TickSchedule, TickScheduleProps
-from infra.constructs.warm_start import WarmStart
-from infra.constructs.worker_concurrency import WorkerConcurrency
+from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
+from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
+from ojs_aws.cdk.job_table import JobTable, JobTableProps
+from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
+from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
+from ojs_aws.cdk.permissions import Permissions
+from ojs_aws.cdk.storage import private_bucket
+from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
+from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
 from ojs_aws.transport.http.routes import Group
-
-TICK_TIMEOUT_S: Final = 55
 
 BACKUP_DAYS: Final = 35
 """How far back the table can be restored, and therefore its documents."""
@@ -105,22 +90,11 @@ class JobBackend(Construct):
         )
         self.environment = self._environment()
         self.worker_concurrency = WorkerConcurrency(props.concurrency_alarm)
-        self.functions = self._api_functions()
-        self.authorizer = (
-            self._function(
-                "authorizer", AUTHORIZER, "Finds callers by their API keys", 10, props.start
-            )
-            if isinstance(props.access, ApiKeys)
-            else None
-        )
-        self.tick = self._function(
-            "tick",
-            TICK,
-            "Sweeps jobs that time has overtaken, and fires cron jobs",
-            TICK_TIMEOUT_S,
-            loops=True,  # a cron job that fires sets its next alarm
-        )
-        self.stream = self._function("stream", STREAM, "Turns changes into events", 60)
+        made = BackendFunctions(self, props, self.environment, self.grant)
+        self.functions = made.api()
+        self.authorizer = made.authorizer() if isinstance(props.access, ApiKeys) else None
+        self.tick = made.tick()
+        self.stream = made.stream()
         self.cron_alarms = CronAlarms(
             self,
             "CronAlarms",
@@ -144,7 +118,7 @@ class JobBackend(Construct):
                 batching_window_s=props.stream_batching_window_s,
             ),
         )
-        self.export = None if props.export is None else self._export(props.export)
+        self.export = None if props.export is None else self._export(props.export, made)
         self.api = self._http_api()
         self._watch()
 
@@ -219,64 +193,12 @@ class JobBackend(Construct):
         """
         self._grants.give(grantee, permissions, queues)
 
-    def _api_functions(self) -> dict[Group, OjsFunction]:
-        api_functions = {
-            Group.PRODUCER: (PRODUCER, "Enqueues, reads and cancels jobs"),
-            Group.WORKER_API: (WORKER_API, "Gives jobs to workers and takes their outcomes"),
-            Group.OPERATOR: (OPERATOR, "Queues, cron jobs, dead letters and events"),
-            Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
-        }
-        return {
-            group: self._function(group.value, permissions, description, start=self.props.start)
-            for group, (permissions, description) in api_functions.items()
-        }
-
-    def _function(
-        self,
-        name: str,
-        permissions: Permissions,
-        description: str,
-        timeout_s: int = 25,
-        start: WarmStart | None = None,
-        *,
-        loops: bool = False,
-    ) -> OjsFunction:
-        """One of the backend's own functions: ``functions/<name>/handler.py``."""
-        tracing = self.props.tracing
-        bundle, environment = backend_bundle(self.props.target, tracing=tracing), self.environment
-        if self.props.extensions is not None:
-            bundle = self.props.extensions.bundled_with(bundle, name)
-            environment = {**environment, **self.props.extensions.environment(name)}
-        environment = {**environment, **self._access_settings()}
-        function = OjsFunction(
-            self,
-            "".join(part.capitalize() for part in name.split("_")),
-            OjsFunctionProps(
-                handler=f"functions.{name}.handler.handler",
-                bundle=bundle,
-                description=f"Open Job Spec: {description}",
-                service=f"ojs-{name.replace('_', '-')}",
-                environment=environment,
-                memory_mb=self.props.memory_mb,
-                timeout_s=timeout_s,
-                log_retention=self.props.log_retention,
-                log_level=self.props.log_level,
-                start=start,
-                tracing=tracing,
-                loops=loops,
-            ),
-        )
-        self.grant(function, permissions)
-        return function
-
-    def _export(self, options: ExportOptions) -> JobExport:
-        permissions = EXPORT_DOCUMENTS if options.documents else EXPORT
-        function = self._function("export", permissions, "Writes ended jobs to S3", 60)
+    def _export(self, options: ExportOptions, functions: BackendFunctions) -> JobExport:
         return JobExport(
             self,
             "Exporting",
             JobExportProps(
-                function=function,
+                function=functions.export(options),
                 table=self.table.table,
                 options=options,
                 encryption_key=self.props.encryption_key,
@@ -321,10 +243,6 @@ class JobBackend(Construct):
             "who needs more switches on CloudTrail's data events, which lose no request as access "
             "logs may.",
         )
-
-    def _access_settings(self) -> dict[str, str]:
-        is_public = "1" if self.props.public_status else "0"
-        return {**self.props.access.settings, "OJS_PUBLIC_STATUS": is_public}
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -11,8 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
-from infra.constructs.alarms import described
-from infra.constructs.storage import failures_queue
+from ojs_aws.cdk.monitoring.alarms import described
+from ojs_aws.cdk.storage import failures_queue
 from ojs_aws.topology import (
     LIMIT_PARTITION,
     METRICS,

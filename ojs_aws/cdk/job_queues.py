@@ -11,7 +11,7 @@ from aws_cdk import Duration, Fn, RemovalPolicy, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.storage import require_tls
+from ojs_aws.cdk.storage import require_tls
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundling import Bundle, BundlingError, Target, build
+from ojs_aws.cdk.bundling import Bundle, BundlingError, Target, build
 
 
 @pytest.fixture

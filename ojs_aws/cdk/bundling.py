@@ -21,23 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from ojs_aws.cdk.sources import FUNCTIONS, LOCK, PACKAGE, TRACING_LOCK
+
 Machine = Literal["arm64", "x86_64"]
-
-ROOT: Final = Path(__file__).resolve().parent.parent
-"""Where ``ojs_aws`` and ``functions`` live: the checkout, or site-packages."""
-
-
-def _lock(name: str) -> Path:
-    """A lock file: in the checkout, or in the installed package."""
-    places = (ROOT / name, ROOT / "infra" / name)
-    return next((path for path in places if path.exists()), places[0])
-
-
-LOCK: Final = _lock("requirements-lambda.lock")
-"""The packages of a function with their hashes."""
-
-TRACING_LOCK: Final = _lock("requirements-lambda-tracing.lock")
-"""The same, and what a function needs beside them to be traced."""
 
 BACKEND_SERVICES: Final = ("dynamodb", "events", "lambda", "s3", "sqs")
 """The AWS services whose botocore models the backend's own functions need."""
@@ -53,7 +39,10 @@ _WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 """The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
 
-_LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+_OWN: Final = Path(__file__).resolve().parent
+"""The constructs: no function needs them, so that no bundle has them or changes with them."""
+
+_CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 
 class BundlingError(RuntimeError):
@@ -97,7 +86,7 @@ class Bundle:
 
     target: Target = field(default_factory=Target)
     lock: Path = LOCK
-    packages: tuple[Path, ...] = (ROOT / "ojs_aws",)
+    packages: tuple[Path, ...] = (PACKAGE,)
     code_dir: Path | None = None
     botocore_services: tuple[str, ...] | None = None
 
@@ -124,7 +113,7 @@ def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
     return Bundle(
         target=target,
         lock=lock_of(tracing=tracing),
-        packages=(ROOT / "ojs_aws", ROOT / "functions"),
+        packages=(PACKAGE, FUNCTIONS),
         botocore_services=BACKEND_SERVICES,
     )
 
@@ -149,9 +138,9 @@ def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
         shutil.copytree(_installed(bundle, store, own), folder, dirs_exist_ok=True)
     shutil.copytree(_installed(bundle, store, None), folder, dirs_exist_ok=True)
     for package in bundle.packages:
-        shutil.copytree(package, folder / package.name, ignore=_LEFT_OUT)
+        shutil.copytree(package, folder / package.name, ignore=_left_out)
     if bundle.code_dir:
-        shutil.copytree(bundle.code_dir, folder, ignore=_LEFT_OUT, dirs_exist_ok=True)
+        shutil.copytree(bundle.code_dir, folder, ignore=_left_out, dirs_exist_ok=True)
     _precompile(bundle.target, folder)
 
 
@@ -262,8 +251,16 @@ def _forget_old(parent: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = []
+    """List the files of a folder that go into a bundle."""
+    found: list[Path] = []
     for base, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__" and name[0] != "."]
-        found += [Path(base, name) for name in names if not name.endswith(".pyc")]
+        left_out = _left_out(base, [*folders, *names])
+        folders[:] = [name for name in folders if name not in left_out]
+        found += [Path(base, name) for name in names if name not in left_out]
     return sorted(found)
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """Return those of the names in a folder that do not go into a bundle."""
+    own = {_OWN.name} if Path(folder).resolve() == _OWN.parent else set()
+    return {*_CACHED_OR_HIDDEN(folder, names), *own}

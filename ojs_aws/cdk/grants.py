@@ -13,9 +13,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
-from infra.constructs.job_queues import JobQueues
-from infra.constructs.job_table import JobTable
-from infra.constructs.permissions import (
+from ojs_aws.cdk.job_queues import JobQueues
+from ojs_aws.cdk.job_table import JobTable
+from ojs_aws.cdk.permissions import (
     CREATE_QUEUE,
     KEYS_DENIED,
     OWN_KEY,

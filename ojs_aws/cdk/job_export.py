@@ -15,8 +15,8 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.constructs.alarms import described
-from infra.constructs.storage import failures_queue, private_bucket
+from ojs_aws.cdk.monitoring.alarms import described
+from ojs_aws.cdk.storage import failures_queue, private_bucket
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,

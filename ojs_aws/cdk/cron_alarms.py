@@ -13,8 +13,8 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.alarms import described
-from infra.constructs.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.monitoring.alarms import described
 from ojs_aws.topology import ALARM_RETENTION_S, MESSAGE_RETENTION_S, cron_queue_name
 
 MAX_CONCURRENCY: Final = 10

@@ -12,7 +12,7 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.constructs.alarms import described
+from ojs_aws.cdk.monitoring.alarms import described
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, METRICS, UNDECLARED_METRIC
 
 LATE_TICKS: Final = 3

@@ -1,0 +1,127 @@
+"""Makes the backend's own functions: what each is for, may do, and how long it may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from ojs_aws.cdk.bundling import backend_bundle
+from ojs_aws.cdk.job_backend_props import JobBackendProps
+from ojs_aws.cdk.job_export import ExportOptions
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.permissions import (
+    AUTHORIZER,
+    EXPORT,
+    EXPORT_DOCUMENTS,
+    OPERATOR,
+    PRODUCER,
+    STREAM,
+    SYSTEM,
+    TICK,
+    WORKER_API,
+    Permissions,
+)
+from ojs_aws.cdk.warm_start import WarmStart
+from ojs_aws.transport.http.routes import Group
+
+TICK_TIMEOUT_S: Final = 55
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFunctions:
+    """Makes each function of a backend, with the rights of its boundary of trust.
+
+    :ivar backend: the construct that they belong to.
+    :ivar props: what the backend is like.
+    :ivar environment: the settings of all of them.
+    :ivar grant: gives a function its rights to the backend.
+    """
+
+    backend: Construct
+    props: JobBackendProps
+    environment: Mapping[str, str]
+    grant: Callable[[iam.IGrantable, Permissions], None]
+
+    def api(self) -> dict[Group, OjsFunction]:
+        """Make the functions behind the HTTP API, by their groups."""
+        api_functions = {
+            Group.PRODUCER: (PRODUCER, "Enqueues, reads and cancels jobs"),
+            Group.WORKER_API: (WORKER_API, "Gives jobs to workers and takes their outcomes"),
+            Group.OPERATOR: (OPERATOR, "Queues, cron jobs, dead letters and events"),
+            Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
+        }
+        return {
+            group: self._make(group.value, permissions, description, start=self.props.start)
+            for group, (permissions, description) in api_functions.items()
+        }
+
+    def authorizer(self) -> OjsFunction:
+        """Make the function that finds callers by their API keys."""
+        return self._make(
+            "authorizer", AUTHORIZER, "Finds callers by their API keys", 10, self.props.start
+        )
+
+    def tick(self) -> OjsFunction:
+        """Make the function of the sweep and of cron jobs."""
+        return self._make(
+            "tick",
+            TICK,
+            "Sweeps jobs that time has overtaken, and fires cron jobs",
+            TICK_TIMEOUT_S,
+            loops=True,  # a cron job that fires sets its next alarm
+        )
+
+    def stream(self) -> OjsFunction:
+        """Make the function that reads the table's changes."""
+        return self._make("stream", STREAM, "Turns changes into events", 60)
+
+    def export(self, options: ExportOptions) -> OjsFunction:
+        """Make the function that writes jobs that have ended to S3."""
+        permissions = EXPORT_DOCUMENTS if options.documents else EXPORT
+        return self._make("export", permissions, "Writes ended jobs to S3", 60)
+
+    def _make(
+        self,
+        name: str,
+        permissions: Permissions,
+        description: str,
+        timeout_s: int = 25,
+        start: WarmStart | None = None,
+        *,
+        loops: bool = False,
+    ) -> OjsFunction:
+        """Make the function of the entry point ``functions/<name>/handler.py``."""
+        tracing = self.props.tracing
+        bundle, environment = backend_bundle(self.props.target, tracing=tracing), self.environment
+        if self.props.extensions is not None:
+            bundle = self.props.extensions.bundled_with(bundle, name)
+            environment = {**environment, **self.props.extensions.environment(name)}
+        function = OjsFunction(
+            self.backend,
+            "".join(part.capitalize() for part in name.split("_")),
+            OjsFunctionProps(
+                handler=f"functions.{name}.handler.handler",
+                bundle=bundle,
+                description=f"Open Job Spec: {description}",
+                service=f"ojs-{name.replace('_', '-')}",
+                environment={**environment, **self._access_settings()},
+                memory_mb=self.props.memory_mb,
+                timeout_s=timeout_s,
+                log_retention=self.props.log_retention,
+                log_level=self.props.log_level,
+                start=start,
+                tracing=tracing,
+                loops=loops,
+            ),
+        )
+        self.grant(function, permissions)
+        return function
+
+    def _access_settings(self) -> dict[str, str]:
+        """Return the settings that say who may call the API."""
+        is_public = "1" if self.props.public_status else "0"
+        return {**self.props.access.settings, "OJS_PUBLIC_STATUS": is_public}

@@ -1,0 +1,1 @@
+"""What watches a backend: its alarms and its dashboard."""
