@@ -122,13 +122,29 @@ def build(bundle: Bundle, store: Path | None = None) -> Path:
     """The folder of a bundle, made when it is not there yet.
 
     :param store: where bundles are kept; ``build/lambda`` in the working directory by default.
-    :raises BundlingError: a source is missing, or a package has no wheel for the target.
+    :raises BundlingError: a source is missing or replaces another one, or a package has no wheel
+        for the target.
     """
     store = (store or Path("build/lambda")).resolve()
-    for source in (bundle.lock, *bundle.packages, *([bundle.code_dir] if bundle.code_dir else [])):
+    _check(bundle)
+    return _once(store / "code" / bundle.digest(), lambda folder: _assemble(bundle, store, folder))
+
+
+def _check(bundle: Bundle) -> None:
+    """Refuse what cannot be put together.
+
+    :raises BundlingError: a source is missing, or would replace another one.
+    """
+    folders = [*bundle.packages, *([bundle.code_dir] if bundle.code_dir else [])]
+    for source in (bundle.lock, *folders):
         if not source.exists():
             raise BundlingError(f"{source} does not exist; a function's code is made from it.")
-    return _once(store / "code" / bundle.digest(), lambda folder: _assemble(bundle, store, folder))
+    for package in bundle.packages:
+        if bundle.code_dir and (bundle.code_dir / package.name).exists():
+            raise BundlingError(
+                f"{bundle.code_dir} has a {package.name!r} of its own, which would replace the "
+                "backend's in the bundle: name a folder that has none."
+            )
 
 
 def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:

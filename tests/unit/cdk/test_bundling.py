@@ -94,6 +94,42 @@ def test_a_missing_source_is_named(lock: Path, tmp_path: Path) -> None:
         build(Bundle(lock=lock, packages=(tmp_path / "nowhere",)), tmp_path / "store")
 
 
+def test_code_that_would_replace_a_package_of_the_bundle_is_refused(
+    lock: Path, package: Path, tmp_path: Path
+) -> None:
+    """Such as an application's own ``functions``, where the backend's handlers lie."""
+    (tmp_path / "app" / package.name).mkdir(parents=True)
+    bundle = Bundle(lock=lock, packages=(package,), code_dir=tmp_path / "app")
+    with pytest.raises(BundlingError, match=f"has a '{package.name}' of its own"):
+        build(bundle, tmp_path / "store")
+
+
+def test_neither_the_constructs_nor_hidden_files_are_in_a_bundle(
+    lock: Path, package: Path, tmp_path: Path
+) -> None:
+    """So that a change of either neither builds nor deploys the functions' code again."""
+    mine = Bundle(target=Target.host(), lock=lock, packages=(package,))
+    before = mine.digest()
+    (package / ".hidden").write_text("hidden\n")
+    assert mine.digest() == before
+    assert not (build(mine, tmp_path / "store") / package.name / ".hidden").exists()
+    (package / "cdk").mkdir()
+    (package / "cdk" / "__init__.py").write_text("MINE = 1\n")
+    assert mine.digest() != before
+    folder = build(Bundle(target=Target.host(), lock=lock), tmp_path / "store")
+    assert (folder / "ojs_aws" / "bootstrap").is_dir()
+    assert not (folder / "ojs_aws" / "cdk").exists()
+
+
+def test_bundles_are_made_without_the_cdk() -> None:
+    """On machines without Node, which ``import aws_cdk`` starts."""
+    program = "import sys, ojs_aws.cdk.bundling; print({'aws_cdk', 'jsii'} & {*sys.modules})"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "set()"
+
+
 def test_a_failed_bundle_leaves_nothing_that_looks_like_one(package: Path, tmp_path: Path) -> None:
     """The next attempt must not take half a bundle for a whole one."""
     broken = tmp_path / "broken.lock"
