@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.connection import HttpConnection, Resends
     from ojs_aws.client.credentials import ApiKey, Credentials, SigV4
     from ojs_aws.client.cron import CronJob, CronJobs, CronTrigger
-    from ojs_aws.client.dead_letter import BulkOutcome, BulkResult, DeadLetterJobs
+    from ojs_aws.client.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
     from ojs_aws.client.errors import (
         BatchRejectedError,
         JobCancelledError,
@@ -127,14 +127,14 @@ _HOMES: Final = {
     "Admin": "admin",
     "ApiKey": "credentials",
     "BatchRejectedError": "errors",
-    "BulkOutcome": "dead_letter",
-    "BulkResult": "dead_letter",
+    "BulkOutcome": "dead_letters",
+    "BulkResult": "dead_letters",
     "Client": "client",
     "Credentials": "credentials",
     "CronJob": "cron",
     "CronJobs": "cron",
     "CronTrigger": "cron",
-    "DeadLetterJobs": "dead_letter",
+    "DeadLetterJobs": "dead_letters",
     "DeadLetters": "results",
     "DirectedWorkers": "workers",
     "EnqueueResult": "results",

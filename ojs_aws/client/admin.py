@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from ojs_aws.client.area import Area
+from ojs_aws.client.dead_letters import DeadLetterJobs
+from ojs_aws.client.queues import Queues
+from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.results import DeadLetters
-from ojs_aws.client.transport import Transport
+from ojs_aws.client.transport import ask_to_change
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobState
 
 
-class Admin:
+class Admin(Area):
     """Dead letters, queues and health."""
-
-    def __init__(self, transport: Transport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def dead_letters(
         self, queue: str | None = None, *, limit: int = 50, cursor: str = ""
@@ -22,7 +23,8 @@ class Admin:
 
         :param cursor: from the page before.
         """
-        return await self._transport.dead_letters(queue, limit, cursor)
+        letters = DeadLetterJobs(self._transport)
+        return await letters.list(queue=queue or "", limit=limit, cursor=cursor)
 
     async def retry_dead_letter(self, job_id: str) -> Job:
         """Make a discarded job available again: attempt 0, its errors cleared.
@@ -30,7 +32,10 @@ class Admin:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        return await self._transport.retry_dead_letter(job_id)
+        request = RouteRequest(
+            operation="retry_dead_letter", path={"job_id": job_id}, repeatable=True
+        )
+        return await ask_to_change(self._transport, request, JobState.DISCARDED)
 
     async def delete_dead_letter(self, job_id: str) -> None:
         """Remove a discarded job for good.
@@ -38,15 +43,17 @@ class Admin:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        await self._transport.delete_dead_letter(job_id)
+        await DeadLetterJobs(self._transport).delete(job_id)
 
     async def queues(self) -> list[dict[str, JsonValue]]:
         """List the queues with what the backend says of each; ``name`` is always there."""
-        return await self._transport.queues()
+        return [{**each.described} for each in await Queues(self._transport).list()]
 
     async def health(self) -> dict[str, JsonValue]:
         """What the backend says of its health; ``status`` is always there.
 
         :raises BackendError: it could not be reached.
         """
-        return await self._transport.health()
+        # What is asked for is how the server is now: it is not asked again.
+        answer = await self._transport.ask(RouteRequest(operation="health", repeatable=False))
+        return answer.values if "status" in answer.members else answer.or_raise().values

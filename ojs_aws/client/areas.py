@@ -14,7 +14,7 @@ from ojs_aws.client.transport import Transport
 
 if TYPE_CHECKING:
     from ojs_aws.client.cron import CronJobs
-    from ojs_aws.client.dead_letter import DeadLetterJobs
+    from ojs_aws.client.dead_letters import DeadLetterJobs
     from ojs_aws.client.events import Events
     from ojs_aws.client.jobs import Jobs
     from ojs_aws.client.queues import Queues
@@ -37,60 +37,60 @@ class Areas:
         """Workflows: to read, list, cancel and wait for."""
         from ojs_aws.client.workflows import WorkflowOperations
 
-        return WorkflowOperations(self._transport.workflows(), self._timer)
+        return WorkflowOperations(self._transport, self._timer)
 
     @cached_property
     def cron(self) -> CronJobs:
         """Cron jobs."""
         from ojs_aws.client.cron import CronJobs
 
-        return CronJobs(self._transport.cron())
+        return CronJobs(self._transport)
 
     @cached_property
     def schemas(self) -> Schemas:
         """Schemas of job types: to register, read and remove."""
         from ojs_aws.client.schemas import Schemas
 
-        return Schemas(self._transport.schemas())
+        return Schemas(self._transport)
 
     @cached_property
     def queues(self) -> Queues:
         """Queues: what they hold, pausing and resuming."""
         from ojs_aws.client.queues import Queues
 
-        return Queues(self._transport.queue_operations())
+        return Queues(self._transport)
 
     @cached_property
     def workers(self) -> Workers:
         """Workers: who beats, and what each is told to be."""
         from ojs_aws.client.workers import Workers
 
-        return Workers(self._transport.workers())
+        return Workers(self._transport)
 
     @cached_property
     def dead_letter(self) -> DeadLetterJobs:
         """Dead letters: to inspect, retry and remove."""
-        from ojs_aws.client.dead_letter import DeadLetterJobs
+        from ojs_aws.client.dead_letters import DeadLetterJobs
 
-        return DeadLetterJobs(self._transport.dead_letter())
+        return DeadLetterJobs(self._transport)
 
     @cached_property
     def jobs(self) -> Jobs:
         """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
         from ojs_aws.client.jobs import Jobs
 
-        return Jobs(self._transport.operators())
+        return Jobs(self._transport)
 
     @cached_property
     def events(self) -> Events:
         """The log of lifecycle events."""
         from ojs_aws.client.events import Events
 
-        return Events(self._transport.operators(), self._timer)
+        return Events(self._transport, self._timer)
 
     @cached_property
     def system(self) -> System:
         """The deployment as a whole: statistics and settings."""
         from ojs_aws.client.system import System
 
-        return System(self._transport.operators())
+        return System(self._transport)

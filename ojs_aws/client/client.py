@@ -120,12 +120,12 @@ class Client(Areas):
         :param endpoint_url: another AWS endpoint, such as an emulator's.
         :param backend: a backend that is there already, instead of all these.
         """
-        from ojs_aws.client.direct import DirectTransport  # noqa: PLC0415 - imports botocore
+        from ojs_aws.client.in_process import InProcessTransport  # noqa: PLC0415 - imports botocore
 
         transport = (
-            DirectTransport(backend)
+            InProcessTransport(backend)
             if backend is not None
-            else DirectTransport.open(settings, endpoint_url=endpoint_url, region=region)
+            else InProcessTransport.open(settings, endpoint_url=endpoint_url, region=region)
         )
         return cls(transport=transport, middleware=middleware, hooks=hooks)
 
@@ -275,7 +275,6 @@ class Client(Areas):
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
         from ojs_aws.client.workflow_parts import WorkflowParts  # noqa: PLC0415
-        from ojs_aws.client.workflows import status_of  # noqa: PLC0415
 
         if not isinstance(parts, WorkflowParts):
             raise TypeError(
@@ -288,7 +287,7 @@ class Client(Areas):
         async def store_all(jobs: Sequence[Job]) -> list[Stored]:
             finals = {job.id: job for job in jobs}
             body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
-            answers.append(status_of(await self._transport.workflows().create(body)))
+            answers.append(await self.workflows.create(body))
             return [Stored(job) for job in jobs]
 
         await self._insertion.many(prepared, store_all, is_atomic=True)

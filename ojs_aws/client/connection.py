@@ -6,15 +6,16 @@ httpx is imported with the first request, so that programs which never use HTTP 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
+from ojs_aws.client.answers import Answer, object_in
 from ojs_aws.client.credentials import Credentials, chosen_credentials
-from ojs_aws.client.errors import error_of
+from ojs_aws.client.errors import error_in
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
-from ojs_aws.domain.json_text import Member, RawJson, parse_object
+from ojs_aws.domain.json_text import RawJson, parse_object
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +25,6 @@ CONTENT_TYPE: Final = "application/openjobspec+json"
 MAX_DEPTH: Final = 1000
 """Deepest nesting read from answers: more than any server accepts in a job."""
 
-_OK: Final = range(200, 300)
 _REFUSED_BEFORE_WORK: Final = frozenset({429})
 _PERHAPS_DONE: Final = frozenset({500, 502, 503, 504})
 
@@ -48,24 +48,6 @@ class Resends:
         """Wait before a resend, counted from 1."""
         full = min(self.first_delay_s * 2.0 ** (resend - 1), self.max_delay_s)
         return full * (0.5 + chance / 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a request.
-
-    :ivar status: HTTP status, or 0 when no answer came.
-    :ivar members: members of the JSON object that was answered.
-    :ivar error: the error to raise, if it is one.
-    :ivar sends: how often the request was sent; above 1, an earlier one may have taken effect.
-    """
-
-    status: int
-    members: Mapping[str, Member] = field(default_factory=dict)
-    error: OjsError | None = None
-    sends: int = 1
-    retry_after_s: float | None = None
-    may_resend: bool = False
 
 
 class HttpConnection:
@@ -125,9 +107,7 @@ class HttpConnection:
         :raises OjsError: as answered; BackendError when no answer came.
         """
         answer = await self.exchange(method, path, body, query=query, repeatable=repeatable)
-        if answer.error is not None:
-            raise answer.error
-        return answer
+        return answer.or_raise()
 
     async def exchange(
         self,
@@ -223,11 +203,6 @@ def base_url(url: str) -> str:
     return stem if stem.endswith(BASE_PATH) else stem + BASE_PATH
 
 
-def segment(text: str) -> str:
-    """Text as one segment of a path."""
-    return quote(text, safe="")
-
-
 def _no_answer(
     kind: type[BackendError], base: str, problem: Exception, *, may_resend: bool
 ) -> Answer:
@@ -246,28 +221,22 @@ def _answer(response: httpx.Response, *, repeatable: bool) -> Answer:
         members = parse_object(response.content, max_depth=MAX_DEPTH)
     except OjsError:
         members = {}
-    if status in _OK:
-        if members:
-            return Answer(status, members)
-        error: OjsError = BackendError(
+    error = error_in(status, members)
+    if error is None and members:
+        return Answer(status, members)
+    if error is None:
+        error = BackendError(
             f"The answer to {response.request.method} {response.request.url.path} is no JSON "
             "object.",
             hint="Check that the URL is that of an OJS server.",
         )
-        return Answer(status, error=error, may_resend=False)
-    stated = members.get("error")
-    described = stated.value if stated and isinstance(stated.value, dict) else {}
-    told = members.get("message")
-    error = error_of(status, described, str(told.value) if told else "")
-    again = described.get("retryable") is not False and (
-        status in _REFUSED_BEFORE_WORK or (repeatable and status in _PERHAPS_DONE)
-    )
-    return Answer(
-        status,
-        members,
-        error,
+        return Answer(status, error=error)
+    answer = Answer(status, members, error)
+    may_help = status in _REFUSED_BEFORE_WORK or (repeatable and status in _PERHAPS_DONE)
+    return replace(
+        answer,
         retry_after_s=_seconds(response.headers.get("Retry-After")),
-        may_resend=again,
+        may_resend=may_help and object_in(answer.values, "error").get("retryable") is not False,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from ojs_aws.client.answers import Answer, Values, number_in, text_in, text_or_none_in, unwrapped
+from ojs_aws.client.area import Area
 from ojs_aws.client.insertion import whole_job
 from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
@@ -47,34 +48,8 @@ class CronTrigger:
     reason: str | None = None
 
 
-class CronTransport(Protocol):
-    """The operations on cron jobs that a transport offers; entries as the backend answers them."""
-
-    async def register(self, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """Register a cron job, or change the one of this name."""
-
-    async def get(self, name: str) -> Mapping[str, JsonValue]:
-        """Read a cron job."""
-
-    async def list(self, *, enabled: bool | None) -> Sequence[Mapping[str, JsonValue]]:
-        """List all cron jobs by name."""
-
-    async def set_enabled(self, name: str, *, enabled: bool) -> Mapping[str, JsonValue]:
-        """Enable or disable a cron job."""
-
-    async def delete(self, name: str) -> None:
-        """Remove a cron job."""
-
-    async def trigger(self, name: str) -> CronTrigger:
-        """Run a cron job now."""
-
-
-class CronJobs:
+class CronJobs(Area):
     """Cron jobs of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
-
-    def __init__(self, transport: CronTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def register(  # noqa: PLR0913 - each of them is named
         self,
@@ -110,42 +85,44 @@ class CronJobs:
             enabled=enabled,
             description=description,
         )
-        return cron_job(await self._transport.register(body))
+        return _entry(await self._ask("register_cron", body=body))
 
     async def get(self, name: str) -> CronJob:
         """Read a cron job.
 
         :raises NotFoundError: there is none of this name.
         """
-        return cron_job(await self._transport.get(name))
+        return _entry(await self._ask("get_cron", name=name))
 
     async def list(self, *, enabled: bool | None = None) -> list[CronJob]:
         """All cron jobs by name.
 
         :param enabled: only those that are, or are not.
         """
-        return [cron_job(entry) for entry in await self._transport.list(enabled=enabled)]
+        query = {"enabled": "" if enabled is None else str(enabled).lower()}
+        listed = await self._ask_all("list_crons", "cron_jobs", "entries", query=query)
+        return [cron_job(each) for each in listed]
 
     async def pause(self, name: str) -> CronJob:
         """Disable a cron job; what it would have run meanwhile is not caught up.
 
         :raises NotFoundError: there is none of this name.
         """
-        return cron_job(await self._transport.set_enabled(name, enabled=False))
+        return _entry(await self._ask("change_cron", name=name, body={"enabled": False}))
 
     async def resume(self, name: str) -> CronJob:
         """Enable a cron job.
 
         :raises NotFoundError: there is none of this name.
         """
-        return cron_job(await self._transport.set_enabled(name, enabled=True))
+        return _entry(await self._ask("change_cron", name=name, body={"enabled": True}))
 
     async def delete(self, name: str) -> None:
         """Remove a cron job; its jobs stay.
 
         :raises NotFoundError: there is none of this name.
         """
-        await self._transport.delete(name)
+        await self._ask("delete_cron", name=name)
 
     async def trigger(self, name: str) -> CronTrigger:
         """Run a cron job now, under its overlap policy, also while it is disabled.
@@ -154,35 +131,26 @@ class CronJobs:
 
         :raises NotFoundError: there is none of this name.
         """
-        return await self._transport.trigger(name)
+        values = (await self._ask("trigger_cron", name=name)).values
+        return CronTrigger(text_or_none_in(values, "job_id"), text_or_none_in(values, "reason"))
 
 
-def cron_job(entry: Mapping[str, JsonValue]) -> CronJob:
-    """A cron job from what the backend answers."""
-
-    def text(name: str) -> str | None:
-        value = entry.get(name)
-        return value if isinstance(value, str) else None
-
-    count = entry.get("run_count")
+def cron_job(values: Values) -> CronJob:
+    """Return a cron job from what the backend says of it."""
     return CronJob(
-        name=text("name") or "",
-        cron=text("cron") or text("expression") or "",
-        type=text("type") or "",
-        timezone=text("timezone") or "UTC",
-        overlap_policy=text("overlap_policy") or "skip",
-        enabled=entry.get("enabled") is True,
-        run_count=count if isinstance(count, int) else 0,
-        next_run_at=text("next_run_at"),
-        last_run_at=text("last_run_at"),
-        description=text("description"),
-        attributes=dict(entry),
+        name=text_in(values, "name"),
+        cron=text_in(values, "cron") or text_in(values, "expression"),
+        type=text_in(values, "type"),
+        timezone=text_in(values, "timezone") or "UTC",
+        overlap_policy=text_in(values, "overlap_policy") or "skip",
+        enabled=values.get("enabled") is True,
+        run_count=number_in(values, "run_count"),
+        next_run_at=text_or_none_in(values, "next_run_at"),
+        last_run_at=text_or_none_in(values, "last_run_at"),
+        description=text_or_none_in(values, "description"),
+        attributes=dict(values),
     )
 
 
-def cron_trigger(answer: Mapping[str, JsonValue]) -> CronTrigger:
-    """What a trigger's answer says."""
-    job_id, reason = answer.get("job_id"), answer.get("reason")
-    return CronTrigger(
-        job_id if isinstance(job_id, str) else None, reason if isinstance(reason, str) else None
-    )
+def _entry(answer: Answer) -> CronJob:
+    return cron_job(unwrapped(answer.values, "cron_job", "cron"))

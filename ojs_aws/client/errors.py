@@ -18,15 +18,18 @@ from ojs_aws.middleware.errors import BatchRejectedError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.json_text import Member
 
 __all__ = [
     "BatchRejectedError",
     "JobCancelledError",
     "JobFailedError",
     "WaitTimeoutError",
+    "error_in",
     "error_of",
 ]
 
+_OK: Final = range(200, 300)
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
 
@@ -60,6 +63,18 @@ class WaitTimeoutError(TimeoutError):
         """Say what was seen last."""
         self.job = job
         super().__init__(f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting.")
+
+
+def error_in(status: int, members: Mapping[str, Member]) -> OjsError | None:
+    """Return the error that an answer is; None for a success.
+
+    :param members: of the answer; a gateway says what is wrong in ``message``.
+    """
+    if status in _OK:
+        return None
+    stated, said = members.get("error"), members.get("message")
+    described = stated.value if stated and isinstance(stated.value, dict) else {}
+    return error_of(status, described, str(said.value) if said else "")
 
 
 def error_of(status: int, error: Mapping[str, JsonValue], reason: str = "") -> OjsError:

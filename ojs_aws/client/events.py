@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ojs_aws.client.operators import OperatorTransport, objects_in, text_in
+from ojs_aws.client.answers import objects_in, text_in
+from ojs_aws.client.area import Area
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
 if TYPE_CHECKING:
+    from ojs_aws.client.requests import Texts
     from ojs_aws.client.timer import Timer
+    from ojs_aws.client.transport import Transport
     from ojs_aws.domain.errors import JsonValue
 
 
@@ -28,12 +31,12 @@ class EventList:
     has_more: bool
 
 
-class Events:
+class Events(Area):
     """The log of lifecycle events: ``client.events``."""
 
-    def __init__(self, transport: OperatorTransport, timer: Timer) -> None:
+    def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
-        self._transport = transport
+        super().__init__(transport)
         self._timer = timer
 
     async def read(  # noqa: PLR0913 - each of them is optional and named
@@ -57,10 +60,10 @@ class Events:
         wanted |= {"cursor": cursor} if cursor else {}
         return await self._page(wanted | {"limit": str(limit)})
 
-    async def _page(self, query: Mapping[str, str]) -> EventList:
-        answer = await self._transport.ask("GET", "/events", query=query)
+    async def _page(self, query: Texts) -> EventList:
+        values = (await self._ask("list_events", query=query)).values
         return EventList(
-            objects_in(answer, "events"), text_in(answer, "cursor"), answer.get("has_more") is True
+            objects_in(values, "events"), text_in(values, "cursor"), values.get("has_more") is True
         )
 
     async def follow(

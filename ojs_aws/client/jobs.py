@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from ojs_aws.client.connection import segment
-from ojs_aws.client.dead_letter import BulkOutcome
-from ojs_aws.client.operators import (
-    OperatorTransport,
+from ojs_aws.client.answers import (
+    Values,
     number_in,
     object_in,
     objects_in,
     text_in,
+    texts_in,
 )
+from ojs_aws.client.area import Area
+from ojs_aws.client.dead_letters import BulkOutcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
-ADMIN_JOBS = "/admin/jobs"
-
 BulkAction: TypeAlias = Literal["retry", "cancel", "delete"]
+
+_BULK: Final[Mapping[BulkAction, str]] = {
+    "retry": "bulk_retry_jobs",
+    "cancel": "bulk_cancel_jobs",
+    "delete": "bulk_delete_jobs",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +78,8 @@ class JobBulkResult:
     cursor: str = ""
 
 
-class Jobs:
+class Jobs(Area):
     """Jobs of the backend: ``client.jobs``. Raises the errors of ``ojs_aws.domain.errors``."""
-
-    def __init__(self, transport: OperatorTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def list(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -108,11 +109,10 @@ class Jobs:
             "limit": str(limit),
             "cursor": cursor,
         }
-        given = {name: value for name, value in query.items() if value}
-        answer = await self._transport.ask("GET", ADMIN_JOBS, query=given)
-        page = object_in(answer, "pagination")
+        values = (await self._ask("list_jobs", query=query)).values
+        page = object_in(values, "pagination")
         return JobPage(
-            jobs=[_entry(each) for each in objects_in(answer, "items")],
+            jobs=[_entry(each) for each in objects_in(values, "items")],
             cursor=text_in(page, "next_cursor"),
             total=number_in(page, "total"),
             is_exact=page.get("total_is_exact") is not False,
@@ -126,8 +126,8 @@ class Jobs:
         :raises NotFoundError: there is no such job.
         """
         query = {"events": "true"} if events else {}
-        answer = await self._transport.ask("GET", f"{ADMIN_JOBS}/{segment(job_id)}", query=query)
-        return {name: value for name, value in answer.items() if name != "job"}
+        values = (await self._ask("get_job_detail", job_id=job_id, query=query)).values
+        return {name: value for name, value in values.items() if name != "job"}
 
     async def cancel(self, job_id: str) -> JobEntry:
         """Cancel a job.
@@ -135,7 +135,7 @@ class Jobs:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it has ended.
         """
-        return await self._one(job_id, "cancel")
+        return _entry((await self._ask("cancel_job", job_id=job_id)).values)
 
     async def retry(self, job_id: str) -> JobEntry:
         """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
@@ -143,7 +143,7 @@ class Jobs:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        return await self._one(job_id, "retry")
+        return _entry((await self._ask("retry_job", job_id=job_id)).values)
 
     async def reprioritise(self, job_id: str, priority: int) -> JobEntry:
         """Change the priority of a job that is available, scheduled or pending.
@@ -154,11 +154,7 @@ class Jobs:
         :raises ConflictError: it is in another state.
         """
         body: Mapping[str, JsonValue] = {"priority": priority}
-        return _entry(await self._transport.ask("PATCH", f"/jobs/{segment(job_id)}", body))
-
-    async def _one(self, job_id: str, action: str) -> JobEntry:
-        path = f"{ADMIN_JOBS}/{segment(job_id)}/{action}"
-        return _entry(await self._transport.ask("POST", path, {}, repeatable=False))
+        return _entry((await self._ask("change_job", job_id=job_id, body=body)).values)
 
     async def change_some(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -191,19 +187,19 @@ class Jobs:
         body: dict[str, JsonValue] = {"filter": chosen, "limit": limit}
         body["dry_run" if dry_run else "confirm"] = True
         body |= {"cursor": cursor} if cursor else {}
-        path = f"{ADMIN_JOBS}/bulk/{action}"
-        answer = await self._transport.ask("POST", path, body, repeatable=dry_run)
-        ids = answer.get("job_ids")
+        # To see twice what would be done changes nothing.
+        answer = await self._ask(_BULK[action], body=body, repeatable=dry_run)
+        values = answer.values
         return JobBulkResult(
-            matched=number_in(answer, "matched"),
-            succeeded=[str(each) for each in ids] if isinstance(ids, list) else [],
+            matched=number_in(values, "matched"),
+            succeeded=texts_in(values, "job_ids"),
             failed=[
                 BulkOutcome(
                     text_in(each, "job_id"), text_in(each, "status"), text_in(each, "error")
                 )
-                for each in objects_in(answer, "errors")
+                for each in objects_in(values, "errors")
             ],
-            cursor=text_in(answer, "next_cursor"),
+            cursor=text_in(values, "next_cursor"),
         )
 
     async def change_all(  # noqa: PLR0913 - each of them is optional and named
@@ -240,7 +236,7 @@ class Jobs:
                 return
 
 
-def _entry(described: Mapping[str, JsonValue]) -> JobEntry:
+def _entry(described: Values) -> JobEntry:
     return JobEntry(
         id=text_in(described, "id"),
         type=text_in(described, "type"),

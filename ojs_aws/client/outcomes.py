@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.client.answers import Values, number_in, object_in, text_in, text_or_none_in, unwrapped
+from ojs_aws.client.area import Area
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
+from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue, NotFoundError
+from ojs_aws.domain.errors import JsonValue, NotFoundError, ResultPendingError
 from ojs_aws.domain.job import JobState
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 POLL_GROWTH: Final = 1.5
 MAX_POLL_S: Final = 5.0
+
+_PENDING: Final = 408
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,42 +82,12 @@ class JobCheckpoint:
     created_at: str
 
 
-class OutcomesTransport(Protocol):
-    """How a client reaches outcomes; answers are as the specifications have them."""
-
-    max_wait_s: float
-    """The longest wait that one request may ask for."""
-
-    async def result(self, job_id: str, wait_s: float) -> Mapping[str, JsonValue]:
-        """What became of a job; the backend may wait for its end.
-
-        :returns: at least ``state``, also of a job that is not over.
-        :raises ResultPrunedError: it is over, and so is the time of its outcome.
-        """
-
-    async def results(self, job_ids: Sequence[str]) -> Mapping[str, JsonValue]:
-        """What became of several jobs, by id; None for one that does not exist."""
-
-    async def progress(self, job_id: str) -> Mapping[str, JsonValue]:
-        """How far a job has come."""
-
-    async def checkpoint(self, job_id: str) -> Mapping[str, JsonValue]:
-        """The latest checkpoint.
-
-        :raises NotFoundError: there is none.
-        """
-
-    async def clear_checkpoint(self, job_id: str) -> None:
-        """Clear it; again is no error."""
-
-
-class Outcomes:
+class Outcomes(Area):
     """Reads and waits for outcomes; the methods of the client lead here."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
-        self._whole = transport
-        self._transport = transport.outcomes()
+        super().__init__(transport)
         self._timer = timer
 
     async def wait(self, job_id: str, timeout_s: float | None, poll_s: float) -> JsonValue:
@@ -140,61 +115,74 @@ class Outcomes:
         most = self._transport.max_wait_s
         wait_s = most if left_s is None else max(0.0, min(left_s, most))
         try:
-            return outcome_of(job_id, await self._transport.result(job_id, wait_s))
+            return outcome_of(job_id, await self._result(job_id, wait_s))
         except NotFoundError:
-            job = await self._whole.get(job_id)
+            job = await self._transport.get(job_id)
             return outcome_of(job_id, {name: job[name] for name in job})
+
+    async def _result(self, job_id: str, wait_s: float) -> Values:
+        """Read what became of a job; the backend may wait for its end.
+
+        :returns: at least ``state``, also of a job that is not over.
+        :raises ResultPrunedError: it is over, and so is the time of its outcome.
+        """
+        query = {"wait": "true", "timeout": str(int(wait_s))}
+        request = RouteRequest(operation="get_result", path={"job_id": job_id}, query=query)
+        answer = await self._transport.ask(request)
+        if answer.status == _PENDING or isinstance(answer.error, ResultPendingError):
+            details = answer.error.details if answer.error else {}
+            return {"state": details.get("current_state", "active")}
+        return answer.or_raise().values
 
     async def many(self, job_ids: Sequence[str]) -> dict[str, JobOutcome | None]:
         """See :meth:`ojs_aws.client.Client.results`."""
-        found = await self._transport.results(job_ids)
+        answer = await self._ask("get_results", body={"ids": [*job_ids]})
+        found = object_in(answer.values, "results")
         return {
-            job_id: outcome_of(job_id, told) if isinstance(told, dict) else None
-            for job_id, told in ((each, found.get(each)) for each in job_ids)
+            job_id: outcome_of(job_id, values) if isinstance(values, dict) else None
+            for job_id, values in ((each, found.get(each)) for each in job_ids)
         }
 
     async def progress(self, job_id: str) -> JobProgress:
         """See :meth:`ojs_aws.client.Client.progress`."""
-        told = await self._transport.progress(job_id)
-        number, data = told.get("progress"), told.get("data")
-        message, updated = told.get("message"), told.get("updated_at")
+        values = (await self._ask("get_progress", job_id=job_id)).values
+        fraction, data = values.get("progress"), values.get("data")
         return JobProgress(
             job_id=job_id,
-            state=str(told.get("state", "")),
-            fraction=float(number) if isinstance(number, (int, float)) else None,
+            state=text_in(values, "state"),
+            fraction=float(fraction) if isinstance(fraction, (int, float)) else None,
             data=data if isinstance(data, dict) else None,
-            message=message if isinstance(message, str) else None,
-            updated_at=updated if isinstance(updated, str) else None,
+            message=text_or_none_in(values, "message"),
+            updated_at=text_or_none_in(values, "updated_at"),
         )
 
     async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
         """See :meth:`ojs_aws.client.Client.checkpoint`."""
         try:
-            told = await self._transport.checkpoint(job_id)
+            answer = await self._ask("get_checkpoint", job_id=job_id)
         except NotFoundError:
-            await self._whole.get(job_id)  # tells a job without one from no job
+            await self._transport.get(job_id)  # raises where there is no such job
             return None
-        number = told.get("sequence")
+        values = unwrapped(answer.values, "checkpoint")
         return JobCheckpoint(
             job_id=job_id,
-            state=told.get("state"),
-            sequence=number if isinstance(number, int) else 0,
-            created_at=str(told.get("created_at", "")),
+            state=values.get("state"),
+            sequence=number_in(values, "sequence"),
+            created_at=text_in(values, "created_at"),
         )
 
     async def clear_checkpoint(self, job_id: str) -> None:
         """See :meth:`ojs_aws.client.Client.clear_checkpoint`."""
-        await self._transport.clear_checkpoint(job_id)
+        await self._ask("delete_checkpoint", job_id=job_id)
 
 
-def outcome_of(job_id: str, told: Mapping[str, JsonValue]) -> JobOutcome:
-    """The outcome of an answer, flat or in the wrapper of a job."""
-    wrapped = told.get("job")
-    described = wrapped if isinstance(wrapped, dict) else told
+def outcome_of(job_id: str, values: Values) -> JobOutcome:
+    """Return the outcome of an answer, flat or in the wrapper of a job."""
+    described = unwrapped(values, "job")
     error = described.get("error")
     return JobOutcome(
         job_id=job_id,
-        state=str(described.get("state", "")),
+        state=text_in(described, "state"),
         result=described.get("result"),
         error=error if isinstance(error, dict) else None,
         attributes=described,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
-from ojs_aws.client.connection import segment
-from ojs_aws.client.operators import number_in, text_in
+from ojs_aws.client.answers import (
+    Values,
+    number_in,
+    object_in,
+    text_in,
+    text_or_none_in,
+    texts_in,
+)
+from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
@@ -80,64 +86,31 @@ class QueueSettings:
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
-class QueuesTransport(Protocol):
-    """How a client reaches the operations on queues; answers are as the binding has them."""
-
-    async def list(self) -> Sequence[Mapping[str, JsonValue]]:
-        """All queues."""
-
-    async def stats(self, name: str) -> Mapping[str, JsonValue]:
-        """What one holds."""
-
-    async def pause(self, name: str) -> Mapping[str, JsonValue]:
-        """Pause one."""
-
-    async def resume(self, name: str) -> Mapping[str, JsonValue]:
-        """Resume one."""
-
-    async def ask(
-        self, method: str, path: str, body: Mapping[str, JsonValue] | None = None
-    ) -> Mapping[str, JsonValue]:
-        """Any other operation on a queue, by its method and its path below the base."""
-
-    async def purge(self, name: str, body: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """Purge a part of one."""
-
-
-class Queues:
+class Queues(Area):
     """Queues of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
-
-    def __init__(self, transport: QueuesTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def list(self) -> list[QueueEntry]:
         """All queues that are declared or were used, by name."""
-        return [_entry(described) for described in await self._transport.list()]
+        return [_entry(each) for each in await self._ask_all("list_queues", "queues")]
 
     async def stats(self, name: str) -> QueueNumbers:
         """Count the jobs of a queue.
 
         :raises NotFoundError: there is no such queue.
         """
-        described = await self._transport.stats(name)
-
-        def count(key: str) -> int:
-            value = described.get(key)
-            return value if isinstance(value, int) else 0
-
-        estimated = described.get("estimated")
+        values = (await self._ask("queue_stats", queue=name)).values
+        described = {**values, **object_in(values, "stats")}
         return QueueNumbers(
             name=name,
             paused=described.get("paused") is True,
-            available=count("available"),
-            active=count("active"),
-            scheduled=count("scheduled"),
-            retryable=count("retryable"),
-            completed=count("completed"),
-            discarded=count("discarded"),
-            depth=count("depth"),
-            estimated=[str(each) for each in estimated] if isinstance(estimated, list) else (),
+            available=number_in(described, "available"),
+            active=number_in(described, "active"),
+            scheduled=number_in(described, "scheduled"),
+            retryable=number_in(described, "retryable"),
+            completed=number_in(described, "completed"),
+            discarded=number_in(described, "discarded"),
+            depth=number_in(described, "depth"),
+            estimated=texts_in(described, "estimated"),
             described=described,
         )
 
@@ -146,21 +119,20 @@ class Queues:
 
         :raises NotFoundError: there is no such queue.
         """
-        answer = await self._transport.ask("GET", f"/queues/{segment(name)}/priority-stats")
-        counts = answer.get("counts_by_priority")
-        found = counts if isinstance(counts, dict) else {}
-        return {int(each): n for each, n in found.items() if isinstance(n, int)}
+        values = (await self._ask("priority_stats", queue=name)).values
+        counts = object_in(values, "counts_by_priority")
+        return {int(each): count for each, count in counts.items() if isinstance(count, int)}
 
     async def pause(self, name: str) -> QueueEntry:
         """Let nobody fetch from a queue; active jobs go on, and jobs may still be enqueued."""
-        return _entry(await self._transport.pause(name))
+        return _entry((await self._ask("pause_queue", queue=name)).values)
 
     async def resume(self, name: str) -> QueueEntry:
         """Let workers fetch from a queue again.
 
         :raises NotFoundError: there is no such queue.
         """
-        return _entry(await self._transport.resume(name))
+        return _entry((await self._ask("resume_queue", queue=name)).values)
 
     async def create(
         self, name: str, config: Mapping[str, JsonValue] | None = None
@@ -172,29 +144,29 @@ class Queues:
         :raises InvalidRequestError: a setting that cannot be; nothing is created.
         """
         body: dict[str, JsonValue] = {"name": name, "config": {**(config or {})}}
-        return _settings(await self._transport.ask("POST", "/queues", body))
+        return _settings((await self._ask("create_queue", body=body)).values)
 
     async def settings(self, name: str) -> QueueSettings:
         """The settings of a queue; ``_default`` is the policy for queues that say nothing.
 
         :raises NotFoundError: there is no such queue.
         """
-        return _settings(await self._transport.ask("GET", f"/queues/{segment(name)}/config"))
+        return _settings((await self._ask("get_queue_config", queue=name)).values)
 
     async def configure(self, name: str, changes: Mapping[str, JsonValue]) -> QueueSettings:
         """Change settings: those that are named are set, ``None`` takes one away.
 
         :raises InvalidRequestError: one that cannot be; nothing is changed.
         """
-        path = f"/queues/{segment(name)}/config"
-        return _settings(await self._transport.ask("PUT", path, changes))
+        answer = await self._ask("change_queue_config", queue=name, body=changes)
+        return _settings(answer.values)
 
     async def drain(self, name: str) -> QueueSettings:
         """Take no new jobs; workers go on with those that are there. A resume ends it.
 
         :raises NotFoundError: there is no such queue.
         """
-        return _settings(await self._transport.ask("POST", f"/queues/{segment(name)}/drain", {}))
+        return _settings((await self._ask("drain_queue", queue=name)).values)
 
     async def delete(self, name: str) -> None:
         """Delete a queue that has no jobs left to run, with its settings.
@@ -203,7 +175,7 @@ class Queues:
         :raises NotFoundError: there is no such queue.
         """
         body: dict[str, JsonValue] = {"strategy": "reject"}
-        await self._transport.ask("DELETE", f"/queues/{segment(name)}", body)
+        await self._ask("delete_queue", queue=name, body=body)
 
     async def limit(
         self, name: str, policy: Mapping[str, JsonValue] | None
@@ -215,10 +187,9 @@ class Queues:
         :returns: the limit and what it counts, as the backend describes it.
         :raises InvalidRequestError: a policy that cannot be followed.
         """
-        path = f"/queues/{segment(name)}/rate-limit"
         if policy is None:
-            return await self._transport.ask("DELETE", path)
-        return await self._transport.ask("PUT", path, policy)
+            return (await self._ask("unlimit_queue", queue=name)).values
+        return (await self._ask("limit_queue", queue=name, body=policy)).values
 
     async def purge(
         self,
@@ -243,30 +214,28 @@ class Queues:
         if older_than is not None:
             body["older_than"] = format_instant(instant_of(older_than))
         body |= {"cursor": cursor} if cursor else {}
-        answer = await self._transport.purge(name, body)
+        values = (await self._ask("purge_queue", queue=name, body=body)).values
         return Purged(
-            number_in(answer, "deleted"),
-            number_in(answer, "cancelled"),
-            text_in(answer, "next_cursor"),
+            number_in(values, "deleted"),
+            number_in(values, "cancelled"),
+            text_in(values, "next_cursor"),
         )
 
 
-def _settings(described: Mapping[str, JsonValue]) -> QueueSettings:
-    config, own = described.get("config"), described.get("set")
+def _settings(values: Values) -> QueueSettings:
     return QueueSettings(
-        name=text_in(described, "name"),
-        state=text_in(described, "state") or "active",
-        config=config if isinstance(config, dict) else {},
-        own=own if isinstance(own, dict) else {},
-        described=described,
+        name=text_in(values, "name"),
+        state=text_in(values, "state") or "active",
+        config=object_in(values, "config"),
+        own=object_in(values, "set"),
+        described=values,
     )
 
 
-def _entry(described: Mapping[str, JsonValue]) -> QueueEntry:
-    paused_at = described.get("paused_at")
+def _entry(values: Values) -> QueueEntry:
     return QueueEntry(
-        name=str(described.get("name", "")),
-        paused=described.get("paused") is True,
-        paused_at=paused_at if isinstance(paused_at, str) else None,
-        described=described,
+        name=text_in(values, "name"),
+        paused=values.get("paused") is True,
+        paused_at=text_or_none_in(values, "paused_at"),
+        described=values,
     )

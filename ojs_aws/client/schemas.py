@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
 
+from ojs_aws.client.answers import Values, object_in, objects_in, text_in
+from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.schemas.schema import SchemaVersion
-
-SchemaAnswer: TypeAlias = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +27,8 @@ class JobSchema:
     is_latest: bool = False
 
 
-class SchemasTransport(Protocol):
-    """How a client reaches the registry; answers are as the specification has them."""
-
-    async def register(self, body: Mapping[str, JsonValue]) -> SchemaAnswer:
-        """Register a version that must be new."""
-
-    async def put(self, body: Mapping[str, JsonValue]) -> SchemaAnswer:
-        """Register a version; the very same again changes nothing."""
-
-    async def get(self, job_type: str, version: SchemaVersion | None) -> SchemaAnswer:
-        """Read a version; the latest where none is named."""
-
-    async def by_uri(self, uri: str) -> SchemaAnswer:
-        """Read a version by its URI."""
-
-    async def versions(self, job_type: str) -> Sequence[SchemaAnswer]:
-        """The versions of a type, the newest first."""
-
-    async def list(self) -> Sequence[SchemaAnswer]:
-        """All versions of all types."""
-
-    async def delete(self, job_type: str, version: SchemaVersion) -> None:
-        """Remove a version."""
-
-
-class Schemas:
+class Schemas(Area):
     """The schema registry; every method raises the errors of ``ojs_aws.domain.errors``."""
-
-    def __init__(self, transport: SchemasTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def register(
         self,
@@ -85,52 +55,58 @@ class Schemas:
             "schema": {**schema},
         }
         body |= {} if uri is None else {"uri": uri}
-        send = self._transport.put if exist_ok else self._transport.register
-        return job_schema(await send(body))
+        if not exist_ok:
+            return job_schema((await self._ask("register_schema", body=body)).values)
+        put = await self._ask("put_schema", body=body, type=str(job_type), version=str(version))
+        return job_schema(put.values)
 
     async def get(self, job_type: str, version: SchemaVersion | None = None) -> JobSchema:
         """Read a version; the latest where none is named.
 
         :raises NotFoundError: there is none.
         """
-        return job_schema(await self._transport.get(job_type, version))
+        if version is None:
+            return await self.by_uri(job_type)
+        answer = await self._ask("get_schema_version", type=job_type, version=str(version))
+        return job_schema(answer.values)
 
     async def by_uri(self, uri: str) -> JobSchema:
         """Read the version that jobs name so.
 
         :raises NotFoundError: there is none.
         """
-        return job_schema(await self._transport.by_uri(uri))
+        return job_schema((await self._ask("get_schema", name=uri)).values)
 
     async def versions(self, job_type: str) -> list[JobSchema]:
         """The versions of a type without their schemas, the newest first.
 
         :raises NotFoundError: it has none.
         """
-        return [job_schema(each) for each in await self._transport.versions(job_type)]
+        values = (await self._ask("list_schema_versions", type=job_type)).values
+        return [job_schema({"type": job_type, **each}) for each in objects_in(values, "versions")]
 
     async def list(self) -> list[JobSchema]:
         """All versions of all types, without their schemas."""
-        return [job_schema(each) for each in await self._transport.list()]
+        return [job_schema(each) for each in await self._ask_all("list_schemas", "schemas")]
 
     async def delete(self, job_type: str, version: SchemaVersion) -> None:
         """Remove a version; jobs that named it stay.
 
         :raises NotFoundError: there is none.
         """
-        await self._transport.delete(job_type, version)
+        await self._ask("delete_schema_version", type=job_type, version=str(version))
 
 
-def job_schema(answer: SchemaAnswer) -> JobSchema:
-    """The version that an answer describes, wrapped or not."""
-    inner = answer.get("schema")
-    described = inner if isinstance(inner, dict) and "created_at" in inner else answer
-    version, schema = described.get("version"), described.get("schema")
+def job_schema(values: Values) -> JobSchema:
+    """Return the version that an answer describes, wrapped or not."""
+    inner = object_in(values, "schema")
+    described = inner if "created_at" in inner else values
+    version = described.get("version")
     return JobSchema(
-        type=str(described.get("type") or described.get("job_type") or ""),
+        type=text_in(described, "type") or text_in(described, "job_type"),
         version=version if isinstance(version, (int, str)) else "",
-        uri=str(described.get("uri") or ""),
-        created_at=str(described.get("created_at") or ""),
-        schema=schema if isinstance(schema, dict) else {},
+        uri=text_in(described, "uri"),
+        created_at=text_in(described, "created_at"),
+        schema=object_in(described, "schema"),
         is_latest=described.get("is_latest") is True,
     )

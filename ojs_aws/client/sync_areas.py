@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ojs_aws.client.admin import Admin
 from ojs_aws.client.cron import CronJobs
-from ojs_aws.client.dead_letter import DeadLetterJobs
+from ojs_aws.client.dead_letters import DeadLetterJobs
 from ojs_aws.client.events import Events
 from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.jobs import Jobs

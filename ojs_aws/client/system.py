@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ojs_aws.client.operators import OperatorTransport, number_in, objects_in, text_in
+from ojs_aws.client.answers import number_in, objects_in, text_in, texts_in
+from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
@@ -29,19 +30,15 @@ class RepairPart:
     workflows: int
 
 
-class System:
+class System(Area):
     """Statistics and settings of the backend: ``client.system``."""
-
-    def __init__(self, transport: OperatorTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def stats(self) -> Mapping[str, JsonValue]:
         """What all queues hold together: ``jobs`` by state, ``workers``, ``throughput`` and more.
 
         ``is_exact`` is False where a number is at least what is said.
         """
-        return await self._transport.ask("GET", "/admin/stats")
+        return (await self._ask("show_stats")).values
 
     async def history(
         self,
@@ -60,14 +57,11 @@ class System:
         query = {"period": period, "queue": queue}
         for name, moment in (("since", since), ("until", until)):
             query[name] = "" if moment is None else format_instant(instant_of(moment))
-        given = {name: value for name, value in query.items() if value}
-        return objects_in(
-            await self._transport.ask("GET", "/admin/stats/history", query=given), "data"
-        )
+        return objects_in((await self._ask("show_stats_history", query=query)).values, "data")
 
     async def config(self) -> Mapping[str, JsonValue]:
         """How the backend is set: ``settings`` and its ``implementation``; no secrets."""
-        return await self._transport.ask("GET", "/admin/system/config")
+        return (await self._ask("show_config")).values
 
     async def repair(self, *, dry_run: bool = False) -> AsyncIterator[RepairPart]:
         """Send the messages again that SQS lost, after a restore; what each request did is yielded.
@@ -78,15 +72,14 @@ class System:
         while True:
             body: dict[str, JsonValue] = {"dry_run": dry_run}
             body |= {"cursor": cursor} if cursor else {}
-            answer = await self._transport.ask("POST", "/admin/repair", body)
-            queues = answer.get("queues")
+            values = (await self._ask("repair", body=body)).values
             yield RepairPart(
-                queues=[str(each) for each in queues] if isinstance(queues, list) else [],
-                ready=number_in(answer, "ready"),
-                waiting=number_in(answer, "waiting"),
-                paused=number_in(answer, "paused"),
-                workflows=number_in(answer, "workflows"),
+                queues=texts_in(values, "queues"),
+                ready=number_in(values, "ready"),
+                waiting=number_in(values, "waiting"),
+                paused=number_in(values, "paused"),
+                workflows=number_in(values, "workflows"),
             )
-            cursor = text_in(answer, "next_cursor")
+            cursor = text_in(values, "next_cursor")
             if not cursor:
                 return

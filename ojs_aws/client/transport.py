@@ -1,30 +1,34 @@
-"""How a client reaches the backend: over HTTPS, or straight to DynamoDB and SQS."""
+"""How a client reaches the backend: over HTTPS, or in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ojs_aws.client.cron import CronTransport
-from ojs_aws.client.dead_letter import DeadLetterTransport
-from ojs_aws.client.operators import OperatorTransport
-from ojs_aws.client.outcomes import OutcomesTransport
-from ojs_aws.client.queues import QueuesTransport
-from ojs_aws.client.results import DeadLetters, Stored
-from ojs_aws.client.schemas import SchemasTransport
-from ojs_aws.client.workers import WorkersTransport
-from ojs_aws.client.workflows import WorkflowsTransport
+from ojs_aws.client.answers import Answer
+from ojs_aws.client.requests import RouteRequest
+from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.ports import TransactAction
 
 
 class Transport(Protocol):
-    """The operations of the backend that a client needs.
+    """Carries the client's requests to the backend, and its answers back.
 
-    Every method raises the errors of :mod:`ojs_aws.domain.errors`. Methods may be repeated after
-    a :class:`~ojs_aws.domain.errors.BackendError`: storing finds the job that it stored before.
+    Every method but :meth:`ask` raises the errors of :mod:`ojs_aws.domain.errors`. Methods may be
+    repeated after a :class:`~ojs_aws.domain.errors.BackendError`: storing finds the job that it
+    stored before.
     """
+
+    max_wait_s: float
+    """The longest wait for a result that one request may ask for."""
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        """Ask for an operation of the route table, and return its answer.
+
+        An error of the backend is part of the answer; :meth:`Answer.or_raise` raises it.
+        """
 
     async def push(self, job: Job) -> Stored:
         """Store one job, which has an id."""
@@ -44,47 +48,8 @@ class Transport(Protocol):
     async def activate(self, job_id: str) -> Job:
         """Make a pending job available."""
 
-    async def dead_letters(self, queue: str | None, limit: int, cursor: str) -> DeadLetters:
-        """List a page of dead letters."""
-
-    async def retry_dead_letter(self, job_id: str) -> Job:
-        """Make a discarded job available again."""
-
-    async def delete_dead_letter(self, job_id: str) -> None:
-        """Remove a discarded job for good."""
-
-    async def queues(self) -> list[dict[str, JsonValue]]:
-        """List the queues."""
-
-    async def health(self) -> dict[str, JsonValue]:
-        """What the backend says of its health."""
-
-    def workers(self) -> WorkersTransport:
-        """The operations on workers."""
-
-    def dead_letter(self) -> DeadLetterTransport:
-        """The operations on dead letters."""
-
-    def queue_operations(self) -> QueuesTransport:
-        """The operations on queues."""
-
-    def workflows(self) -> WorkflowsTransport:
-        """The operations on workflows."""
-
-    def outcomes(self) -> OutcomesTransport:
-        """The operations on results, progress and checkpoints."""
-
-    def schemas(self) -> SchemasTransport:
-        """The operations on schemas."""
-
-    def cron(self) -> CronTransport:
-        """The operations on cron jobs."""
-
-    def operators(self) -> OperatorTransport:
-        """The operators' API, by its paths."""
-
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 @runtime_checkable
@@ -92,4 +57,17 @@ class Transacting(Protocol):
     """A transport to a table that takes part in the caller's own transactions."""
 
     async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
-        """What would become of one job, which has an id, and what is to be written for that."""
+        """Return what would become of one job, which has an id, and what to write for that."""
+
+
+async def ask_to_change(transport: Transport, request: RouteRequest, needed: str) -> Job:
+    """Ask for a change of a job's state that a second send would find already made.
+
+    :param needed: the state that the job must be in before.
+    :raises ConflictError: the job was in another state at the first send.
+    """
+    answer = await transport.ask(request)
+    conflict = answer.error if isinstance(answer.error, ConflictError) else None
+    if conflict and answer.sends > 1 and conflict.details.get("current_state") != needed:
+        return await transport.get(request.path["job_id"])
+    return answer.or_raise().job

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from ojs_aws.client.answers import (
+    Values,
+    next_cursor,
+    number_in,
+    object_in,
+    objects_in,
+    text_in,
+    texts_in,
+)
+from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
-
-QUIET = "quiet"
-TERMINATE = "terminate"
-RESUME = "resume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +69,7 @@ class DirectedWorkers:
     refused: Sequence[str]
 
 
-class WorkersTransport(Protocol):
-    """How a client reaches the operations on workers. Answers are those of the admin API."""
-
-    async def list(self, limit: int, cursor: str) -> Mapping[str, JsonValue]:
-        """A page."""
-
-    async def get(self, worker_id: str) -> Mapping[str, JsonValue]:
-        """One worker."""
-
-    async def direct(self, worker_id: str, action: str) -> Mapping[str, JsonValue]:
-        """Direct one worker."""
-
-    async def direct_all(
-        self, action: str, chosen: Mapping[str, JsonValue]
-    ) -> Mapping[str, JsonValue]:
-        """Direct those that are chosen, or the first thousand of them."""
-
-    async def deregister(self, worker_id: str) -> Mapping[str, JsonValue]:
-        """Remove a worker that missed its heartbeats."""
-
-
-class Workers:
+class Workers(Area):
     """Lists and directs workers: ``client.workers``.
 
     Example of a deployment that loses nothing (docs/operations-deploys.md)::
@@ -95,27 +79,20 @@ class Workers:
         await client.workers.terminate_all(label="v1")
     """
 
-    def __init__(self, transport: WorkersTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
-
     async def list(self, *, limit: int = 50, cursor: str = "") -> WorkerList:
         """List a page of the workers that beat within the last hour.
 
         :param cursor: from the page before.
         """
-        answer = await self._transport.list(limit, cursor)
-        items, page, summary = (answer.get(name) for name in ("items", "pagination", "summary"))
-        following = page.get("next_cursor") if isinstance(page, dict) else ""
-        counts = summary if isinstance(summary, dict) else {}
+        query = {"limit": str(limit), "cursor": cursor}
+        values = (await self._ask("list_workers", query=query)).values
+        summary = object_in(values, "summary")
         return WorkerList(
-            workers=[_entry(item) for item in items or () if isinstance(item, dict)]
-            if isinstance(items, list)
-            else [],
-            cursor=following if isinstance(following, str) else "",
+            workers=[_entry(each) for each in objects_in(values, "items")],
+            cursor=next_cursor(values),
             summary={
                 name: count
-                for name, count in counts.items()
+                for name, count in summary.items()
                 if isinstance(count, int) and not isinstance(count, bool)
             },
         )
@@ -125,7 +102,7 @@ class Workers:
 
         :raises NotFoundError: it is not known.
         """
-        return _entry(await self._transport.get(worker_id))
+        return _entry((await self._ask("get_worker", worker_id=worker_id)).values)
 
     async def quiet(self, worker_id: str) -> None:
         """Let a worker finish its jobs and fetch no more.
@@ -133,14 +110,14 @@ class Workers:
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
         """
-        await self._transport.direct(worker_id, QUIET)
+        await self._ask("quiet_worker", worker_id=worker_id)
 
     async def terminate(self, worker_id: str) -> None:
         """Let a worker end within its grace period.
 
         :raises NotFoundError: it is not known.
         """
-        await self._transport.direct(worker_id, TERMINATE)
+        await self._ask("terminate_worker", worker_id=worker_id)
 
     async def resume(self, worker_id: str) -> None:
         """Let a quiet worker fetch again.
@@ -148,34 +125,34 @@ class Workers:
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
         """
-        await self._transport.direct(worker_id, RESUME)
+        await self._ask("resume_worker", worker_id=worker_id)
 
     async def quiet_all(self, *, queue: str = "", label: str = "") -> DirectedWorkers:
         """Quiet the workers that are there now: all, those of a queue, those with a label."""
-        return await self._direct_all(QUIET, queue, label)
+        return await self._direct_all("quiet_workers", queue, label)
 
     async def terminate_all(self, *, queue: str = "", label: str = "") -> DirectedWorkers:
         """Terminate the workers that are there now: all, those of a queue, those with a label."""
-        return await self._direct_all(TERMINATE, queue, label)
+        return await self._direct_all("terminate_workers", queue, label)
 
     async def resume_all(self, *, queue: str = "", label: str = "") -> DirectedWorkers:
         """Resume the workers that are there now: all, those of a queue, those with a label."""
-        return await self._direct_all(RESUME, queue, label)
+        return await self._direct_all("resume_workers", queue, label)
 
-    async def _direct_all(self, action: str, queue: str, label: str) -> DirectedWorkers:
+    async def _direct_all(self, operation: str, queue: str, label: str) -> DirectedWorkers:
         chosen: dict[str, JsonValue] = {"all": True}
         chosen |= {"queue": queue} if queue else {}
         chosen |= {"label": label} if label else {}
         told: list[str] = []
         refused: list[str] = []
         while True:
-            answer = await self._transport.direct_all(action, chosen)
-            told += texts(answer.get("workers"))
-            refused += texts(answer.get("refused"))
-            following = answer.get("next_cursor")
-            if not isinstance(following, str) or not following:
+            values = (await self._ask(operation, body=chosen)).values
+            told += texts_in(values, "workers")
+            refused += texts_in(values, "refused")
+            cursor = text_in(values, "next_cursor")
+            if not cursor:
                 return DirectedWorkers(told=told, refused=refused)
-            chosen["cursor"] = following
+            chosen["cursor"] = cursor
 
     async def deregister(self, worker_id: str) -> Sequence[str]:
         """Remove a worker that missed its heartbeats.
@@ -184,24 +161,19 @@ class Workers:
         :raises NotFoundError: it is not known.
         :raises ConflictError: it still beats.
         """
-        return texts((await self._transport.deregister(worker_id)).get("jobs_requeued"))
+        answer = await self._ask("deregister_worker", worker_id=worker_id)
+        return texts_in(answer.values, "jobs_requeued")
 
 
-def texts(value: JsonValue) -> list[str]:
-    """The texts of a list; none of anything else."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _entry(described: Mapping[str, JsonValue]) -> WorkerEntry:
-    jobs = described.get("active_jobs")
+def _entry(values: Values) -> WorkerEntry:
     return WorkerEntry(
-        id=str(described.get("id", "")),
-        state=str(described.get("state", "")),
-        directive=str(described.get("directive", "")),
-        active_jobs=jobs if isinstance(jobs, int) else 0,
-        last_heartbeat_at=str(described.get("last_heartbeat_at", "")),
-        queues=tuple(texts(described.get("queues"))),
-        labels=tuple(texts(described.get("labels"))),
-        hostname=str(described.get("hostname", "")),
-        described=dict(described),
+        id=text_in(values, "id"),
+        state=text_in(values, "state"),
+        directive=text_in(values, "directive"),
+        active_jobs=number_in(values, "active_jobs"),
+        last_heartbeat_at=text_in(values, "last_heartbeat_at"),
+        queues=tuple(texts_in(values, "queues")),
+        labels=tuple(texts_in(values, "labels")),
+        hostname=text_in(values, "hostname"),
+        described=dict(values),
     )

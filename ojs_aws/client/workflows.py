@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.client.answers import (
+    Values,
+    next_cursor,
+    object_in,
+    objects_in,
+    text_in,
+    unwrapped,
+)
+from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
 
 if TYPE_CHECKING:
     from ojs_aws.client.timer import Timer
+    from ojs_aws.client.transport import Transport
     from ojs_aws.domain.json_text import RawJson
 
 POLL_GROWTH: Final = 1.5
@@ -77,53 +87,35 @@ class WorkflowWaitTimeoutError(TimeoutError):
         super().__init__(f"Workflow {workflow.id} is still running after {timeout_s:g} s.")
 
 
-class WorkflowsTransport(Protocol):
-    """How a client reaches the operations on workflows; answers are as the binding has them."""
-
-    async def create(self, body: RawJson) -> Mapping[str, JsonValue]:
-        """Create a workflow; its id makes that repeatable."""
-
-    async def get(self, workflow_id: str) -> Mapping[str, JsonValue]:
-        """Read one."""
-
-    async def list(self, state: str, limit: int, cursor: str) -> Mapping[str, JsonValue]:
-        """Read a page of them."""
-
-    async def cancel(self, workflow_id: str) -> Mapping[str, JsonValue]:
-        """Cancel one."""
-
-
-class WorkflowOperations:
+class WorkflowOperations(Area):
     """Workflows of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
 
-    def __init__(self, transport: WorkflowsTransport, timer: Timer) -> None:
+    def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
-        self._transport = transport
+        super().__init__(transport)
         self._timer = timer
 
     async def create(self, body: RawJson) -> WorkflowStatus:
         """Send a workflow as it is; ``Client.workflow`` runs the middleware first."""
-        return status_of(await self._transport.create(body))
+        return status_of((await self._ask("create_workflow", body=body)).values)
 
     async def get(self, workflow_id: str) -> WorkflowStatus:
         """Read a workflow with its steps.
 
         :raises NotFoundError: there is none.
         """
-        return status_of(await self._transport.get(workflow_id))
+        return status_of((await self._ask("get_workflow", workflow_id=workflow_id)).values)
 
     async def list(self, *, state: str = "", limit: int = 50, cursor: str = "") -> WorkflowList:
         """Read a page of workflows without their steps, the newest first.
 
         :param state: only those in this state.
         """
-        answer = await self._transport.list(state, limit, cursor)
-        items, page = answer.get("workflows"), answer.get("pagination")
-        listed = items if isinstance(items, list) else []
-        following = page.get("next_cursor") if isinstance(page, dict) else None
+        query = {"limit": str(limit), "state": state, "cursor": cursor}
+        values = (await self._ask("list_workflows", query=query)).values
         return WorkflowList(
-            workflows=[status_of(each) for each in listed if isinstance(each, dict)],
-            cursor=following if isinstance(following, str) else "",
+            workflows=[status_of(each) for each in objects_in(values, "workflows")],
+            cursor=next_cursor(values),
         )
 
     async def cancel(self, workflow_id: str) -> WorkflowStatus:
@@ -133,7 +125,7 @@ class WorkflowOperations:
         :raises ConflictError: it has completed or failed.
         """
         try:
-            await self._transport.cancel(workflow_id)
+            await self._ask("cancel_workflow", workflow_id=workflow_id)
         except ConflictError:
             status = await self.get(workflow_id)
             if status.state != "cancelled":
@@ -168,24 +160,21 @@ class WorkflowOperations:
             interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
 
 
-def status_of(answer: Mapping[str, JsonValue]) -> WorkflowStatus:
-    """The workflow of an answer, wrapped or flat.
+def status_of(values: Values) -> WorkflowStatus:
+    """Return the workflow of an answer, wrapped or flat.
 
     :raises OjsError: the answer holds none.
     """
-    wrapped = answer.get("workflow")
-    described = wrapped if isinstance(wrapped, dict) else answer
+    described = unwrapped(values, "workflow")
     if "id" not in described:
         raise OjsError("The answer holds no workflow.")
-    steps = described.get("steps", described.get("jobs"))
-    callbacks, metadata = described.get("callbacks"), described.get("metadata")
     return WorkflowStatus(
         id=str(described["id"]),
-        type=str(described.get("type", "")),
-        name=str(described.get("name") or ""),
-        state=str(described.get("state", "")),
-        steps=[each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else (),
-        callbacks=callbacks if isinstance(callbacks, dict) else {},
-        metadata=metadata if isinstance(metadata, dict) else {},
+        type=text_in(described, "type"),
+        name=text_in(described, "name"),
+        state=text_in(described, "state"),
+        steps=objects_in(described, "steps" if "steps" in described else "jobs"),
+        callbacks=object_in(described, "callbacks"),
+        metadata=object_in(described, "metadata"),
         described=described,
     )

@@ -7,8 +7,8 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_aws.client.connection import HttpConnection, segment
-from ojs_aws.client.http import jobs_of
+from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.requests import segment
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
@@ -50,7 +50,7 @@ class HttpJobSource:
         """POST /workers/fetch. Never sent twice: a claim whose answer is lost comes back."""
         body = encode({**self._terms, "queues": list(queues), "count": count})
         answer = await self._connection.request("POST", "/workers/fetch", body, repeatable=False)
-        return jobs_of(answer.members)
+        return answer.jobs
 
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """POST /workers/ack; a resend that finds the job completed is a success."""

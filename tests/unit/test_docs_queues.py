@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.direct import DirectTransport
+from ojs_aws.client.in_process import InProcessTransport
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
         exec(block, names)  # noqa: S102 - our own page
-    with SyncClient(client=Client(transport=DirectTransport(World().backend))) as client:
+    with SyncClient(client=Client(transport=InProcessTransport(World().backend))) as client:
         names["maintain"](client)
         names["show"](client)
         assert capsys.readouterr().out == "default active 0\nemail active 0\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.direct import DirectTransport
+from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows import definition as definitions
 from ojs_aws.domain.workflows.results import MAX_BYTES
@@ -41,7 +41,7 @@ def test_the_examples_run() -> None:
     for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
         exec(block, names)  # noqa: S102 - our own page
     world = World()
-    with SyncClient(client=Client(transport=DirectTransport(world.backend))) as client:
+    with SyncClient(client=Client(transport=InProcessTransport(world.backend))) as client:
         report = names["monthly_report"](client)
         assert work(world, client, report) == [
             "data.extract",

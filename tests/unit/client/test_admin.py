@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.direct import DirectTransport
 from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson
@@ -30,7 +30,7 @@ def world() -> World:
 def client(request: pytest.FixtureRequest, world: World) -> Client:
     """A client of each kind."""
     if request.param == "direct":
-        return Client(transport=DirectTransport(world.backend))
+        return Client(transport=InProcessTransport(world.backend))
     return Client(transport=HttpTransport(ApiServer(world).connection(FakeTimer())))
 
 
@@ -132,7 +132,7 @@ async def test_events_are_read_and_followed(client: Client, world: World) -> Non
 
 def test_the_synchronous_client_has_the_same(world: World) -> None:
     """Without await."""
-    with SyncClient(client=Client(transport=DirectTransport(world.backend))) as client:
+    with SyncClient(client=Client(transport=InProcessTransport(world.backend))) as client:
         job_id = client.enqueue("demo.echo", [1]).id
         assert [job.id for job in client.jobs.list().jobs] == [job_id]
         assert client.jobs.detail(job_id)["id"] == job_id

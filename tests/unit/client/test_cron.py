@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.direct import DirectTransport
 from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.timestamps import parse_timestamp
@@ -52,7 +52,7 @@ def server(world: World) -> ApiServer:
 def client(request: pytest.FixtureRequest, world: World, server: ApiServer) -> Client:
     """A client of each kind."""
     if request.param == "direct":
-        return Client(transport=DirectTransport(world.backend))
+        return Client(transport=InProcessTransport(world.backend))
     return Client(transport=HttpTransport(server.connection(FakeTimer())))
 
 

@@ -43,9 +43,9 @@ def over_http(world: World, timer: FakeTimer) -> Client:
 
 def direct(world: World, timer: FakeTimer) -> Client:
     """A client of the services over a model."""
-    from ojs_aws.client.direct import DirectTransport
+    from ojs_aws.client.in_process import InProcessTransport
 
-    return Client(transport=DirectTransport(world.backend), middleware=(), timer=timer)
+    return Client(transport=InProcessTransport(world.backend), middleware=(), timer=timer)
 
 
 @pytest.fixture

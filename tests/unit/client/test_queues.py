@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.direct import DirectTransport
 from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
@@ -29,7 +29,7 @@ def world() -> World:
 def client(request: pytest.FixtureRequest, world: World) -> Client:
     """A client of each kind."""
     if request.param == "direct":
-        return Client(transport=DirectTransport(world.backend))
+        return Client(transport=InProcessTransport(world.backend))
     return Client(transport=HttpTransport(ApiServer(world).connection(FakeTimer())))
 
 
@@ -59,7 +59,7 @@ async def test_more_queues_than_a_page_are_listed(client: Client, world: World) 
 
 def test_the_synchronous_client_has_the_same(world: World) -> None:
     """Without await."""
-    with SyncClient(client=Client(transport=DirectTransport(world.backend))) as client:
+    with SyncClient(client=Client(transport=InProcessTransport(world.backend))) as client:
         assert client.queues.pause("default").paused
         assert client.queues.stats("default").paused
         assert not client.queues.resume("default").paused

@@ -12,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from ojs_aws.client import Client
-from ojs_aws.client.direct import DirectTransport
+from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.client.transport import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
@@ -35,7 +35,7 @@ class Path(Bench):
 
     def __init__(self, enqueuing: Any = (), execution: Any = (), hooks: Any = ()) -> None:
         super().__init__(middleware=execution, hooks=hooks)
-        transport = cast("Transport", DirectTransport(self.backend))
+        transport = cast("Transport", InProcessTransport(self.backend))
         self.client = Client(transport=transport, middleware=enqueuing, hooks=hooks)
 
     def enqueue(self, *args: Any, **given: Any) -> str:

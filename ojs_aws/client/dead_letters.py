@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
+from ojs_aws.client.answers import number_in, object_in, objects_in, text_in
+from ojs_aws.client.area import Area
 from ojs_aws.client.results import DeadLetters
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -45,37 +46,8 @@ class BulkResult:
         return sum(outcome.status == "done" for outcome in self.outcomes)
 
 
-class DeadLetterTransport(Protocol):
-    """How a client reaches the operations on dead letters."""
-
-    async def list(self, wanted: Mapping[str, str], limit: int, cursor: str) -> DeadLetters:
-        """A page."""
-
-    async def get(self, job_id: str) -> Job:
-        """One dead letter."""
-
-    async def stats(self) -> Mapping[str, JsonValue]:
-        """Counts by queue and by error."""
-
-    async def retry(self, job_id: str, override: Mapping[str, JsonValue]) -> Job:
-        """Enqueue one again."""
-
-    async def delete(self, job_id: str) -> None:
-        """Remove one."""
-
-    async def retry_many(self, chosen: Chosen, limit: int, cursor: str) -> BulkResult:
-        """Enqueue many again."""
-
-    async def delete_many(self, chosen: Chosen, limit: int, cursor: str) -> BulkResult:
-        """Remove many."""
-
-
-class DeadLetterJobs:
+class DeadLetterJobs(Area):
     """Inspects, retries and removes dead letters: ``client.dead_letter``."""
-
-    def __init__(self, transport: DeadLetterTransport) -> None:
-        """Use the client's transport."""
-        self._transport = transport
 
     async def list(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -95,18 +67,26 @@ class DeadLetterJobs:
         :param cursor: from the page before. A page may be short, or empty, and yet have one.
         """
         wanted = _filter(queue, type, error_type, since, until)
-        return await self._transport.list(wanted, limit, cursor)
+        query = {**wanted, "limit": str(limit), "cursor": cursor}
+        answer = await self._ask("list_dead_letters", query=query)
+        page = object_in(answer.values, "pagination")
+        return DeadLetters(
+            answer.jobs,
+            text_in(page, "next_cursor"),
+            number_in(page, "total"),
+            page.get("total_is_exact") is not False,
+        )
 
     async def get(self, job_id: str) -> Job:
         """Read a discarded job with its whole history.
 
         :raises NotFoundError: there is no such job, or it is not discarded.
         """
-        return await self._transport.get(job_id)
+        return (await self._ask("get_dead_letter", job_id=job_id)).job
 
     async def stats(self) -> Mapping[str, JsonValue]:
         """Count the dead letters: ``total``, ``by_queue``, ``by_error_type`` and more."""
-        return await self._transport.stats()
+        return (await self._ask("dead_letter_stats")).values
 
     async def retry(self, job_id: str, override: Mapping[str, JsonValue] | None = None) -> Job:
         """Make a discarded job available again: attempt 0, its errors cleared.
@@ -116,7 +96,8 @@ class DeadLetterJobs:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        return await self._transport.retry(job_id, override or {})
+        body: dict[str, JsonValue] = {"override": {**override}} if override else {}
+        return (await self._ask("retry_dead_letter", job_id=job_id, body=body)).job
 
     async def delete(self, job_id: str) -> None:
         """Remove a discarded job for good.
@@ -124,7 +105,7 @@ class DeadLetterJobs:
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        await self._transport.delete(job_id)
+        await self._ask("delete_dead_letter", job_id=job_id)
 
     async def retry_many(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -143,7 +124,7 @@ class DeadLetterJobs:
         With neither ids nor filter: all, step by step.
         """
         chosen = _chosen(ids, _filter(queue, type, error_type, since, until))
-        return await self._transport.retry_many(chosen, limit, cursor)
+        return await self._change_many("retry_dead_letters", "retried", chosen, limit, cursor)
 
     async def delete_many(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -159,7 +140,27 @@ class DeadLetterJobs:
     ) -> BulkResult:
         """Remove many dead letters for good, chosen like those of :meth:`retry_many`."""
         chosen = _chosen(ids, _filter(queue, type, error_type, since, until))
-        return await self._transport.delete_many(chosen, limit, cursor)
+        return await self._change_many("purge_dead_letters", "deleted", chosen, limit, cursor)
+
+    async def _change_many(
+        self, operation: str, done: str, chosen: Chosen, limit: int, cursor: str
+    ) -> BulkResult:
+        """Change many jobs.
+
+        :param done: the status of a job that was changed.
+        """
+        body: dict[str, JsonValue] = {**chosen, "limit": limit, "confirm": True}
+        body |= {"cursor": cursor} if cursor else {}
+        values = (await self._ask(operation, body=body)).values
+        outcomes = [
+            BulkOutcome(
+                text_in(each, "id"),
+                "done" if each.get("status") == done else text_in(each, "status"),
+                text_in(each, "reason"),
+            )
+            for each in objects_in(values, "results")
+        ]
+        return BulkResult(outcomes, text_in(values, "next_cursor"))
 
 
 def _filter(

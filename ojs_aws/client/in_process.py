@@ -1,0 +1,150 @@
+"""The client's transport in this process: straight to DynamoDB and SQS, for callers inside AWS.
+
+The handlers of the HTTP API answer here too, so that both transports say the same. Nobody is asked
+for credentials: the caller's AWS permissions decide. Enqueueing and what is done with single jobs
+calls the services without a handler between. Everything runs in threads, since botocore blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
+
+from ojs_aws.bootstrap import aws_clients, build_backend
+from ojs_aws.client.answers import Answer
+from ojs_aws.client.errors import error_in
+from ojs_aws.client.requests import RouteRequest
+from ojs_aws.client.results import Stored
+from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
+from ojs_aws.ports import TransactAction
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.render import render_job
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.calls import Call, Server
+
+_SERVER_ERROR: Final = 500
+
+
+class InProcessTransport:
+    """Reaches the backend without a server between."""
+
+    max_wait_s = 0.0
+    """The client's own pauses between two looks cost nothing."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Use the services of a deployment."""
+        self._backend = backend
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+    ) -> Self:
+        """Make the AWS clients and the services.
+
+        :param settings: of the deployment; default: the environment.
+        """
+        chosen = settings or Settings.from_env(os.environ)
+        return cls(build_backend(chosen, aws_clients(endpoint_url, region)))
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        """Let the handler of the operation answer."""
+        return await asyncio.to_thread(self._answer, request)
+
+    async def push(self, job: Job) -> Stored:
+        """Store one job."""
+        self._check_size(job)
+        return _stored(await asyncio.to_thread(self._backend.push, job))
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        """Store several jobs, all or none."""
+        for job in jobs:
+            self._check_size(job)
+        return [_stored(one) for one in await asyncio.to_thread(self._backend.push.all, jobs)]
+
+    async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
+        """Prepare one job for a transaction of the caller's."""
+        self._check_size(job)
+        prepared = await asyncio.to_thread(self._backend.transacting, job)
+        return _stored(prepared.pushed), prepared.actions
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return _job_of(await asyncio.to_thread(self._backend.info, job_id))
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job."""
+        await asyncio.to_thread(self._backend.cancel, job_id)
+        return await self.get(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a pending job available."""
+        await asyncio.to_thread(self._backend.activate, job_id)
+        return await self.get(job_id)
+
+    async def close(self) -> None:
+        """Do nothing: botocore's connections end with the process."""
+
+    @cached_property
+    def _server(self) -> Server:
+        from ojs_aws.transport.http.calls import Server  # noqa: PLC0415 - producers need no handler
+
+        return Server(self._backend, self._backend.clock.now())
+
+    def _answer(self, request: RouteRequest) -> Answer:
+        from ojs_aws.transport.http.errors import answer_error  # noqa: PLC0415
+        from ojs_aws.transport.http.handlers.homes import handler_of  # noqa: PLC0415
+
+        call = self._call(request)
+        try:
+            answer = handler_of(request.route)(call)
+        except OjsError as problem:
+            return Answer(problem.status, error=problem)
+        except Exception as problem:
+            # What a model of the body refused is the caller's mistake, as it is over HTTP.
+            answer = answer_error(problem, call.request.id)
+            if answer.status >= _SERVER_ERROR:
+                raise
+        members = parse_object(answer.body, max_depth=ANY_DEPTH)
+        return Answer(answer.status, members, error_in(answer.status, members))
+
+    def _call(self, request: RouteRequest) -> Call:
+        from ojs_aws.transport.http.calls import Call, Request  # noqa: PLC0415
+
+        received = Request(
+            method=request.route.method,
+            path=request.url_path,
+            headers={},
+            query=request.given_query,
+            body=(request.text or "").encode(),
+            id=self._backend.ids.request_id(),
+        )
+        return Call(self._server, received, request.segments)
+
+    def _check_size(self, job: Job) -> None:
+        """Refuse an envelope that is too large as the HTTP API does: by what was given."""
+        size = len(job.to_json().encode("utf-8", "surrogatepass"))
+        check_envelope_size(size, self._backend.settings.max_envelope_bytes)
+
+
+def _job_of(record: JobRecord) -> Job:
+    """Return the job as callers see it; its documents must have been filled in."""
+    return Job.from_members(render_job(record))
+
+
+def _stored(pushed: PushResult) -> Stored:
+    job = None if pushed.record is None else _job_of(pushed.record)
+    return Stored(job, pushed.is_new, pushed.dropped_by)
