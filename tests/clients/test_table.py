@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.clients.__main__ import PAGE
 from tests.clients.checkouts import CLIENTS
 from tests.clients.defects import EXPLANATIONS
-from tests.clients.results import BrokenDriverError, Outcome, read_outcomes
+from tests.clients.results import SERVERS, BrokenDriverError, Outcome, read_outcomes
 from tests.clients.table import BEGIN, END, rendered, replaced, unexplained
 
 TITLES = {client.name: client.title for client in CLIENTS}
@@ -55,3 +58,15 @@ def test_a_defect_of_a_client_names_the_place_in_its_source() -> None:
     """Otherwise nobody could check that it is not ours."""
     unproven = [each.call for each in EXPLANATIONS if not each.is_ours and ":" not in each.source]
     assert unproven == []
+
+
+def test_the_page_holds_every_client_on_every_server() -> None:
+    """The table was written by a run of all, and none was left out since."""
+    page = PAGE.read_text("utf-8")
+    table = page[page.index(BEGIN) : page.index(END)]
+    rows = {line.split(" | ")[0].strip("| "): line for line in table.splitlines()}
+    for client in CLIENTS:
+        assert client.title in rows, client.title
+        counts = re.findall(r"\b\d+ of \d+\b", rows[client.title])
+        assert len(counts) == len(SERVERS), rows[client.title]
+    assert "Not explained" not in table
