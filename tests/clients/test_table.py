@@ -63,10 +63,10 @@ def test_a_defect_of_a_client_names_the_place_in_its_source() -> None:
 def test_the_page_holds_every_client_on_every_server() -> None:
     """The table was written by a run of all, and none was left out since."""
     page = PAGE.read_text("utf-8")
-    table = page[page.index(BEGIN) : page.index(END)]
+    table = page[page.index(BEGIN) : page.index("What does not pass")]
     rows = {line.split(" | ")[0].strip("| "): line for line in table.splitlines()}
     for client in CLIENTS:
         assert client.title in rows, client.title
         counts = re.findall(r"\b\d+ of \d+\b", rows[client.title])
         assert len(counts) == len(SERVERS), rows[client.title]
-    assert "Not explained" not in table
+    assert "Not explained" not in page
