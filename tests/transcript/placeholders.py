@@ -15,6 +15,9 @@ _MEMBER: Final = re.compile(r'("(\w*cursor|reservation_id)":\s*")([^"<][^"]*)"')
 _REQUEST_ID: Final = re.compile(r"req_[0-9a-f-]{36}")
 _SERVER: Final = re.compile(rf"(ojs-aws/|\"version\":\s*\"){re.escape(__version__)}")
 _LATENCY: Final = re.compile(r'("latency_ms":\s*)\d+')
+SHORTEST: Final = 16
+"""Characters of a saved value that is named wherever it stands; a shorter one may mean others."""
+
 _NEAR_MS: Final = 400 * 86_400_000
 """Instants further from now than this are a client's own and stay as they are."""
 
@@ -39,9 +42,10 @@ class Placeholders:
         :param now_ms: times are written as distances from this instant.
         """
         for name, value in sorted(self.saved.items(), key=lambda pair: -len(pair[1])):
-            text = text.replace(value, f"<{name}>")
+            if len(value) >= SHORTEST:
+                text = text.replace(value, f"<{name}>")
         text = _REQUEST_ID.sub("<request-id>", text)
-        text = _MEMBER.sub(lambda m: f'{m[1]}{self._number(m[2].split("_")[-2:][0], m[3])}"', text)
+        text = _MEMBER.sub(lambda m: f'{m[1]}{self._number(_kind_of(m[2]), m[3])}"', text)
         text = _UUID.sub(lambda m: self._number("id", m[0]), text)
         text = _SERVER.sub(lambda m: f"{m[1]}<version>", text)
         text = _LATENCY.sub(r"\1<duration>", text)
@@ -52,6 +56,10 @@ class Placeholders:
             count = sum(name.startswith(f"<{kind}-") for name in self._numbered.values())
             self._numbered[value] = f"<{kind}-{count + 1}>"
         return self._numbered[value]
+
+
+def _kind_of(member: str) -> str:
+    return "cursor" if member.endswith("cursor") else "reservation"
 
 
 def _distance(text: str, now_ms: int) -> str:

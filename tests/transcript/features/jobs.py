@@ -241,6 +241,8 @@ OPERATORS: Final[list[Step]] = [
     post("cancel a job as an operator", "/admin/jobs/<theirs>/cancel"),
     post("cancel a job as an operator again", "/admin/jobs/<theirs>/cancel"),
     post("cancel an unknown job as an operator", f"/admin/jobs/{UNKNOWN}/cancel"),
+    patch("change the priority of a job as an operator", "/jobs/<waiting>", {"priority": 4}),
+    patch("change a cancelled job as an operator", "/jobs/<theirs>", {"priority": 4}),
     post("retry a cancelled job", "/admin/jobs/<theirs>/retry"),
     post("retry a job that waits", "/admin/jobs/<pending>/retry"),
     post("retry an unknown job", f"/admin/jobs/{UNKNOWN}/retry"),
