@@ -13,8 +13,7 @@ from typing import Any, Final
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch import in_turn
-from ojs_aws.transport.http.handlers.homes import handler_of
-from ojs_aws.transport.http.routes import ROUTES
+from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock

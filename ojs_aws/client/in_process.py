@@ -106,7 +106,7 @@ class InProcessTransport:
 
     def _answer(self, request: RouteRequest) -> Answer:
         from ojs_aws.transport.http.errors import answer_error  # noqa: PLC0415
-        from ojs_aws.transport.http.handlers.homes import handler_of  # noqa: PLC0415
+        from ojs_aws.transport.http.routes import handler_of  # noqa: PLC0415
 
         call = self._call(request)
         try:

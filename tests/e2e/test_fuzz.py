@@ -10,10 +10,8 @@ import pytest
 
 from infra.deployment import Deployment
 from infra.emulator import Emulator
-from ojs_aws.domain.access import Permission
-from ojs_aws.transport.http.routes.access import access_of
 from tests.e2e.steps import log_lines
-from tests.functions.fuzzing import documented, operation_of, suggested
+from tests.functions.fuzzing import documented, route_of, suggested
 from tests.load import HUNG_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -28,7 +26,7 @@ def test_no_request_fails_the_deployed_api_and_none_passes_without_a_key(
     """No 5xx with an administrator's key; without one 401 but for what is public."""
     found: list[str] = []
     for label, operation in OPERATIONS.items():
-        is_public = access_of(operation_of(label)).permission is Permission.PUBLIC
+        is_public = route_of(label).is_public
         for case in suggested(operation, most=1):
             shown = f"{label} {case.path_parameters} {case.query} {case.body!r:.300}"
             refused = case.call(base_url=deployment.api_url, timeout=HUNG_S).status_code

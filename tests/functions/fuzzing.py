@@ -32,7 +32,7 @@ from ojs_aws.local.lambdas import Handler
 from ojs_aws.services.jobs.fetch import in_turn
 from ojs_aws.transport.http.openapi import openapi_document
 from ojs_aws.transport.http.resolver import build_resolver
-from ojs_aws.transport.http.routes import ROUTES, Group, find, group_of
+from ojs_aws.transport.http.routes import ROUTES, Group, Route, find, group_of
 from tests.aws import embedded
 from tests.simulation.world import World
 
@@ -118,12 +118,12 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def operation_of(label: str) -> str:
-    """The operation's name in the route table."""
+def route_of(label: str) -> Route:
+    """Return the operation of a label."""
     method, path = label.split(" ", 1)
     route = find(method, path)
-    assert route is not None
-    return route.operation
+    assert route is not None, label
+    return route
 
 
 def suggested(operation: Operation, most: int) -> list[Case[Any]]:

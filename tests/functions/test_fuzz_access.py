@@ -18,8 +18,8 @@ from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from ojs_aws.transport.authorizer import build_authorizer
-from ojs_aws.transport.http.routes.access import access_of, scopes_of
-from tests.functions.fuzzing import Fuzzed, checked, operation_of, quiet, suggested
+from ojs_aws.transport.http.access import scopes_of
+from tests.functions.fuzzing import Fuzzed, checked, quiet, route_of, suggested
 from tests.simulation.memory import FakeClock
 
 CANARY: Final = "canary"
@@ -75,7 +75,7 @@ def _quiet() -> Iterator[None]:
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_003_without_credentials_nothing_answers_but_health_and_manifest(label: str) -> None:
     """Whatever is sent: 401 as an OJS error; so it is with credentials that are none."""
-    is_public = access_of(operation_of(label)).permission is Permission.PUBLIC
+    is_public = route_of(label).is_public
     for case in suggested(fuzzed.named(label), most=4):
         for headers in ({}, {"Authorization": f"Bearer ojs_{'0' * 16}_{'x' * 43}"}):
             answer = checked(case, headers)
@@ -91,13 +91,13 @@ def test_sec_003_without_credentials_nothing_answers_but_health_and_manifest(lab
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str) -> None:
     """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
-    operation = operation_of(label)
-    needed = access_of(operation).permission
+    access = route_of(label).access
+    needed = access.permission
     for case in suggested(fuzzed.named(label), most=4):
         for scope, headers in SCOPED.items():
             answer = checked(case, headers)
             is_allowed = needed in GRANTS[scope] or needed in EVERYBODY
-            assert is_allowed is (scope in scopes_of(operation))
+            assert is_allowed is (scope in scopes_of(access))
             if is_allowed:
                 assert answer.status_code not in {401, 403}
             else:

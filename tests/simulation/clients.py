@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.services.cron.service import Registration
-from ojs_aws.transport.http.dialects.envelopes import read_job
+from ojs_aws.transport.http.jobs.envelope import read_job
 from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, SLOW, Asking
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES

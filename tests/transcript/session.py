@@ -22,8 +22,8 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch import in_turn
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
+from ojs_aws.transport.http.route import Route
 from ojs_aws.transport.http.routes import Group, canonical_path, find, group_of, pattern_of
-from ojs_aws.transport.http.routes.route import Route
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import CountingIds, FakeClock, counting
 from tests.transcript.placeholders import Placeholders, at_place

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ojs_aws.transport.http.routes import BASE, ROUTES, Group, is_public
+from ojs_aws.transport.http.routes import BASE, ROUTES, Group
 
 SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
 """The base path, and what some clients make of it."""
@@ -41,7 +41,7 @@ def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, st
     """Return method and path of each route that asks for no credentials."""
     if has_status:
         for route in ROUTES:
-            if is_public(route.operation):
+            if route.is_public:
                 yield from ((route.method, path) for path in route.paths)
     if has_cors:  # a preflight has no credentials, and would meet the authorizer of other routes
         yield "OPTIONS", f"/{GREEDY}"

@@ -9,7 +9,7 @@ from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.transport.http.dialects.cron import read_registration
+from ojs_aws.transport.http.cron.wire import read_registration
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend

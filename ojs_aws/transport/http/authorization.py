@@ -14,9 +14,10 @@ from ojs_aws.domain.access import Caller, Permission
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedError
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.services.jobs.change import found
+from ojs_aws.transport.http.access import Bounds
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
 from ojs_aws.transport.http.calls import Call, Server
-from ojs_aws.transport.http.routes.access import Bounds, access_of
+from ojs_aws.transport.http.route import Route
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
@@ -47,14 +48,14 @@ def authenticating(
 
 
 def authorizing(
-    server: Server, operation: str
+    server: Server, route: Route
 ) -> Callable[
     [ApiGatewayResolver, Callable[[ApiGatewayResolver], Response[str]]],
     Response[str],
 ]:
     """The request middleware of one operation: who calls, and whether they may at all."""
-    access, settings = access_of(operation), server.backend.settings
-    is_open = access.permission is Permission.PUBLIC and settings.public_status
+    access, settings = route.access, server.backend.settings
+    is_open = route.is_public and settings.public_status
     find = caller_if_known if is_open else caller_of
 
     def authorize(
@@ -62,15 +63,15 @@ def authorizing(
     ) -> Response[str]:
         caller = find(app.current_event.raw_event, settings)
         app.context[CALLER] = caller
-        caller.check(access.permission, operation)
+        caller.check(access.permission, route.operation)
         if access.bounds is Bounds.REFUSED:
-            caller.check_unbound(operation)
+            caller.check_unbound(route.operation)
         return next_middleware(app)
 
     return authorize
 
 
-def check_bounds(call: Call, operation: str) -> None:
+def check_bounds(call: Call, route: Route) -> None:
     """Refuse what path or query name outside the caller's bounds.
 
     :raises PermissionDeniedError: a queue or type.
@@ -79,14 +80,13 @@ def check_bounds(call: Call, operation: str) -> None:
     caller = call.request.caller
     if not caller.is_bound:
         return
-    access = access_of(operation)
-    bounds = access.bounds
+    access, bounds = route.access, route.access.bounds
     if bounds is Bounds.JOB:
         check_job(call, call.job_id)
     elif bounds is Bounds.QUEUE:
         caller.check_queue(unquote(call.path["queue"]))
         if caller.types and access.permission is not Permission.INSPECT:
-            caller.check_unbound(operation)  # a queue has jobs of other types, too
+            caller.check_unbound(route.operation)  # a queue has jobs of other types, too
     elif bounds is Bounds.QUERY:
         _check_query(call)
 

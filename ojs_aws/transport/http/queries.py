@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.timestamps import Instant, parse_duration, parse_timestamp
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -152,3 +153,14 @@ def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:
         f"The '{parameter.name}' parameter must be {expected}, not {given[:40]!r}.",
         details={"field": parameter.name, "expected": expected, "received": given[:40]},
     )
+
+
+def instant_or_age(value: JsonValue, field: str, now: Instant) -> Instant:
+    """Return the instant that a timestamp names, or that lies a duration before now.
+
+    :raises InvalidRequestError: it is neither.
+    """
+    try:
+        return Instant(now - parse_duration(value, field))
+    except InvalidRequestError:
+        return parse_timestamp(value, field)

@@ -6,7 +6,6 @@ an instance has one request at a time, wrong for the local server. Here each thr
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -18,7 +17,6 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
 from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
 from ojs_aws.transport.http.calls import Call, Server
-from ojs_aws.transport.http.handlers.homes import Handler, handler_of
 from ojs_aws.transport.http.request_middleware import (
     INVOCATION,
     Middleware,
@@ -33,8 +31,11 @@ from ojs_aws.transport.http.request_middleware import (
 )
 from ojs_aws.transport.http.routes import (
     Group,
+    Handler,
     Route,
     canonical_path,
+    handler_of,
+    import_main_handlers,
     methods_of,
     pattern_of,
     routes_of,
@@ -141,7 +142,7 @@ def build_resolver(
             *([] if tracing is NO_TRACING else [tracing_requests(tracing)]),
         ]
     )
-    importlib.import_module(f"ojs_aws.transport.http.handlers.{group}")  # at init, not at a request
+    import_main_handlers(group)
     replacements = _test_handlers(server)
     for route in routes_of(group):
         _register(resolver, server, route, replacements.get(route.operation))
@@ -178,11 +179,11 @@ def _register(
         note = note_of(resolver)
         note({name: path[name] for name in _TOLD if name in path})
         call = Call(server, request_of(resolver), path, note)
-        check_bounds(call, route.operation)
+        check_bounds(call, route)
         return response_of(handler(call))
 
     serve.__name__ = route.operation
-    checks = [authorizing(server, route.operation), *_client_limit(server, route), checking_request]
+    checks = [authorizing(server, route), *_client_limit(server, route), checking_request]
     for path in route.paths:
         resolver.route(path, route.method, middlewares=checks)(serve)
 

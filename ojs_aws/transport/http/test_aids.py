@@ -15,8 +15,8 @@ from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.services.workers.heartbeat import Beat
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.dialects.answers import heartbeat_answer
-from ojs_aws.transport.http.handlers import worker_api
+from ojs_aws.transport.http.jobs import worker_handlers as worker_api
+from ojs_aws.transport.http.jobs.wire import heartbeat_answer
 
 DIRECTIVES: Final = ("running", "quiet", "terminate")
 

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from tests.transcript.steps import Feature, post
 
-FILE: Final = Path(__file__).parents[2] / "unit" / "transport" / "examples" / "specification.json"
+FILE: Final = (
+    Path(__file__).parents[2] / "unit" / "transport" / "http" / "examples" / "specification.json"
+)
 EXAMPLES: Final[list[dict[str, Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
 PATHS: Final = {"job": "/jobs"}
 

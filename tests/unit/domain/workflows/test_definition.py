@@ -14,7 +14,7 @@ from ojs_aws.domain.validation import check_job_id
 from ojs_aws.domain.workflows import definition as definitions
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.graph import Kind, Trigger, dump_graph, job_id_of, load_graph
-from ojs_aws.transport.http.dialects.envelopes import read_job
+from ojs_aws.transport.http.jobs.envelope import read_job
 
 
 def job(type_: str = "a.b", **more: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.workflows import advance as workflow_advancing
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following
-from ojs_aws.transport.http.dialects.envelopes import read_job
+from ojs_aws.transport.http.jobs.envelope import read_job
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 

@@ -1,0 +1,1 @@
+"""Bulk operations on jobs, with a result for each."""

@@ -1,0 +1,188 @@
+"""Operations that the official command line and admin UI ask for by paths of their own.
+
+Each is another operation under another name: what it does is decided there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import decode, encode
+from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
+from ojs_aws.ports import EventQuery
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.queues.purge import Purge
+from ojs_aws.services.workers.service import directive_of
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
+from ojs_aws.transport.http.workers.handlers import direct_chosen
+
+MAX_ROUNDS: Final = 10
+"""Pages of a hundred jobs that one request purges."""
+
+MAX_EVENT_PAGES: Final = 5
+EVENTS_OF_A_PAGE: Final = 1000
+WEEK_MS: Final = 604_800_000
+
+Members = dict[str, JsonValue]
+
+
+# ---------------------------------------------------------------------------------------- jobs
+def list_retries(call: Call) -> Answer:
+    """Return the failed attempts of a job, and the policy by which it is tried again."""
+    job = call.backend.info(call.job_id)
+    last = job.failures[-1].attempt if job.failures else None
+    retries: list[JsonValue] = []
+    for failure in job.failures:
+        entry: Members = {
+            "attempt": failure.attempt,
+            "state": _state_after(job, is_last=failure.attempt == last),
+            "error": f"{failure.type}: {failure.message}" if failure.type else failure.message,
+            "failed_at": format_instant(failure.occurred_at),
+        }
+        if failure.attempt == last:
+            if job.started_at is not None and job.attempt == last:
+                entry["started_at"] = format_instant(job.started_at)
+            if job.next_attempt_at is not None:
+                entry["next_retry_at"] = format_instant(job.next_attempt_at)
+        retries.append(entry)
+    policy: Members = {
+        "max_attempts": job.retry.max_attempts,
+        "initial_interval": format_duration(job.retry.initial_interval_ms),
+        "backoff_strategy": str(job.retry.strategy),
+    }
+    body: Members = {"job_id": job.id, "state": job.state, "retries": retries, "policy": policy}
+    return Answer(encode(body))
+
+
+def _state_after(job: JobRecord, *, is_last: bool) -> str:
+    """Return the state that a failed attempt led to; only the last one may have ended the job."""
+    return str(job.state) if is_last and job.state is JobState.DISCARDED else JobState.RETRYABLE
+
+
+# -------------------------------------------------------------------------------------- queues
+def purge_jobs(call: Call) -> Answer:
+    """Purge up to a thousand jobs of a queue: ended ones are deleted, others cancelled."""
+    from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # noqa: PLC0415 - pydantic
+
+    members = call.members()
+    body = QueuePurgeBody.model_validate({name: each.value for name, each in members.items()})
+    now = call.backend.clock.now()
+    until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
+    states = tuple(dict.fromkeys(JobState(state) for state in body.states))
+    wanted = Purge(queue=unquote(call.path["queue"]), states=states, until=until)
+    deleted = cancelled = 0
+    cursor = ""
+    for _ in range(MAX_ROUNDS):
+        report = call.backend.purge_queue(wanted, cursor)
+        deleted, cancelled = deleted + report.deleted, cancelled + report.cancelled
+        cursor = report.cursor
+        if not cursor:
+            break
+    done: Members = {
+        "purged_count": deleted + cancelled,
+        "deleted": deleted,
+        "cancelled": cancelled,
+        "states": [str(state) for state in states],
+        "has_more": bool(cursor),
+    }
+    return Answer(encode(done))
+
+
+def purge_old_dead_letters(call: Call) -> Answer:
+    """Remove up to a thousand dead letters for good: all, or those that are older."""
+    age = text_of(call.request.query, "older_than")
+    now = call.backend.clock.now()
+    wanted = DeadLetterFilter(until=instant_or_age(age, "older_than", now) if age else None)
+    deleted = failed = 0
+    cursor = ""
+    for _ in range(MAX_ROUNDS):
+        report = call.backend.dead_letter_bulk.delete(wanted, cursor=cursor)
+        deleted, failed = deleted + report.done, failed + len(report.outcomes) - report.done
+        cursor = report.cursor
+        if not cursor:
+            break
+    return Answer(encode({"deleted": deleted, "failed": failed, "has_more": bool(cursor)}))
+
+
+# ------------------------------------------------------------------------------------- workers
+def direct_workers(call: Call) -> Answer:
+    """Direct the chosen workers; without a choice all of them."""
+    values = {name: member.value for name, member in call.members().items()}
+    directive = directive_of(str(values.pop("directive", "")))
+    return direct_chosen(call, directive, values or {"all": True})
+
+
+# ---------------------------------------------------------------------------------------- cron
+def list_cron_runs(call: Call) -> Answer:
+    """Return what became of a cron job's occurrences of the last week, as its events say."""
+    entry = call.backend.cron.get(unquote(call.path["name"]))
+    told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
+    ids = [str(data["job_id"]) for data in told if data.get("job_id")]
+    now = call.backend.clock.now()
+    found = call.backend.ports.store.load_many(ids) if ids else {}
+    jobs = {job_id: lifecycle.settle(job, now) for job_id, job in found.items()}
+    runs: list[JsonValue] = [_run(data, jobs) for data in told]
+    return Answer(encode({"name": entry.name, "executions": runs, "count": len(runs)}))
+
+
+def _occurrences(call: Call, entry: CronEntry) -> list[Members]:
+    """The data of the entry's events, newest first; the log lags behind the entry's own."""
+    since = Instant(max(entry.created_at, call.backend.clock.now() - WEEK_MS))
+    query = EventQuery(
+        types=frozenset({"cron.triggered", "cron.skipped"}),
+        job_ids=frozenset({entry.name}),
+        since=since,
+        limit=EVENTS_OF_A_PAGE,
+    )
+    events: list[Event] = []
+    for _ in range(MAX_EVENT_PAGES):
+        page = call.backend.events.read(query)
+        events += page.events
+        if not page.has_more:
+            break
+        query = EventQuery(
+            types=query.types, job_ids=query.job_ids, limit=query.limit, cursor=page.cursor
+        )
+    told = {_place(data): data for data in map(_data, events)}
+    if entry.latest is not None and entry.latest.outcome is not Outcome.CLAIMED:
+        latest: Members = {"scheduled_at": format_instant(entry.latest.scheduled_at)}
+        if entry.latest.outcome is Outcome.TRIGGERED:
+            latest["job_id"] = entry.latest.job_id
+        else:
+            latest["reason"] = entry.latest.reason
+        told.setdefault(_place(latest), latest)
+    return sorted(told.values(), key=_place, reverse=True)
+
+
+def _data(event: Event) -> Members:
+    data = decode(event.data, max_depth=100)
+    return data if isinstance(data, dict) else {}
+
+
+def _place(data: Mapping[str, JsonValue]) -> tuple[str, str]:
+    return str(data.get("scheduled_at", "")), str(data.get("job_id", ""))
+
+
+def _run(data: Members, jobs: Mapping[str, JobRecord]) -> Members:
+    run: Members = {"scheduled_at": data.get("scheduled_at")}
+    job_id = data.get("job_id")
+    if not job_id:
+        return run | {"state": "skipped", "reason": data.get("reason")}
+    run["job_id"] = job_id
+    job = jobs.get(str(job_id))
+    if job is None:  # deleted since: its retention is over
+        return run | {"state": "deleted"}
+    run["state"] = job.state
+    ended = job.completed_at or job.discarded_at or job.cancelled_at
+    for name, at in (("started_at", job.started_at), ("completed_at", ended)):
+        if at is not None:
+            run[name] = format_instant(at)
+    return run

@@ -1,0 +1,121 @@
+"""Cron jobs (HTTP binding, section 13; ojs-cron, section 8)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ojs_aws.domain.cron.entry import CronEntry, Outcome
+from ojs_aws.domain.cron.schedule import rare_days
+from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.services.cron.service import Registration
+from ojs_aws.transport.http.authorization import (
+    bind_jobs,
+    check_cron_bounds,
+    check_replaced,
+)
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.cron.changes import changed_registration
+from ojs_aws.transport.http.cron.wire import (
+    entry_answer,
+    list_answer,
+    read_enabled,
+    read_registration,
+    render_entry,
+    trigger_answer,
+)
+from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.queries import boolean_of
+from ojs_aws.transport.http.routes import BASE
+
+CREATED: Final = 201
+OK: Final = 200
+
+MAX_PAGE_BYTES: Final = 700_000
+"""Of the items of a page, which stand in the answer four times: Lambda answers 6 MB at most."""
+
+_MARK: Final = "c:"
+
+
+def register_cron(call: Call) -> Answer:
+    """Register a cron job (201), or change the one of this name (200)."""
+    wanted = read_registration(call.members(), call.backend.settings.max_depth)
+    bind_jobs(call, [("", wanted.job)])
+    check_replaced(call, wanted.name)
+    entry, is_new = call.backend.cron.register(wanted)
+    warning = rare_days(entry.definition.expression)
+    more = {"warnings": encode([warning])} if warning else {}
+    location = f"{BASE}/cron/{quote(entry.name)}"
+    return Answer(entry_answer(entry, more), CREATED if is_new else OK, {"Location": location})
+
+
+def list_crons(call: Call) -> Answer:
+    """The cron jobs by name."""
+    query = call.request.query
+    wanted = requested_page(query)
+    entries = call.backend.cron.list(is_enabled=boolean_of(query, "enabled"))
+    after = read_mark(_MARK, wanted.cursor)
+    rest = [entry for entry in entries if entry.name > after][wanted.offset :]
+    items: list[RawJson] = []
+    size = 0
+    for entry in rest[: wanted.limit]:
+        item = assemble(render_entry(entry))
+        size += len(item.encode())
+        if items and size > MAX_PAGE_BYTES:
+            break
+        items.append(item)
+    last = rest[len(items) - 1].name if len(items) < len(rest) else ""
+    return Answer(list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last))))
+
+
+def get_cron(call: Call) -> Answer:
+    """One cron job."""
+    return Answer(entry_answer(call.backend.cron.get(_name(call))))
+
+
+def change_cron(call: Call) -> Answer:
+    """Enable or disable a cron job, or change the members that are named."""
+    members = call.members()
+    if set(members) == {"enabled"}:
+        return _enabled(call, is_enabled=read_enabled(members))
+
+    def amended(entry: CronEntry) -> Registration:
+        check_cron_bounds(call, entry.definition)
+        wanted = changed_registration(entry, members, call.backend.settings.max_depth)
+        bind_jobs(call, [("", wanted.job)])
+        return wanted
+
+    return Answer(entry_answer(call.backend.cron.change(_name(call), amended)))
+
+
+def pause_cron(call: Call) -> Answer:
+    """Disable a cron job."""
+    return _enabled(call, is_enabled=False)
+
+
+def resume_cron(call: Call) -> Answer:
+    """Enable a cron job."""
+    return _enabled(call, is_enabled=True)
+
+
+def _enabled(call: Call, *, is_enabled: bool) -> Answer:
+    return Answer(entry_answer(call.backend.cron.set_enabled(_name(call), is_enabled=is_enabled)))
+
+
+def delete_cron(call: Call) -> Answer:
+    """Remove a cron job."""
+    entry = call.backend.cron.delete(_name(call))
+    return Answer(entry_answer(entry, {"deleted": encode(True)}))
+
+
+def trigger_cron(call: Call) -> Answer:
+    """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
+    entry, occurrence = call.backend.cron.trigger(_name(call))
+    body = trigger_answer(entry, occurrence)
+    if occurrence.outcome is not Outcome.TRIGGERED:
+        return Answer(body)
+    return Answer(body, CREATED, {"Location": f"{BASE}/jobs/{occurrence.job_id}"})
+
+
+def _name(call: Call) -> str:
+    return unquote(call.path["name"])

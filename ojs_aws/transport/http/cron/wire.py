@@ -1,0 +1,183 @@
+"""Cron jobs as clients write and read them: the forms of ojs-cron, the binding and the OpenAPI.
+
+A registration names its job by ``type``, ``args`` and ``options``, or by a ``job_template`` that
+holds them; its expression is ``cron`` or ``expression``. Answers have every form at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    assemble_array,
+    encode,
+    json_type,
+    parse_object,
+)
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.cron.service import Registration
+from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
+
+Rendered = dict[str, RawJson]
+
+_JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
+"""Members of a flat registration that are the job's."""
+
+_SHOWN: Final = ("type", "args", "meta", "options")
+_POLICIES: Final[Mapping[str, str]] = {"cancel": OverlapPolicy.CANCEL_PREVIOUS}
+
+
+def read_registration(members: Mapping[str, Member], max_depth: int) -> Registration:
+    """What a body asks for. Members that only the system sets are ignored.
+
+    :raises InvalidRequestError: ``job_template`` is no object.
+    """
+
+    def given(name: str, default: JsonValue = None) -> JsonValue:
+        member = members.get(name)
+        return default if member is None or member.value is None else member.value
+
+    overlap = given("overlap_policy", OverlapPolicy.SKIP.value)
+    job = _job_members(members, max_depth)
+    # Each run has an id of its own; null says as much as nothing.
+    envelope = {name: m for name, m in job.items() if name != "id" and m.value is not None}
+    envelope.setdefault("args", Member(RawJson("[]"), []))
+    return Registration(
+        name=given("name"),
+        expression=given("cron", given("expression")),
+        timezone=given("timezone", DEFAULT_TIMEZONE),
+        overlap=_POLICIES.get(overlap, overlap) if isinstance(overlap, str) else overlap,
+        is_enabled=given("enabled", default=True),
+        description=given("description"),
+        document=assemble({name: envelope[name].raw for name in _SHOWN if name in envelope}),
+        job=read_job(envelope, max_depth),
+    )
+
+
+def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, Member]:
+    template = members.get("job_template")
+    if template is None or template.value is None:
+        return {name: member for name, member in members.items() if name in _JOB}
+    if not isinstance(template.value, dict):
+        received = json_type(template.value)
+        raise InvalidRequestError(
+            f"The 'job_template' attribute must be an object; received {received}.",
+            details={"field": "job_template", "expected": "an object", "received": received},
+        )
+    return parse_object(template.raw, max_depth=max_depth)
+
+
+def read_enabled(members: Mapping[str, Member]) -> bool:
+    """What a PATCH says (section 8.5).
+
+    :raises InvalidRequestError: anything but ``enabled``, or no boolean.
+    """
+    member = members.get("enabled")
+    if set(members) == {"enabled"} and member is not None and isinstance(member.value, bool):
+        return member.value
+    raise InvalidRequestError(
+        "The body must say whether the cron job is enabled, and nothing else.",
+        details={"field": "enabled", "expected": '{"enabled": true} or {"enabled": false}'},
+        hint="To change anything else, register the cron job again under its name.",
+    )
+
+
+def render_entry(entry: CronEntry) -> Rendered:
+    """A cron job with every field that a document or a client reads."""
+    defined = entry.definition
+    document = parse_object(defined.document, max_depth=ANY_DEPTH)
+    job: Rendered = {
+        "type": encode(defined.type),
+        "args": RawJson("[]"),
+        "options": RawJson("{}"),
+        **{name: member.raw for name, member in document.items()},
+    }
+    described = {} if defined.description is None else {"description": encode(defined.description)}
+    return {
+        "id": encode(entry.name),
+        "name": encode(entry.name),
+        "schedule": encode(defined.expression),
+        "cron": encode(defined.expression),
+        "expression": encode(defined.expression),
+        "timezone": encode(defined.timezone),
+        **job,
+        "job_template": assemble(job),
+        "queue": encode(defined.queue),
+        "overlap_policy": encode(str(defined.overlap)),
+        "enabled": encode(defined.is_enabled),
+        "status": encode("active" if defined.is_enabled else "paused"),
+        **described,
+        "last_run_at": _instant(entry.last_run_at),
+        "next_run_at": _instant(entry.next_run_at),
+        "run_count": encode(entry.run_count),
+        "last_occurrence": _occurrence(entry.latest),
+        "created_at": _instant(entry.created_at),
+        "updated_at": _instant(entry.updated_at),
+    }
+
+
+def _instant(instant: Instant | None) -> RawJson:
+    return encode(None if instant is None else format_instant(instant))
+
+
+def _occurrence(occurrence: Occurrence | None) -> RawJson:
+    """What became of an occurrence; null when there was none."""
+    if occurrence is None:
+        return RawJson("null")
+    members: dict[str, JsonValue] = {
+        "outcome": str(occurrence.outcome),
+        "scheduled_at": format_instant(occurrence.scheduled_at),
+        "at": format_instant(occurrence.claimed_at),
+    }
+    if occurrence.job_id:
+        members["job_id"] = occurrence.job_id
+    if occurrence.reason:
+        members["reason"] = occurrence.reason
+    if occurrence.blocked_by:
+        members["active_job_id"] = occurrence.blocked_by
+    return encode(members)
+
+
+def entry_answer(entry: CronEntry, more: Mapping[str, RawJson] | None = None) -> RawJson:
+    """One cron job in each wrapper, and flat; ``cron`` is the wrapper then, not the expression."""
+    rendered = render_entry(entry)
+    wrapped = assemble(rendered)
+    return assemble(rendered | {"cron": wrapped, "cron_job": wrapped} | dict(more or {}))
+
+
+def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -> RawJson:
+    """A page of cron jobs under each name that clients look for."""
+    entries = assemble_array(items)
+    return assemble(
+        {
+            "crons": entries,
+            "cron_jobs": entries,
+            "entries": entries,
+            "items": entries,
+            "count": encode(len(items)),
+            "pagination": encode({**pagination}),
+            "total": encode(pagination["total"]),
+        }
+    )
+
+
+def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> RawJson:
+    """What became of a trigger by hand."""
+    is_triggered = occurrence.outcome is Outcome.TRIGGERED
+    return entry_answer(
+        entry,
+        {
+            "triggered": encode(is_triggered),
+            "job_id": encode(occurrence.job_id if is_triggered else None),
+            "reason": encode(occurrence.reason or None),
+            "active_job_id": encode(occurrence.blocked_by or None),
+        },
+    )

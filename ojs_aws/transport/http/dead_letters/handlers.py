@@ -1,0 +1,219 @@
+"""The dead letters over HTTP (ojs-dead-letter, section 10; binding, 12; ojs-admin-api, 11).
+
+The paths below ``/admin`` answer in the admin API's form: ``items``, and 204 for a removal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.timestamps import (
+    Instant,
+    format_duration,
+    format_instant,
+    parse_timestamp,
+)
+from ojs_aws.domain.validation import invalid
+from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkReport
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.jobs.render import render_job
+from ojs_aws.transport.http.authorization import check_override
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.pages import requested_page
+from ojs_aws.transport.http.queries import text_of
+
+NO_CONTENT: Final = 204
+
+_TEXTS: Final = ("queue", "type", "error_type")
+_ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
+
+
+def list_dead_letters(call: Call) -> Answer:
+    """Discarded jobs whose policy keeps them for an operator, newest first within a queue."""
+    query = call.request.query
+    wanted = requested_page(query)
+    chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
+    page = call.backend.dead_letters.list(chosen, wanted.limit, wanted.cursor, wanted.offset)
+    jobs = assemble_array(map(_row, page.jobs))
+    pagination = wanted.pagination(page.total, page.cursor, is_exact=page.is_exact)
+    body: dict[str, RawJson] = {
+        "items" if _is_admin(call) else "jobs": jobs,
+        "pagination": encode(pagination),
+        "total": encode(page.total),
+    }
+    return Answer(assemble(body))
+
+
+def _row(record: JobRecord) -> RawJson:
+    """A dead letter of a list, with the name that an official client has for its attempts."""
+    return assemble(render_job(record) | {"total_attempts": encode(record.attempt)})
+
+
+def get_dead_letter(call: Call) -> Answer:
+    """A discarded job with its whole history."""
+    return Answer(job_answer(render_job(call.backend.dead_letters.get(call.job_id))))
+
+
+def dead_letter_stats(call: Call) -> Answer:
+    """How many dead letters there are, and of what kind."""
+    stats, settings = call.backend.dead_letters.stats(), call.backend.settings
+    body: dict[str, JsonValue] = {
+        "total": stats.total,
+        "total_is_exact": stats.is_exact,
+        "by_queue": {**stats.by_queue},
+        "by_error_type": {**stats.by_error_type},
+        "by_type": {**stats.by_type},
+        "sampled": stats.sampled,
+        "oldest_at": None if stats.oldest_at is None else format_instant(stats.oldest_at),
+        "newest_at": None if stats.newest_at is None else format_instant(stats.newest_at),
+        "retention": {
+            "max_age": format_duration(settings.dead_letter_retention_s * 1000),
+            "max_count": settings.dead_letter_max_count,
+        },
+    }
+    return Answer(encode(body))
+
+
+def retry_dead_letter(call: Call) -> Answer:
+    """Enqueue a discarded job again, with changes where an ``override`` is given."""
+    override = _values(call).get("override")
+    if override is not None and not isinstance(override, dict):
+        raise invalid("override", "an object", override)
+    check_override(call, override)
+    job = changed_job(call.backend.dead_letters.retry(call.job_id, override))
+    more = {"previous_state": encode("discarded")}
+    if "enqueued_at" in job:
+        more["re_enqueued_at"] = job["enqueued_at"]
+    return Answer(job_answer(job, more))
+
+
+def delete_dead_letter(call: Call) -> Answer:
+    """Remove a discarded job for good."""
+    call.backend.dead_letters.delete(call.job_id)
+    if _is_admin(call):
+        return Answer("", NO_CONTENT)
+    return Answer(encode({"deleted": True, "job_id": call.job_id, "id": call.job_id}))
+
+
+def retry_dead_letters(call: Call) -> Answer:
+    """Enqueue many dead letters again: those of a filter, or those named."""
+    values = _values(call)
+    report = call.backend.dead_letter_bulk.retry(_chosen(values), _limit(values), _cursor(values))
+    return Answer(encode(_described(report, "retried")))
+
+
+def delete_dead_letters(call: Call) -> Answer:
+    """Remove many dead letters; what is asked for stands in the body or in the query."""
+    values: dict[str, JsonValue] = {**call.request.query}
+    if "confirm" in values:
+        values["confirm"] = values["confirm"] == "true"
+    if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
+        values["limit"] = int(limit[:9])
+    values |= _values(call)
+    report = call.backend.dead_letter_bulk.delete(_chosen(values), _limit(values), _cursor(values))
+    return Answer(encode(_described(report, "deleted")))
+
+
+def purge_dead_letters(call: Call) -> Answer:
+    """The same as DELETE with a body."""
+    return delete_dead_letters(call)
+
+
+def _values(call: Call) -> dict[str, JsonValue]:
+    members = call.members(optional=True)
+    return {name: member.value for name, member in members.items() if member.value is not None}
+
+
+def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
+    """What a bulk operation is for. It must be confirmed (ojs-admin-api, section 4)."""
+    if values.get("confirm") is not True:
+        raise InvalidRequestError(
+            "An operation on many jobs must be confirmed.",
+            details={"field": "confirm", "expected": "true"},
+            hint='Send "confirm": true.',
+        )
+    ids = values.get("ids", values.get("job_ids"))
+    if ids is None:
+        nested = values.get("filter", {})
+        if not isinstance(nested, dict):
+            raise invalid("filter", "an object", nested)
+        flat = {name: values[name] for name in (*_TEXTS, *_ALIASES, *_RANGE) if name in values}
+        return _filter({**flat, **nested})
+    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids) or not ids:
+        raise invalid("ids", "an array of job ids", ids)
+    return [str(item) for item in ids]
+
+
+_RANGE: Final = ("since", "until")
+
+
+def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
+    """A filter from what a client sent (section 9.1); an unknown attribute would match too much."""
+    values = {_ALIASES.get(name, name): value for name, value in given.items() if value != ""}
+    unknown = sorted(set(values) - {*_TEXTS, *_RANGE})
+    if unknown:
+        raise InvalidRequestError(
+            f"The 'filter' object knows {', '.join((*_TEXTS, *_RANGE))}; received "
+            f"'{unknown[0][:40]}'.",
+            details={"field": f"filter.{unknown[0][:40]}"},
+        )
+    texts: dict[str, str] = {}
+    for name in _TEXTS:
+        value = values.get(name, "")
+        if not isinstance(value, str):
+            raise invalid(name, "a text", value)
+        texts[name] = value
+    return DeadLetterFilter(
+        queue=texts["queue"],
+        type=texts["type"],
+        error_type=texts["error_type"],
+        since=_instant(values, "since"),
+        until=_instant(values, "until"),
+    )
+
+
+def _instant(values: Mapping[str, JsonValue], name: str) -> Instant | None:
+    return None if values.get(name) is None else parse_timestamp(values[name], name)
+
+
+def _limit(values: Mapping[str, JsonValue]) -> int:
+    limit = values.get("limit", MAX_BULK)
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise invalid("limit", f"a whole number from 1 to {MAX_BULK}", limit)
+    return limit
+
+
+def _cursor(values: Mapping[str, JsonValue]) -> str:
+    cursor = values.get("cursor", "")
+    if not isinstance(cursor, str):
+        raise invalid("cursor", "a text", cursor)
+    return cursor
+
+
+def _described(report: BulkReport, done: str) -> dict[str, JsonValue]:
+    """The number of jobs that were changed, and what became of each."""
+    results: list[JsonValue] = []
+    for outcome in report.outcomes:
+        status = done if outcome.status == "done" else str(outcome.status)
+        result: dict[str, JsonValue] = {"id": outcome.job_id, "status": status}
+        if outcome.reason:
+            result["reason"] = outcome.reason
+        results.append(result)
+    body: dict[str, JsonValue] = {
+        done: report.done,
+        "failed": len(results) - report.done,
+        "results": results,
+        "has_more": bool(report.cursor),
+    }
+    if report.cursor:
+        body["next_cursor"] = report.cursor
+    return body
+
+
+def _is_admin(call: Call) -> bool:
+    return "/admin/" in call.request.path

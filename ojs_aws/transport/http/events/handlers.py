@@ -1,0 +1,55 @@
+"""The operations of operators that have no module of their own: events."""
+
+from __future__ import annotations
+
+from ojs_aws.domain.events import Event, render_event
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, stored_texts
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.events.queries import latest_query, read_events
+from ojs_aws.transport.http.pages import requested_page
+
+
+def list_events(call: Call) -> Answer:
+    """Lifecycle events in the order of the log (ojs-events, section 6.4).
+
+    Numbered pages, which the admin UI asks for, begin with the newest event.
+    """
+    query = call.request.query
+    if query.get("page") or query.get("per_page"):
+        return _numbered_page(call)
+    page = read_events(call.backend.events, query)
+    wanted, shown = requested_page(query), len(page.events)
+    pagination = wanted.pagination(shown + page.has_more, "", is_exact=not page.has_more)
+    body = {
+        "events": assemble_array(render_event(event) for event in page.events),
+        "pagination": encode({**pagination, "has_more": page.has_more}),
+        "cursor": encode(page.cursor),
+        "has_more": encode(page.has_more),
+    }
+    return Answer(assemble(body))
+
+
+def _numbered_page(call: Call) -> Answer:
+    """The newest events of the log, page by page; what changes meanwhile moves the pages on."""
+    wanted = requested_page(call.request.query)
+    end = wanted.offset + wanted.limit
+    page = call.backend.events.read(latest_query(call.request.query, end + 1))
+    newest = [*reversed(page.events)]
+    has_more = len(newest) > end
+    pagination = wanted.pagination(len(newest), "", is_exact=not has_more)
+    shown = assemble_array(map(_dated, newest[wanted.offset : end]))
+    body = {
+        "items": shown,
+        "events": shown,
+        "pagination": encode({**pagination, "has_more": has_more}),
+        "cursor": encode(page.cursor),
+        "has_more": encode(has_more),
+    }
+    return Answer(assemble(body))
+
+
+def _dated(event: Event) -> RawJson:
+    """An event, its time also under the name that the admin UI reads."""
+    members = stored_texts(render_event(event))
+    return assemble({**members, "timestamp": encode(format_instant(event.time))})

@@ -1,0 +1,36 @@
+"""The log of lifecycle events."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.transport.http.access import INSPECTS
+from ojs_aws.transport.http.route import BASE, Group, Route
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="GET",
+        path=f"{BASE}/events",
+        operation="list_events",
+        group=Group.OPERATOR,
+        access=INSPECTS,
+        home="events.handlers",
+        summary="Read the lifecycle events",
+        response="EventsAnswer",
+        query=(
+            "types",
+            "event_type",
+            "queues",
+            "queue",
+            "job_types",
+            "job_type",
+            "job_id",
+            "since",
+            "event_limit",
+            "cursor",
+            "after",
+            "page",
+            "per_page",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Jobs over HTTP: PUSH, INFO, CANCEL, FETCH, ACK, FAIL and BEAT."""

@@ -1,0 +1,274 @@
+"""The operators' view of jobs: found, read, changed one by one and in bulk (ojs-admin-api)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.events import render_event
+from ojs_aws.domain.failures import render_failure
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
+from ojs_aws.domain.validation import invalid
+from ojs_aws.ports import EventQuery
+from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkStatus
+from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.history import HistoryEntry, history_of
+from ojs_aws.services.jobs.render import render_job, summarise_job
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.details import detail_members
+from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
+
+_MARK: Final = "j:"
+_BULK_MARK: Final = "b:"
+
+_FILTER: Final = ("queue", "state", "type", "since", "until")
+_ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
+_CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "filter"})
+
+MAX_EVENTS: Final = 100
+MAX_ERRORS: Final = 100
+"""Jobs that a bulk operation names of those that it could not change."""
+
+
+# ------------------------------------------------------------------------------------ finding
+def list_jobs(call: Call) -> Answer:
+    """Jobs by queue, state, type and time of creation; queue by queue, list by list.
+
+    Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
+    """
+    query = call.request.query
+    wanted = requested_page(query)
+    is_ascending = _is_ascending(query)
+    chosen = _filter(
+        {
+            "queue": text_of(query, "queue"),
+            "type": text_of(query, "job_type_or_prefix"),
+            "state": [*names_of(query, "job_states")],
+            "since": text_of(query, "since_time"),
+            "until": text_of(query, "until"),
+        }
+    )
+    found = call.backend.job_search.find(
+        chosen,
+        wanted.limit,
+        read_mark(_MARK, wanted.cursor),
+        skip=wanted.offset,
+        newest_first=not is_ascending,
+    )
+    now = call.backend.clock.now()
+    items: list[JsonValue] = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
+    total, is_exact = _total(call, chosen, len(items), wanted.offset, found.cursor, wanted.cursor)
+    cursor = write_mark(_MARK, found.cursor)
+    body: dict[str, JsonValue] = {
+        "items": items,
+        "jobs": items,
+        "pagination": {
+            **wanted.pagination(total, cursor, is_exact=is_exact),
+            "examined": found.examined,
+        },
+        "total": total,
+        "order": {"by": ["queue", "state", "list"], "direction": "asc" if is_ascending else "desc"},
+    }
+    return Answer(encode(body))
+
+
+def _total(
+    call: Call, chosen: JobFilter, shown: int, offset: int, following: str, cursor: str
+) -> tuple[int, bool]:
+    """How many jobs match: known where the page is the whole of it, or by counting rows."""
+    if not cursor and not following and (shown or not offset):
+        return offset + shown, True
+    count = call.backend.job_search.count(chosen)
+    at_least = offset + shown + bool(following)
+    return (count.rows, True) if count.is_exact else (max(count.rows, at_least), False)
+
+
+def _is_ascending(query: Mapping[str, str]) -> bool:
+    order, sort = text_of(query, "order"), text_of(query, "sort")
+    for name, given, allowed in (
+        ("order", order, ("asc", "desc")),
+        ("sort", sort, ("created_at", "scheduled_at", "priority")),
+    ):
+        if given and given not in allowed:
+            raise InvalidRequestError(
+                f"The '{name}' parameter must be one of {', '.join(allowed)}, not {given[:40]!r}.",
+                details={"field": name, "allowed": [*allowed], "received": given[:40]},
+            )
+    return order == "asc"
+
+
+# ---------------------------------------------------------------------------------- one by one
+def get_job_detail(call: Call) -> Answer:
+    """The whole job with its history; its events from the log too, where they are asked for."""
+    with_events = boolean_of(call.request.query, "events")
+    job = call.backend.info(call.job_id)
+    more: dict[str, RawJson] = {"history": assemble_array(map(_entry, history_of(job)))}
+    if job.workflow_id:
+        more["workflow_id"] = encode(job.workflow_id)
+    if with_events:
+        more["events"] = _events(call, job)
+    return Answer(job_answer(detail_members(job) | render_job(job), more))
+
+
+def _entry(entry: HistoryEntry) -> RawJson:
+    members: dict[str, RawJson] = {
+        "at": encode(format_instant(entry.at)),
+        "what": encode(entry.what),
+    }
+    if entry.attempt is not None:
+        members["attempt"] = encode(entry.attempt)
+    if entry.failure is not None:
+        members["error"] = render_failure(entry.failure)
+    if entry.is_past_life:
+        members["before_retry"] = encode(True)
+    return assemble(members)
+
+
+def _events(call: Call, job: JobRecord) -> RawJson:
+    """One page of the log, from the job's creation on; the log is looked through in part."""
+    page = call.backend.events.read(
+        EventQuery(job_ids=frozenset({job.id}), since=job.created_at, limit=MAX_EVENTS)
+    )
+    return assemble(
+        {
+            "items": assemble_array(render_event(event) for event in page.events),
+            "cursor": encode(page.cursor),
+            "has_more": encode(page.has_more),
+        }
+    )
+
+
+def cancel_job(call: Call) -> Answer:
+    """Cancel a job; the same as CANCEL (section 7.3)."""
+    change = call.backend.cancel(call.job_id)
+    previous = {"previous_state": encode(str(change.before.state))}
+    return Answer(job_answer(changed_job(change.after), previous))
+
+
+def retry_job(call: Call) -> Answer:
+    """Make a discarded job available again: attempt 0 (section 7.4). Cancelled ones stay so."""
+    job = changed_job(call.backend.dead_letters.retry(call.job_id))
+    return Answer(job_answer(job, {"previous_state": encode("discarded")}))
+
+
+# ------------------------------------------------------------------------------------- in bulk
+def bulk_retry_jobs(call: Call) -> Answer:
+    """Retry the discarded jobs of a filter (section 8.1)."""
+    return _bulk(call, BulkAction.RETRY)
+
+
+def bulk_cancel_jobs(call: Call) -> Answer:
+    """Cancel the jobs of a filter that have not ended (section 8.2)."""
+    return _bulk(call, BulkAction.CANCEL)
+
+
+def bulk_delete_jobs(call: Call) -> Answer:
+    """Delete the jobs of a filter that have ended, for good (section 8.3)."""
+    return _bulk(call, BulkAction.DELETE)
+
+
+def _bulk(call: Call, action: BulkAction) -> Answer:
+    values = {name: member.value for name, member in call.members().items()}
+    is_dry = _flag(values, "dry_run")
+    if not is_dry and values.get("confirm") is not True:
+        raise InvalidRequestError(
+            "An operation on many jobs must be confirmed.",
+            details={"field": "confirm", "expected": "true"},
+            hint='Send "confirm": true, or "dry_run": true to see what it would change.',
+        )
+    report = call.backend.job_bulk(
+        action,
+        _filter(_given(values)),
+        _limit(values),
+        read_mark(_BULK_MARK, _text(values, "cursor")),
+        is_dry=is_dry,
+    )
+    failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
+    errors: list[JsonValue] = [
+        {"job_id": each.job_id, "status": str(each.status), "error": each.reason}
+        for each in failed[:MAX_ERRORS]
+    ]
+    done: list[JsonValue] = [
+        each.job_id for each in report.outcomes if each.status is BulkStatus.DONE
+    ]
+    body: dict[str, JsonValue] = {
+        "action": str(action),
+        "dry_run": is_dry,
+        "matched": len(report.outcomes),
+        "succeeded": 0 if is_dry else report.done,
+        "failed": len(failed),
+        "job_ids": done,
+        "errors": errors,
+        "has_more": bool(report.cursor),
+    }
+    if action is BulkAction.RETRY:
+        body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
+    if report.cursor:
+        body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
+    return Answer(encode(body))
+
+
+def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The members of the filter, which may stand in ``filter`` or beside ``confirm``."""
+    nested = values.get("filter")
+    if nested is not None and not isinstance(nested, dict):
+        raise invalid("filter", "an object", nested)
+    return {name: value for name, value in values.items() if name not in _CONTROL} | (nested or {})
+
+
+def _filter(given: Mapping[str, JsonValue]) -> JobFilter:
+    """A filter from what a client sent; an unknown attribute would match too much."""
+    values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
+    unknown = sorted(set(values) - {*_FILTER})
+    if unknown:
+        raise InvalidRequestError(
+            f"A filter knows {', '.join(_FILTER)}; received '{unknown[0][:40]}'.",
+            details={"field": f"filter.{unknown[0][:40]}", "allowed": [*_FILTER]},
+        )
+    states = values.get("state", [])
+    named: Sequence[JsonValue] = states if isinstance(states, list) else [states]
+    return JobFilter(
+        queue=_text(values, "queue"),
+        type=_text(values, "type"),
+        states=frozenset(map(_state, named)),
+        since=_instant(values, "since"),
+        until=_instant(values, "until"),
+    )
+
+
+def _state(name: JsonValue) -> JobState:
+    if not isinstance(name, str) or name not in set(JobState):
+        raise invalid("state", f"one of {', '.join(JobState)}", name)
+    return JobState(name)
+
+
+def _instant(values: Mapping[str, JsonValue], name: str) -> Instant | None:
+    return parse_timestamp(values[name], name) if name in values else None
+
+
+def _text(values: Mapping[str, JsonValue], name: str) -> str:
+    value = values.get(name, "")
+    if not isinstance(value, str):
+        raise invalid(name, "a text", value)
+    return value
+
+
+def _flag(values: Mapping[str, JsonValue], name: str) -> bool:
+    value = values.get(name, False)
+    if not isinstance(value, bool):
+        raise invalid(name, "true or false", value)
+    return value
+
+
+def _limit(values: Mapping[str, JsonValue]) -> int:
+    limit = values.get("limit", MAX_BULK)
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise invalid("limit", "a whole number", limit)
+    return limit

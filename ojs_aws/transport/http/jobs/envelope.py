@@ -1,0 +1,285 @@
+"""From a pushed body to the canonical flat envelope (core, section 5; HTTP binding, section 9.1).
+
+Bodies come as a flat envelope, or with an ``options`` object; some clients give attributes other
+names. A top-level attribute outweighs an option of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job_versions import MARK, split_type
+from ojs_aws.domain.json_text import (
+    ANY_DEPTH,
+    Member,
+    RawJson,
+    assemble,
+    encode,
+    json_type,
+    parse_object,
+)
+from ojs_aws.domain.timestamps import (
+    MAX_DURATION_MS,
+    Instant,
+    format_duration,
+    parse_duration,
+    resolve_timestamp,
+)
+from ojs_aws.services.batches.errors import BatchFaults
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.transport.http.jobs.unique_policy import read_unique
+
+Members = dict[str, Member]
+
+DELAY_UNTIL: Final = "delay_until"
+
+_ALIASES: Final[Mapping[str, str]] = {DELAY_UNTIL: "scheduled_at"}
+_OPTION_ALIASES: Final[Mapping[str, str]] = {
+    **_ALIASES,
+    "metadata": "meta",
+    "retry_policy": "retry",
+}
+
+ENVELOPE_OPTIONS: Final = frozenset(
+    {
+        "queue",
+        "priority",
+        "timeout",
+        "timeout_ms",
+        "visibility_timeout",
+        "visibility_timeout_ms",
+        "scheduled_at",
+        "expires_at",
+        "retry",
+        "unique",
+        "tags",
+        "pending",
+        "rate_limit",
+        "meta",
+        "schema",
+        "result_ttl",
+        "result_size_limit",
+        "unique_key",
+        "version",
+    }
+)
+"""Options that are attributes of the envelope; any other one is kept where it stands."""
+
+_NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
+"""Names that mean the job itself, and nothing that an option may say."""
+
+_ABSENT_WHEN_NULL: Final = ENVELOPE_OPTIONS | {"id", "specversion", "options"}
+"""Attributes for which several clients send null when they have none; then the default holds."""
+
+_INTERVALS: Final[Mapping[str, str]] = {
+    "initial_interval": "initial_interval",
+    "initial_interval_ms": "initial_interval",
+    "max_interval": "max_interval",
+    "max_interval_ms": "max_interval",
+}
+
+
+def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
+    """The envelope that a pushed body means; its constraints are checked by PUSH.
+
+    :raises InvalidRequestError: ``options`` is no object.
+    """
+    flat = with_delay(_named(members, _ALIASES))
+    options = flat.pop("options", None)
+    if options is not None:
+        flat |= _hoisted(flat, _options(options, max_depth))
+    if "retry" in flat:
+        flat["retry"] = _retry(flat["retry"], max_depth)
+    if "unique" in flat:
+        flat |= read_unique(flat, max_depth)
+    return Job.from_parsed(_without_mark(flat))
+
+
+def _without_mark(flat: Members) -> Members:
+    """The version that stands behind the type, as an attribute (ojs-job-versioning, section 5.3).
+
+    A ``version`` of its own takes precedence.
+    """
+    given = flat.get("type")
+    if given is None or not isinstance(given.value, str) or MARK not in given.value:
+        return flat
+    job_type, version = split_type(given.value)
+    if not version:
+        return flat  # which is refused for its type
+    named = {**flat, "type": Member(encode(job_type), job_type)}
+    named.setdefault("version", Member(encode(version), version))
+    return named
+
+
+def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> list[Job]:
+    """The envelopes of a batch, in order.
+
+    :param max_bytes: of one envelope.
+    :raises PayloadTooLargeError: one has more; its index is in the details.
+
+    :raises InvalidRequestError: ``jobs`` is no array of objects; every index in the details.
+    """
+    jobs = members.get("jobs")
+    if jobs is None or not isinstance(jobs.value, list):
+        received = "nothing" if jobs is None else json_type(jobs.value)
+        raise _malformed("jobs", "an array of jobs", received)
+    raws, read, faults = items_of(jobs.raw), [], BatchFaults()
+    for at, value in enumerate(jobs.value):
+        with faults.at(at):
+            check_envelope_size(len(raws[at].encode()), max_bytes)
+            read.append(_read(at, raws[at], value, max_depth))
+    faults.raise_all()
+    return read
+
+
+def _read(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
+    if not isinstance(value, dict):
+        raise _malformed(f"jobs[{index}]", "an object", json_type(value))
+    return read_job(parse_object(raw, max_depth=max_depth), max_depth)
+
+
+def items_of(array: RawJson) -> list[RawJson]:
+    """The texts of an array's items; the array is known to be valid JSON."""
+    decoder, items = json.JSONDecoder(), []
+    at = _past_space(array, 1)
+    while array[at] != "]":
+        _, end = decoder.raw_decode(array, at)
+        items.append(RawJson(array[at:end]))
+        at = _past_space(array, end)
+        if array[at] == ",":
+            at = _past_space(array, at + 1)
+    return items
+
+
+def _past_space(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members:
+    """The members under their canonical names, without what only the system sets."""
+    named: Members = {}
+    for name, member in members.items():
+        canonical = aliases.get(name, name)
+        if canonical in SYSTEM_ATTRIBUTES or (canonical != name and canonical in members):
+            continue
+        if member.value is None and canonical in _ABSENT_WHEN_NULL:
+            continue
+        named[canonical] = read_delay_until(member) if name == DELAY_UNTIL else member
+    return named
+
+
+def _options(options: Member, max_depth: int) -> Mapping[str, Member]:
+    if not isinstance(options.value, dict):
+        raise _malformed("options", "an object", json_type(options.value))
+    return parse_object(options.raw, max_depth=max_depth)
+
+
+def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
+    """What an options object adds to the envelope."""
+    attempts = options.get("max_attempts")
+    named = with_delay(_named(options, _OPTION_ALIASES))
+    added: Members = {}
+    for name, member in named.items():
+        if name == "meta" and "meta" in flat:
+            added["meta"] = _joined(flat["meta"], member)
+        elif name not in flat and name in ENVELOPE_OPTIONS:
+            added[name] = member
+    if attempts is not None and attempts.value is not None:
+        given = added.get("retry") or flat.get("retry")
+        own = Member(assemble({"max_attempts": attempts.raw}), {"max_attempts": attempts.value})
+        added["retry"] = own if given is None else _joined(given, own)
+    unknown = {name: member for name, member in named.items() if name not in ENVELOPE_OPTIONS}
+    if unknown:
+        added["options"] = _object(unknown)
+    return added
+
+
+def _joined(first: Member, second: Member) -> Member:
+    """Two objects as one; the first outweighs the second. No object: the first as it is."""
+    if not isinstance(first.value, dict) or not isinstance(second.value, dict):
+        return first
+    missing = {
+        name: member
+        for name, member in parse_object(second.raw, max_depth=ANY_DEPTH).items()
+        if name not in first.value
+    }
+    if not missing:
+        return first
+    return _object({**parse_object(first.raw, max_depth=ANY_DEPTH), **missing})
+
+
+def _object(members: Mapping[str, Member]) -> Member:
+    raw = assemble({name: member.raw for name, member in members.items()})
+    return Member(raw, {name: member.value for name, member in members.items()})
+
+
+def _retry(member: Member, max_depth: int) -> Member:
+    """A retry policy whose intervals stand as ISO 8601 too, whatever form they came in."""
+    if not isinstance(member.value, dict) or not _INTERVALS.keys() & member.value.keys():
+        return member
+    parsed = parse_object(member.raw, max_depth=max_depth)
+    iso: Members = {}
+    for name, canonical in _INTERVALS.items():
+        if name != canonical and member.value.get(canonical) is not None:
+            continue
+        text = _iso(member.value.get(name))
+        if text is not None:
+            iso[canonical] = Member(encode(text), text)
+    changed = {name: new for name, new in iso.items() if parsed.get(name, new).value != new.value}
+    added = {name: new for name, new in iso.items() if name not in parsed}
+    return _object({**parsed, **changed, **added}) if changed or added else member
+
+
+def _iso(value: JsonValue) -> str | None:
+    """An interval as ISO 8601; milliseconds are meant by a number. None: not to be changed."""
+    if isinstance(value, str) and not value.startswith("P"):
+        try:
+            return format_duration(parse_duration(value, "interval"))
+        except InvalidRequestError:
+            return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_DURATION_MS:
+        return format_duration(value)
+    return None
+
+
+def _malformed(field: str, expected: str, received: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}; received {received}.",
+        details={"field": field, "expected": expected, "received": received},
+    )
+
+
+_DELAY: Final = "delay"
+_SCHEDULED_AT: Final = "scheduled_at"
+
+
+def read_delay_until(member: Member) -> Member:
+    """Return the instant of a ``delay_until``; the JavaScript SDK also sends a duration there.
+
+    :raises InvalidRequestError: naming ``delay_until``, if it is neither.
+    """
+    if isinstance(member.value, str) and member.value.startswith("P"):
+        relative = f"+{member.value}"
+        member = Member(encode(relative), relative)
+    resolve_timestamp(member.value, DELAY_UNTIL, Instant(0))
+    return member
+
+
+def with_delay(members: Mapping[str, Member]) -> dict[str, Member]:
+    """The members, and the ``scheduled_at`` that a ``delay`` among them means.
+
+    An instant takes precedence over a delay, which stays where it stood.
+
+    :raises InvalidRequestError: ``delay`` is no duration.
+    """
+    delay = members.get(_DELAY)
+    if delay is None or delay.value is None or _SCHEDULED_AT in members:
+        return {**members}
+    relative = f"+{format_duration(parse_duration(delay.value, _DELAY))}"
+    return {**members, _SCHEDULED_AT: Member(encode(relative), relative)}

@@ -1,0 +1,142 @@
+"""The operations of producers: PUSH, INFO, CANCEL and ACTIVATE (HTTP binding, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.validation import check_priority, invalid
+from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.change import JobChange
+from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.render import render_job
+from ojs_aws.transport.http.authorization import bind_jobs
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.envelope import read_job, read_jobs
+from ojs_aws.transport.http.jobs.wire import (
+    batch_answer,
+    changed_job,
+    job_answer,
+    push_answer,
+)
+from ojs_aws.transport.http.routes import BASE
+
+CREATED: Final = 201
+OK: Final = 200
+
+
+def push(call: Call) -> Answer:
+    """PUSH one job: 201, or 200 when the very same envelope had been pushed before."""
+    settings = call.backend.settings
+    check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
+    members = call.members()
+    job = read_job(members, settings.max_depth)
+    call.note({"job_id": job.id, "job_type": job.type, "queue": job.queue})
+    bind_jobs(call, [("", job)])
+    pushed = call.backend.push(job)
+    body = push_answer(pushed, job.id)
+    if pushed.record is None:
+        return Answer(body)
+    call.note_jobs([pushed.record])
+    location = f"{BASE}/jobs/{quote(pushed.record.id)}"
+    headers = {
+        "Location": location,
+        **_limit_headers(pushed.record),
+        **fill_headers([pushed]),
+    }
+    return Answer(body, CREATED if pushed.is_new else OK, headers)
+
+
+def _limit_headers(job: JobRecord) -> dict[str, str]:
+    """How many starts, or active jobs, the job's own limit allows."""
+    if job.limit is None:
+        return {}
+    window = job.limit.rate or job.limit.throttle
+    most = job.limit.concurrency if window is None else window.limit
+    return {"X-RateLimit-Limit": str(most)}
+
+
+def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
+    """How full the fullest queue is, once it is above its warning threshold.
+
+    ojs-backpressure, section 7.3.
+    """
+    fills = [pushed.fill for pushed in results if pushed.fill is not None and pushed.fill.is_high]
+    if not fills:
+        return {}
+    fullest = max(fills, key=lambda fill: fill.pressure)
+    return {
+        "X-OJS-Queue-Depth": str(fullest.depth),
+        "X-OJS-Queue-Bound": str(fullest.bound),
+        "X-OJS-Queue-Pressure": str(fullest.pressure),
+    }
+
+
+def push_batch(call: Call) -> Answer:
+    """PUSH several jobs, all or none."""
+    settings = call.backend.settings
+    members = call.members()
+    listed = members.get("jobs")
+    if listed is not None and isinstance(listed.value, list):
+        check_count(len(listed.value), settings.max_batch_jobs)
+    jobs = read_jobs(members, settings.max_depth, settings.max_envelope_bytes)
+    bind_jobs(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
+    results = call.backend.push.all(jobs)
+    call.note_jobs([pushed.record for pushed in results if pushed.record is not None])
+    body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
+    is_new = any(pushed.is_new for pushed in results)
+    return Answer(body, CREATED if is_new else OK, fill_headers(results))
+
+
+def show_middleware(call: Call) -> Answer:
+    """What stands around PUSH in this backend."""
+    enqueuing = call.backend.push.enqueuing
+    shown: dict[str, RawJson] = {
+        name: encode([each.as_dict() for each in members.described()])
+        for name, members in (("enqueue", enqueuing.chain), ("hooks", enqueuing.hooks))
+    }
+    return Answer(assemble(shown))
+
+
+def info(call: Call) -> Answer:
+    """INFO: the whole job."""
+    job = call.backend.info(call.job_id)
+    call.note_jobs([job])
+    return Answer(job_answer(render_job(job)))
+
+
+def cancel(call: Call) -> Answer:
+    """CANCEL a job in any non-terminal state."""
+    return _changed(call, call.backend.cancel(call.job_id))
+
+
+def activate(call: Call) -> Answer:
+    """ACTIVATE a pending job."""
+    return _changed(call, call.backend.activate(call.job_id))
+
+
+def change_job(call: Call) -> Answer:
+    """Change a job's priority (ojs-priority, section 10.2); nothing else of a job changes."""
+    members = {name: member.value for name, member in call.members().items()}
+    others = sorted(members.keys() - {"priority"})
+    if others:
+        raise InvalidRequestError(
+            f"Only the priority of a job can be changed; received '{others[0][:40]}'.",
+            details={"field": others[0][:40], "allowed": ["priority"]},
+        )
+    if members.get("priority") is None:
+        raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
+    change = call.backend.reprioritise(call.job_id, check_priority(members["priority"]))
+    previous = {"previous_priority": encode(change.before.priority)}
+    return Answer(job_answer(changed_job(change.after), previous))
+
+
+def _changed(call: Call, change: JobChange) -> Answer:
+    call.note_jobs([change.after])
+    previous = {"previous_state": encode(str(change.before.state))}
+    return Answer(job_answer(changed_job(change.after), previous))

@@ -1,0 +1,178 @@
+"""The operations of workers: FETCH, ACK, FAIL and BEAT (HTTP binding, section 10)."""
+
+# ruff: noqa: PLC0415 - the models, and pydantic with them, are imported by the first request
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.attempts import AttemptRef
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.json_text import encode
+from ojs_aws.ports import WorkerReport
+from ojs_aws.transport.http.authorization import check_fetched, check_job
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.reports import (
+    error_of,
+    fetch_values,
+    heartbeat_values,
+    reason_of,
+    report_values,
+    result_of,
+)
+from ojs_aws.transport.http.jobs.wire import (
+    fetch_answer,
+    heartbeat_answer,
+    outcome_answer,
+)
+
+if TYPE_CHECKING:
+    from ojs_aws.services.workers.heartbeat import Beat
+    from ojs_aws.transport.http.workers.bodies import AttemptBody, HeartbeatValues
+
+ABOUT: Final = (
+    "hostname",
+    "pid",
+    "queues",
+    "concurrency",
+    "labels",
+    "started_at",
+    "version",
+    "metadata",
+)
+"""What the registry keeps of a heartbeat for people to see (worker protocol, section 4.2)."""
+
+MAX_ABOUT_BYTES: Final = 8192
+
+
+def fetch(call: Call) -> Answer:
+    """FETCH: claim jobs; none is an empty list."""
+    from ojs_aws.services.jobs.fetch import FetchRequest
+    from ojs_aws.transport.http.workers.bodies import FetchBody
+
+    body = FetchBody.model_validate(fetch_values(call.members()))
+    check_fetched(call, body.queues)
+    records = call.backend.fetch(
+        FetchRequest(
+            queues=tuple(body.queues),
+            count=body.count,
+            worker_id=body.worker_id or "",
+            visibility_timeout_ms=body.visibility_timeout_ms,
+            heartbeat_interval_ms=body.heartbeat_interval_ms,
+        )
+    )
+    call.note({"worker_id": body.worker_id or ""})
+    call.note_jobs(records)
+    return Answer(fetch_answer(records))
+
+
+def ack(call: Call) -> Answer:
+    """ACK the job that the body names."""
+    return _ack(call, "", optional=False)
+
+
+def ack_job(call: Call) -> Answer:
+    """ACK the job that the path names; the body may be empty."""
+    return _ack(call, call.job_id, optional=True)
+
+
+def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
+    from ojs_aws.transport.http.workers.bodies import ReportBody
+
+    members = call.members(optional=optional)
+    body = ReportBody.model_validate(report_values(members, job_id))
+    call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
+    check_job(call, body.job_id)
+    record = call.backend.ack(
+        body.job_id, body.worker_id, result_of(members), which=attempt_of(body)
+    )
+    call.note_jobs([record])
+    return Answer(outcome_answer(record, is_acknowledged=True))
+
+
+def attempt_of(body: AttemptBody) -> AttemptRef:
+    """The attempt that a report names."""
+    return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
+
+
+def fail(call: Call) -> Answer:
+    """FAIL the job that the body names."""
+    return _fail(call, "")
+
+
+def fail_job(call: Call) -> Answer:
+    """FAIL the job that the path names."""
+    return _fail(call, call.job_id)
+
+
+def _fail(call: Call, job_id: str) -> Answer:
+    from ojs_aws.transport.http.workers.bodies import FailValues
+
+    members = call.members()
+    body = FailValues.model_validate(report_values(members, job_id))
+    call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
+    check_job(call, body.job_id)
+    which = attempt_of(body)
+    if body.requeue:
+        error = reason_of(members)
+        record = call.backend.fail.requeue(body.job_id, body.worker_id, error, which=which)
+    else:
+        error = error_of(members)
+        record = call.backend.fail(body.job_id, body.worker_id, error, which=which)
+    call.note_jobs([record])
+    return Answer(outcome_answer(record, is_acknowledged=False))
+
+
+def heartbeat(call: Call) -> Answer:
+    """BEAT: extend the reservations of a worker's jobs, and tell it what to do."""
+    worker_id, told = beat(call)
+    return Answer(heartbeat_answer(told, worker_id))
+
+
+def beat(call: Call) -> tuple[str, Beat]:
+    """Carry out a heartbeat: the worker it came from, and what the worker is told."""
+    from ojs_aws.transport.http.workers.bodies import HeartbeatValues
+
+    body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
+    count = body.active_count
+    report = WorkerReport(
+        state=body.state,
+        active_jobs=len(body.active_job_ids) if count is None else count,
+        interval_ms=body.heartbeat_interval_ms,
+        about=_about(body),
+    )
+    call.note({"worker_id": body.worker_id or ""})
+    told = call.backend.heartbeat(
+        body.worker_id,
+        body.active_job_ids,
+        body.visibility_timeout_ms,
+        report,
+        call.request.caller,
+        attempts=_attempts(body),
+    )
+    return body.worker_id or "", told
+
+
+def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
+    """The attempts that a heartbeat names, by job id."""
+    return {
+        job_id: AttemptRef(
+            reservation_id=body.reservation_ids.get(job_id), attempt=body.attempts.get(job_id)
+        )
+        for job_id in body.reservation_ids.keys() | body.attempts.keys()
+    }
+
+
+def _about(body: HeartbeatValues) -> str:
+    """What a worker tells of itself, as JSON; empty when it tells nothing.
+
+    :raises InvalidRequestError: more than the registry keeps.
+    """
+    told = {name: value for name in ABOUT if (value := getattr(body, name)) is not None}
+    text = encode(told) if told else ""
+    if len(text.encode()) > MAX_ABOUT_BYTES:
+        raise InvalidRequestError(
+            f"What a worker tells of itself has at most {MAX_ABOUT_BYTES} bytes.",
+            details={"field": "metadata", "max_bytes": MAX_ABOUT_BYTES},
+            hint="Shorten 'metadata', 'labels' or 'queues'.",
+        )
+    return text

@@ -1,0 +1,1 @@
+"""Limits over HTTP."""

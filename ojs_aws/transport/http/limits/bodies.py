@@ -1,0 +1,41 @@
+"""Limits on how jobs begin, as jobs, queues and operators state them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ojs_aws.transport.http.bodies import LARGEST_COUNT, Body
+
+
+class WindowBody(Body):
+    """So many starts in a period (ojs-rate-limiting, section 6.1)."""
+
+    limit: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+    period: Annotated[str, Field(examples=["PT1M"])]
+
+
+class RateLimitBody(Body):
+    """A limit on how jobs begin; cases write ``rate`` as a number, or ``max_per_second``."""
+
+    key: Annotated[str, Field(max_length=256)] | None = None
+    by: Annotated[
+        str | list[str] | None,
+        Field(description="Paths into args and meta, the values of which end the key."),
+    ] = None
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    rate: WindowBody | int | None = None
+    max_per_second: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    throttle: WindowBody | None = None
+    on_limit: Literal["wait", "reschedule", "drop"] | None = None
+
+
+class RateLimitOverrideBody(Body):
+    """What counts for a key instead of what jobs bring; null lifts it (section 10.2)."""
+
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    rate: WindowBody | int | None = None
+    throttle: WindowBody | None = None
+    on_limit: Literal["wait", "reschedule", "drop"] | None = None
+    expires_at: str | None = None

@@ -1,0 +1,98 @@
+"""Limits over HTTP (ojs-rate-limiting, sections 7.2 and 10)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.limits.admin import Counted
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.limits.wire import for_reader, read_policy
+from ojs_aws.transport.http.negotiation import reader_of
+from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+
+_MARK: Final = "l:"
+
+
+def list_rate_limits(call: Call) -> Answer:
+    """The limits by key. Nobody counts them: the total is at least what is shown so far."""
+    wanted = requested_page(call.request.query)
+    after = read_mark(_MARK, wanted.cursor)
+    page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
+    items: list[JsonValue] = [_described(call, counted) for counted in page]
+    total = wanted.offset + (wanted.limit + 1 if following else len(items))
+    is_exact = not wanted.cursor and not wanted.offset and not following
+    pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
+    return Answer(encode({"items": items, "rate_limits": items, "pagination": pagination}))
+
+
+def get_rate_limit(call: Call) -> Answer:
+    """What one limit counts."""
+    return Answer(encode(_described(call, call.backend.limits.get(unquote(call.path["key"])))))
+
+
+def override_rate_limit(call: Call) -> Answer:
+    """Lay down what counts for a key."""
+    given = {name: member.value for name, member in call.members().items()}
+    counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
+    return Answer(encode(_described(call, counted)))
+
+
+def lift_rate_limit(call: Call) -> Answer:
+    """What jobs bring counts again."""
+    key = unquote(call.path["key"])
+    call.backend.limits.lift(key)
+    return Answer(encode({"key": key, "deleted": True}))
+
+
+def limit_queue(call: Call) -> Answer:
+    """Limit how the jobs of a queue begin."""
+    policy: JsonValue = {name: member.value for name, member in call.members().items()}
+    counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
+    return Answer(encode(_described(call, counted)))
+
+
+def unlimit_queue(call: Call) -> Answer:
+    """Limit the jobs of a queue no more."""
+    queue = unquote(call.path["queue"])
+    call.backend.limits.unlimit_queue(queue)
+    return Answer(encode({"queue": queue, "deleted": True}))
+
+
+def _described(call: Call, counted: Counted) -> dict[str, JsonValue]:
+    return for_reader(_members(counted), reader_of(call.request))
+
+
+def _members(counted: Counted) -> dict[str, JsonValue]:
+    bucket, limit, now = counted.bucket, counted.limit, counted.now
+    members: dict[str, JsonValue] = {"key": bucket.key}
+    if limit.concurrency is not None:
+        members["concurrency"] = {
+            "limit": limit.concurrency,
+            "active": bucket.active,
+            "available": max(0, limit.concurrency - bucket.active),
+        }
+    if limit.rate is not None:
+        count = bucket.current_count(limit.rate, now)
+        resets = (bucket.opened_at or now) + limit.rate.period_ms if count else now
+        members["rate"] = {
+            **limit.rate.render(),
+            "current_count": count,
+            "window_resets_at": format_instant(Instant(resets)),
+        }
+    if limit.throttle is not None:
+        members["throttle"] = {
+            **limit.throttle.render(),
+            "next_allowed_at": format_instant(max(now, bucket.next_at or now)),
+        }
+    if bucket.blocked_until is not None and bucket.blocked_until > now:
+        members["blocked_until"] = format_instant(bucket.blocked_until)
+    if counted.override is not None:
+        members["override"] = counted.override.render()
+    members["waiting_count"] = counted.waiting
+    if not counted.is_exact:
+        members["estimated"] = ["waiting_count"]
+    return members

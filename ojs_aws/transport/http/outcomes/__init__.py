@@ -1,0 +1,1 @@
+"""Results, progress and checkpoints over HTTP."""

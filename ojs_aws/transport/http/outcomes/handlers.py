@@ -1,0 +1,143 @@
+"""Outcomes of jobs, for who enqueued them (ojs-results, section 10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from ojs_aws.domain.checkpoints import read_notes
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.progress import read_report
+from ojs_aws.services.outcomes.results import check_ids, is_job_id
+from ojs_aws.transport.http.authorization import check_job, within_bounds
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.reports import report_values
+from ojs_aws.transport.http.jobs.worker_handlers import attempt_of
+from ojs_aws.transport.http.outcomes.wire import (
+    checkpoint_answer,
+    checkpoint_of,
+    ids_of,
+    progress_answer,
+    progress_headers,
+    result_answer,
+    results_answer,
+    resume_answer,
+    state_of,
+    workflow_progress_answer,
+)
+from ojs_aws.transport.http.queries import boolean_of, number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ojs_aws.domain.json_text import Member
+    from ojs_aws.transport.http.workers.bodies import ReportBody
+
+AGAIN: Final = {"Retry-After": "1"}
+
+
+def get_result(call: Call) -> Answer:
+    """What became of a job; with ``wait=true`` the answer may come when it is over."""
+    query = call.request.query
+    results = call.backend.results
+    if boolean_of(query, "wait"):
+        return Answer(result_answer(results.wait(call.job_id, number_of(query, "timeout") * 1000)))
+    job = results(call.job_id)
+    return Answer(result_answer(job), headers={} if job.state.is_terminal else AGAIN)
+
+
+def get_results(call: Call) -> Answer:
+    """What became of several jobs."""
+    ids = ids_of(call.members())
+    check_ids(ids)
+    seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
+    jobs = call.backend.results.many(seen) if seen else {}
+    return Answer(results_answer({job_id: jobs.get(job_id) for job_id in ids}))
+
+
+def report_progress(call: Call) -> Answer:
+    """PROGRESS of the job that the path names."""
+    return _report(call, call.job_id)
+
+
+def post_progress(call: Call) -> Answer:
+    """The same, by another method."""
+    return _report(call, call.job_id)
+
+
+def report_progress_of(call: Call) -> Answer:
+    """PROGRESS of the job that the body names."""
+    return _report(call, "")
+
+
+def _report(call: Call, job_id: str) -> Answer:
+    members = call.members()
+    body = _reporter(members, job_id)
+    check_job(call, body.job_id)
+    report, checkpoint = read_report(members), checkpoint_of(members)
+    job, is_noted = call.backend.progress(
+        body.job_id, body.worker_id, report, checkpoint, which=attempt_of(body)
+    )
+    return Answer(progress_answer(job, {"accepted": encode(is_noted)}))
+
+
+def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
+    from ojs_aws.transport.http.workers.bodies import ReportBody  # noqa: PLC0415 - imports pydantic
+
+    values = report_values(members, job_id)
+    named = {name: values[name] for name in ReportBody.model_fields if name in values}
+    return ReportBody.model_validate(named)
+
+
+def get_progress(call: Call) -> Answer:
+    """How far a job has come."""
+    job = call.backend.progress.read(call.job_id)
+    return Answer(progress_answer(job), headers=progress_headers(job))
+
+
+def get_workflow_progress(call: Call) -> Answer:
+    """How far a workflow has come."""
+    view = call.backend.workflows.get(unquote(call.path["workflow_id"]))
+    return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
+
+
+def save_checkpoint(call: Call) -> Answer:
+    """Save a checkpoint of an active job."""
+    return _save(call, only_active=True)
+
+
+def put_checkpoint(call: Call) -> Answer:
+    """Set the checkpoint of a job that is not over, also before an attempt."""
+    return _save(call, only_active=False)
+
+
+def _save(call: Call, *, only_active: bool) -> Answer:
+    members = call.members()
+    body = _reporter(members, call.job_id)
+    saved = call.backend.checkpoints.save(
+        body.job_id,
+        body.worker_id,
+        state_of(members),
+        which=attempt_of(body),
+        notes=read_notes(members),
+        only_active=only_active,
+    )
+    return Answer(checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
+
+
+def get_checkpoint(call: Call) -> Answer:
+    """The latest checkpoint of a job."""
+    saved = call.backend.checkpoints.get(call.job_id)
+    return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
+
+
+def resume_checkpoint(call: Call) -> Answer:
+    """The latest checkpoint of a job, if there is one: durable replay begins with it."""
+    saved = call.backend.checkpoints.find(call.job_id)
+    return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
+
+
+def delete_checkpoint(call: Call) -> Answer:
+    """Clear the checkpoint of a job; twice is the same as once."""
+    was_there = call.backend.checkpoints.delete(call.job_id)
+    return Answer(encode({"deleted": True, "existed": was_there, "job_id": call.job_id}))

@@ -1,0 +1,1 @@
+"""Queues and their settings over HTTP."""

@@ -1,0 +1,232 @@
+"""Queues and their statistics, in every form that documents and clients read.
+
+The binding names the queue by a text, the cases by an object: who asks decides. Numbers stand in
+``stats``, in ``queue`` and flat, and by the admin API's names in ``counts``, ``throughput`` and
+``latency_ms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.queues.tallies import Kind, Tally, Times
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
+from ojs_aws.services.queues.config_view import QueueConfigView
+from ojs_aws.services.queues.stats import QueueCounts, QueueStats
+from ojs_aws.transport.http.negotiation import Reader
+
+_HOUR_MINUTES: Final = 60
+_HOUR_SECONDS: Final = 3600
+_STATES: Final = (
+    "available",
+    "active",
+    "scheduled",
+    "retryable",
+    "pending",
+    "completed",
+    "cancelled",
+    "discarded",
+)
+
+Members = dict[str, JsonValue]
+
+
+def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Members:
+    """What the registry says of a queue, and whether it drains."""
+    is_paused = info.paused_at is not None
+    is_draining = settings is not None and settings.state is QueueState.DRAINING
+    status = "paused" if is_paused else "draining" if is_draining else "active"
+    members: Members = {
+        "name": info.name,
+        "status": status,
+        "state": status,
+        "paused": is_paused,
+    }
+    if info.created_at is not None:
+        members["created_at"] = format_instant(info.created_at)
+    if info.paused_at is not None:
+        members["paused_at"] = format_instant(info.paused_at)
+    return members
+
+
+def changed_queue(
+    info: QueueInfo, resumed_at: Instant | None = None, reader: Reader = Reader.CASES
+) -> Members:
+    """PAUSE and RESUME: the queue, wrapped and flat."""
+    members = queue_members(info)
+    if resumed_at is not None:
+        members["resumed_at"] = format_instant(resumed_at)
+    return {"queue": _named_queue(info, members, reader), **members}
+
+
+def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue:
+    """What stands in ``queue``: its name for clients that read the binding, an object for cases."""
+    return {**members} if reader is Reader.CASES else info.name
+
+
+def configured_queue(configured: QueueConfigView) -> Members:
+    """A queue with its settings; ``set`` are those of its own."""
+    settings = configured.settings
+    members: Members = {"name": configured.name, "queue": configured.name}
+    if configured.info is not None:
+        members |= queue_members(configured.info, settings)
+    for name, instant in (
+        ("created_at", settings.created_at),
+        ("updated_at", settings.updated_at),
+    ):
+        if instant is not None:
+            members[name] = format_instant(instant)
+    config = {**configured.config, "backpressure": _backpressure(configured.config)}
+    return {**members, "config": config, "configuration": config, "set": configured.own}
+
+
+def _backpressure(config: Members) -> JsonValue:
+    """The bound of a queue in the words of ojs-backpressure, section 6.2."""
+    if config.get("max_size") is None:
+        return None
+    return {
+        "max_depth": config["max_size"],
+        "strategy": config["overflow_policy"],
+        "warning_threshold": config["warning_threshold"],
+    }
+
+
+def counted_queue(
+    info: QueueInfo, counts: QueueCounts, settings: QueueSettings | None = None
+) -> Members:
+    """A queue of the admin API's list."""
+    return {
+        **queue_members(info, settings),
+        "counts": {name: counts.counts[name] for name in _STATES},
+        "depth": counts.depth,
+        "estimated": [*counts.estimated],
+    }
+
+
+def queue_answer(
+    info: QueueInfo,
+    stats: QueueStats,
+    configured: QueueConfigView,
+    today: Tally,
+    oldest: Instant | None = None,
+) -> Members:
+    """One queue of the admin API, with its settings, and what it did since midnight."""
+    numbers = _numbers(stats) | {
+        f"{kind}_today": today.counts[kind] for kind in (Kind.COMPLETED, Kind.FAILED)
+    }
+    members: Members = {
+        **counted_queue(info, stats.counts, configured.settings),
+        "stats": {"queue": info.name, **numbers},
+        "throughput": _throughput(stats),
+        **_latencies(stats),
+        **{
+            name: member
+            for name, member in configured_queue(configured).items()
+            if name in ("config", "configuration", "set", "created_at", "updated_at")
+        },
+    }
+    if oldest is not None:
+        members["oldest_available_at"] = format_instant(oldest)
+    return {"queue": {**members}, **members}
+
+
+def stats_answer(info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES) -> Members:
+    """Statistics of a queue: in ``queue``, in ``stats``, and flat.
+
+    An average of nothing is null, and left out for clients that read numbers there.
+    """
+    numbers = _numbers(stats)
+    if reader is not Reader.CASES:
+        numbers = {name: value for name, value in numbers.items() if value is not None}
+    about = queue_members(info)
+    return {
+        **about,
+        **numbers,
+        "queue": _named_queue(info, about | numbers, reader),
+        "stats": {"queue": info.name, **numbers},
+        "throughput": _throughput(stats),
+        **_latencies(stats),
+        "computed_at": format_instant(stats.computed_at),
+    }
+
+
+def _numbers(stats: QueueStats) -> Members:
+    counts = stats.counts.counts
+    return {
+        **{name: counts[name] for name in _STATES},
+        "dead_letter": counts["dead_letter"],
+        "dead": counts["dead_letter"],
+        "failed": counts["discarded"],
+        "depth": stats.counts.depth,
+        **{f"{kind}_last_hour": stats.hour.counts[kind] for kind in Kind},
+        **{f"{kind}_last_minute": stats.minute.counts[kind] for kind in Kind},
+        "avg_duration_ms": stats.hour.runs.average_ms,
+        "avg_wait_ms": stats.hour.waits.average_ms,
+        "throughput_per_second": round(stats.hour.counts[Kind.COMPLETED] / _HOUR_SECONDS, 4),
+        "estimated": [*stats.counts.estimated],
+        "sampled": stats.hour.runs.count,
+    }
+
+
+def _throughput(stats: QueueStats) -> Members:
+    counts = stats.hour.counts
+    processed = counts[Kind.COMPLETED] + counts[Kind.FAILED]
+    return {
+        "enqueued_per_minute": round(counts[Kind.ENQUEUED] / _HOUR_MINUTES, 2),
+        "processed_per_minute": round(processed / _HOUR_MINUTES, 2),
+        "failed_per_minute": round(counts[Kind.FAILED] / _HOUR_MINUTES, 2),
+    }
+
+
+def _latency(times: Times) -> Members:
+    return {
+        "p50": times.percentile_ms(0.5),
+        "p95": times.percentile_ms(0.95),
+        "p99": times.percentile_ms(0.99),
+    }
+
+
+def _latencies(stats: QueueStats) -> Members:
+    """Of waiting, from enqueueing to start, and of running."""
+    return {
+        "latency_ms": _latency(stats.hour.waits),
+        "duration_ms": _latency(stats.hour.runs),
+    }
+
+
+FLAT: Final = ("concurrency", "max_size")
+"""Settings of a new queue that may stand beside its name."""
+
+_RETAINED: Final = ("completed", "discarded", "cancelled")
+
+
+def read_new_queue(body: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonValue]:
+    """Return the name and the settings of a new queue.
+
+    :raises InvalidRequestError: naming a member that a new queue does not have, or has twice.
+    """
+    flat = {name: body[name] for name in FLAT if body.get(name) is not None}
+    config = body.get("config")
+    others = sorted(body.keys() - {"name", "config", *FLAT})
+    if isinstance(config, dict):
+        others += sorted(flat.keys() & config.keys())
+    if others:
+        raise InvalidRequestError(
+            f"A new queue has 'name' and 'config'; received '{others[0][:80]}'.",
+            details={"field": others[0][:80], "allowed": ["name", "config"]},
+            hint="Settings stand in 'config'.",
+        )
+    if config is None or isinstance(config, dict):
+        return body.get("name"), read_settings({**flat, **(config or {})})
+    return body.get("name"), config
+
+
+def read_settings(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the settings of a body; one duration as ``retention`` is that of all ended jobs."""
+    settings = {**body}
+    if isinstance(retention := settings.get("retention"), str):
+        settings["retention"] = dict.fromkeys(_RETAINED, retention)
+    return settings

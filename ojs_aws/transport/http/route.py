@@ -1,0 +1,75 @@
+"""What a route says, and the functions that serve them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.access import Permission
+from ojs_aws.transport.http.access import Access
+
+BASE: Final = "/ojs/v1"
+
+
+class Group(StrEnum):
+    """The functions, by trust boundary: what each may do to the table and the queues."""
+
+    PRODUCER = "producer"
+    WORKER_API = "worker_api"
+    OPERATOR = "operator"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation.
+
+    :ivar path: with its parameters as ``<name>``.
+    :ivar operation: operation id, and the name of its handler in its module.
+    :ivar access: what it asks of its caller.
+    :ivar home: the module below this package that has the handler. A cold start imports the one of
+        the group's main operations, and no other.
+    :ivar aliases: other paths that mean the same; documents or clients name them.
+    :ivar request: name of the body's model in ``models``; empty where a body is ignored.
+    :ivar response: name of the answer's schema in ``openapi``.
+    :ivar query: names of the query parameters, described in ``queries.py``.
+    :ivar statuses: successful statuses, the usual one first.
+    :ivar errors: statuses of the errors that are the operation's own.
+    :ivar needs_body: whether an empty body is an error.
+    :ivar media_type: of the answer, where it is not OJS's own.
+    :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
+        to take effect twice is the same as once. See :attr:`is_repeatable`.
+    """
+
+    method: str
+    path: str
+    operation: str
+    group: Group
+    access: Access
+    home: str
+    summary: str
+    aliases: tuple[str, ...] = ()
+    request: str = ""
+    response: str = "Object"
+    query: tuple[str, ...] = ()
+    statuses: tuple[int, ...] = (200,)
+    errors: tuple[int, ...] = ()
+    needs_body: bool = False
+    media_type: str = ""
+    repeatable: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path and its aliases."""
+        return (self.path, *self.aliases)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Return True if clients may send the request again after they lost its answer."""
+        return self.repeatable or self.method in {"GET", "PUT"}
+
+    @property
+    def is_public(self) -> bool:
+        """Return whether it answers everybody, unless the deployment closes it."""
+        return self.access.permission is Permission.PUBLIC

@@ -1,0 +1,158 @@
+"""The route table: every HTTP operation once, by area.
+
+From it come the resolvers of the functions, the answers to unknown routes and wrong methods, and
+the OpenAPI document. It is data: handlers and models are named, and imported by who needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from ojs_aws.transport.http.bulk import operations as bulk
+from ojs_aws.transport.http.clients import operations as clients
+from ojs_aws.transport.http.cron import operations as cron
+from ojs_aws.transport.http.dead_letters import operations as dead_letters
+from ojs_aws.transport.http.events import operations as events
+from ojs_aws.transport.http.jobs import operations as jobs
+from ojs_aws.transport.http.limits import operations as limits
+from ojs_aws.transport.http.outcomes import operations as outcomes
+from ojs_aws.transport.http.queues import operations as queues
+from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.schemas import operations as schemas
+from ojs_aws.transport.http.system import operations as system
+from ojs_aws.transport.http.workers import operations as workers
+from ojs_aws.transport.http.workflows import operations as workflows
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.calls import Answer, Call
+
+Handler: TypeAlias = "Callable[[Call], Answer]"
+
+__all__ = [
+    "BASE",
+    "ROUTES",
+    "Group",
+    "Handler",
+    "Route",
+    "canonical_path",
+    "find",
+    "group_of",
+    "handler_of",
+    "import_main_handlers",
+    "methods_of",
+    "pattern_of",
+    "routes_of",
+]
+
+_PREFIXES: Final = (BASE + BASE, "/v1")
+"""What some clients make of the base path."""
+
+_SCHEMAS: Final = (f"{BASE}/schemas/", f"{BASE}/admin/schemas/")
+
+_PARAMETER: Final = re.compile(r"<(\w+)>")
+
+ROUTES: Final[tuple[Route, ...]] = (
+    *jobs.ROUTES,
+    *bulk.ROUTES,
+    *outcomes.ROUTES,
+    *queues.ROUTES,
+    *limits.ROUTES,
+    *workers.ROUTES,
+    *dead_letters.ROUTES,
+    *events.ROUTES,
+    *cron.ROUTES,
+    *clients.ROUTES,
+    *schemas.ROUTES,
+    *workflows.ROUTES,
+    *system.ROUTES,
+)
+
+
+def canonical_path(path: str) -> str:
+    """The path that is meant: some clients repeat or shorten the prefix, or end with a slash."""
+    for prefix in _PREFIXES:
+        if path.startswith(prefix + "/"):
+            path = BASE + path.removeprefix(prefix)
+            break
+    return _with_one_uri(path.rstrip("/") or "/")
+
+
+def _with_one_uri(path: str) -> str:
+    """The path of a schema with its URI as one segment: gateways decode the slashes in it.
+
+    A URI has a colon in its first segment, where the type of a job has none.
+    """
+    for home in _SCHEMAS:
+        first, slash, rest = path.removeprefix(home).partition("/")
+        if slash and ":" in first and path.startswith(home):
+            return f"{home}{first}%2F{rest.replace('/', '%2F')}"
+    return path
+
+
+def pattern_of(path: str) -> re.Pattern[str]:
+    """What a path of the table matches; a parameter is any one segment."""
+    parts = _PARAMETER.split(path)
+    escaped = [
+        f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
+        for position, part in enumerate(parts)
+    ]
+    return re.compile("".join(escaped) + r"\Z")
+
+
+def routes_of(group: Group) -> tuple[Route, ...]:
+    """The routes that a function serves."""
+    return tuple(route for route in ROUTES if route.group is group)
+
+
+_PATTERNS: list[tuple[re.Pattern[str], Route]] = []
+
+
+def _matching(path: str) -> Iterable[Route]:
+    """The routes of a path, whatever their method; fixed paths before those with parameters."""
+    if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
+        made = [(pattern_of(known), route) for route in ROUTES for known in route.paths]
+        _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
+    found = canonical_path(path)
+    return [route for pattern, route in _PATTERNS if pattern.fullmatch(found)]
+
+
+def find(method: str, path: str) -> Route | None:
+    """The route of a request, or None."""
+    return next((route for route in _matching(path) if route.method == method), None)
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path knows; none for an unknown path."""
+    return tuple(sorted({route.method for route in _matching(path)}))
+
+
+def group_of(method: str, path: str) -> Group:
+    """The function that answers a request; what is not in the table is the system function's."""
+    route = find(method, path)
+    return Group.SYSTEM if route is None else route.group
+
+
+_MAIN: Final = {
+    Group.PRODUCER: "jobs.handlers",
+    Group.WORKER_API: "jobs.worker_handlers",
+    Group.OPERATOR: "events.handlers",
+    Group.SYSTEM: "system.handlers",
+}
+"""The modules that a function imports at its start; others follow with their first request."""
+
+
+def import_main_handlers(group: Group) -> None:
+    """Import the handlers of a function's main operations, as it does at its cold start."""
+    importlib.import_module(f"{__package__}.{_MAIN[group]}")
+
+
+def handler_of(route: Route) -> Handler:
+    """Return the handler of an operation; its module is imported with the first request for it.
+
+    :raises AttributeError: there is none.
+    """
+    module = importlib.import_module(f"{__package__}.{route.home}")
+    return cast("Handler", getattr(module, route.operation))

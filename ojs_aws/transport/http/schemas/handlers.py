@@ -1,0 +1,105 @@
+"""The schema registry (ojs-schema-registry, 10; HTTP binding, 15; job versioning, 6)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.routes import BASE, canonical_path
+from ojs_aws.transport.http.schemas.wire import (
+    deleted_answer,
+    read_put_schema,
+    read_schema,
+    schema_answer,
+    schemas_answer,
+    versions_answer,
+)
+
+CREATED: Final = 201
+OK: Final = 200
+
+_ADMIN: Final = f"{BASE}/admin/"
+_MARK: Final = "s:"
+
+
+def list_schemas(call: Call) -> Answer:
+    """All versions of all types, the newest of each type first."""
+    wanted = requested_page(call.request.query)
+    names = call.backend.schemas.everything()
+    after = read_mark(_MARK, wanted.cursor)
+    keys = [name.uri for name in names]
+    start = (keys.index(after) + 1 if after in keys else len(keys)) if after else 0
+    shown = names[start + wanted.offset :][: wanted.limit]
+    is_last = start + wanted.offset + len(shown) >= len(names)
+    mark = write_mark(_MARK, "" if is_last or not shown else shown[-1].uri)
+    return Answer(schemas_answer(shown, wanted.pagination(len(names), mark)))
+
+
+def register_schema(call: Call) -> Answer:
+    """Register a schema; a version that there is cannot be registered again."""
+    entry = call.backend.schemas.register(read_schema(call.members()))
+    return Answer(_shown(call, entry), CREATED, _location(entry))
+
+
+def put_schema(call: Call) -> Answer:
+    """Register the schema of a version (201); the very same again changes nothing (200)."""
+    wanted = read_put_schema(call.members(), _part(call, "type"), _version(call))
+    entry, is_new = call.backend.schemas.put(wanted)
+    return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
+
+
+def get_schema(call: Call) -> Answer:
+    """The schema of a URI, or of a type's latest version."""
+    name = _part(call, "name")
+    registry = call.backend.schemas
+    return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
+
+
+def get_schema_version(call: Call) -> Answer:
+    """The schema of one version."""
+    entry = call.backend.schemas.version(_part(call, "type"), _version(call))
+    return Answer(_shown(call, entry))
+
+
+def list_schema_versions(call: Call) -> Answer:
+    """The versions of a type, the newest first."""
+    return Answer(versions_answer(call.backend.schemas.versions(_part(call, "type"))))
+
+
+def delete_schema(call: Call) -> Answer:
+    """Remove the schema of a URI."""
+    name = _part(call, "name")
+    if ":" not in name:
+        raise NotFoundError(
+            f"'{name[:200]}' is no URI of a schema.",
+            details={"resource_type": "schema", "resource_id": name[:255]},
+            hint="DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type.",
+        )
+    return Answer(deleted_answer(call.backend.schemas.delete_uri(name)))
+
+
+def delete_schema_version(call: Call) -> Answer:
+    """Remove one version."""
+    return Answer(deleted_answer(call.backend.schemas.delete(_part(call, "type"), _version(call))))
+
+
+def _shown(call: Call, entry: SchemaEntry) -> RawJson:
+    is_admin = canonical_path(call.request.path).startswith(_ADMIN)
+    return schema_answer(entry, is_admin=is_admin)
+
+
+def _location(entry: SchemaEntry) -> dict[str, str]:
+    return {"Location": f"{BASE}/schemas/{entry.type}/{quote(str(entry.version), safe='')}"}
+
+
+def _part(call: Call, name: str) -> str:
+    return unquote(call.path[name])
+
+
+def _version(call: Call) -> SchemaVersion:
+    return version_in_path(_part(call, "version"))

@@ -1,0 +1,1 @@
+"""The manifest, health, metrics, statistics and settings over HTTP."""

@@ -1,0 +1,203 @@
+"""The whole deployment for operators: statistics and settings (ojs-admin-api, 10 and 12.2)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from ojs_aws._version import __version__
+from ojs_aws.config import Settings
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queues.tallies import Kind
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.domain.validation import invalid
+from ojs_aws.services.system.statistics import Point, Totals
+from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.negotiation import Reader, reader_of
+from ojs_aws.transport.http.pages import read_mark, write_mark
+from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
+from ojs_aws.transport.http.system.wire import bottlenecks, for_reader, throughput
+
+SHOWN: Final = frozenset(
+    {
+        "allow_undeclared_queues",
+        "base_url",
+        "completed_retention_s",
+        "dead_letter_max_count",
+        "dead_letter_replay",
+        "dead_letter_retention_s",
+        "default_timeout_s",
+        "default_visibility_timeout_s",
+        "discarded_retention_s",
+        "enqueue_middleware",
+        "event_bus_types",
+        "event_retention_s",
+        "fetch_wait_ms",
+        "hooks",
+        "inline_limit_bytes",
+        "json_content_type",
+        "max_depth",
+        "max_envelope_bytes",
+        "max_fetch_count",
+        "max_result_bytes",
+        "queue_visibility_timeouts_s",
+        "queues",
+        "redact_backtraces",
+        "redact_messages",
+        "s3_threshold_bytes",
+        "test_mode",
+    }
+)
+"""Settings that say how the backend behaves. Those that name AWS resources, or that nobody put
+here, are not shown."""
+
+
+def show_stats(call: Call) -> Answer:
+    """What all queues hold together (section 10.1), or one of them."""
+    query, reader = call.request.query, reader_of(call.request)
+    if reader is Reader.CLI and boolean_of(query, "detail"):
+        by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
+        return Answer(encode({"queues": bottlenecks(by_queue, number_of(query, "limit"))}))
+    return Answer(encode(for_reader(stats_of(call), reader)))
+
+
+def stats_of(call: Call) -> dict[str, JsonValue]:
+    """Return what all queues hold and did of late, or the one that the query names."""
+    return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
+
+
+def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
+    """Return statistics by the names of documents."""
+    workers = call.backend.workers.list(1)
+    now = call.backend.clock.now()
+    return {
+        "queues": totals.queues,
+        "queues_paused": totals.paused,
+        "queues_counted": totals.counted,
+        "workers": workers.summary["total"],
+        "workers_by_state": {**workers.summary},
+        "jobs": {**totals.jobs},
+        "throughput": throughput(totals.recent),
+        "is_exact": not totals.estimated and workers.is_exact,
+        "estimated": [*totals.estimated],
+        "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
+        "computed_at": format_instant(totals.computed_at),
+    }
+
+
+def show_gauges(call: Call) -> Answer:
+    """How many jobs and workers there are now, for Prometheus (ojs-observability, section 8.3).
+
+    Read from the totals of the queues, in a few queries.
+    """
+    backend = call.backend
+    totals = backend.statistics.totals()
+    counts = {name: found.counts for name, (found, _) in totals.by_queue.items()}
+    workers = backend.workers.list(1).summary
+    lines = [
+        "# HELP ojs_queue_depth Jobs of a queue in a state.",
+        "# TYPE ojs_queue_depth gauge",
+        *(
+            f'ojs_queue_depth{{queue="{name}",state="{state}"}} {number}'
+            for name, states in counts.items()
+            for state, number in states.items()
+        ),
+        "# HELP ojs_workers_active Workers that run and beat.",
+        "# TYPE ojs_workers_active gauge",
+        f"ojs_workers_active {workers.get('running', 0)}",
+        "# HELP ojs_workers_busy Jobs that are being executed.",
+        "# TYPE ojs_workers_busy gauge",
+        *(
+            f'ojs_workers_busy{{queue="{name}"}} {states.get("active", 0)}'
+            for name, states in counts.items()
+        ),
+        "",
+    ]
+    return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def show_stats_history(call: Call) -> Answer:
+    """What was done in each period (section 10.2) of the last month."""
+    query = call.request.query
+    period = text_of(query, "period") or "5m"
+    since, until = text_of(query, "since_time"), text_of(query, "until")
+    now = call.backend.clock.now()
+    points = call.backend.statistics.history(
+        period,
+        instant_or_age(since, "since", now) if since else None,
+        instant_or_age(until, "until", now) if until else None,
+        text_of(query, "queue"),
+    )
+    data: list[JsonValue] = [_point(point) for point in points]
+    return Answer(encode({"period": period, "data": data, "data_points": data}))
+
+
+def _point(point: Point) -> dict[str, JsonValue]:
+    tally = point.tally
+    completed, failed = tally.counts[Kind.COMPLETED], tally.counts[Kind.FAILED]
+    return {
+        "timestamp": format_instant(point.at),
+        "enqueued": tally.counts[Kind.ENQUEUED],
+        "processed": completed + failed,
+        "completed": completed,
+        "failed": failed,
+        "retried": tally.counts[Kind.RETRIED],
+        "cancelled": tally.counts[Kind.CANCELLED],
+        "latency_p50_ms": tally.waits.percentile_ms(0.5),
+        "latency_p99_ms": tally.waits.percentile_ms(0.99),
+        "avg_wait_ms": tally.waits.average_ms,
+        "avg_duration_ms": tally.runs.average_ms,
+        "avg_latency_ms": tally.runs.average_ms,
+    }
+
+
+def show_config(call: Call) -> Answer:
+    """How the backend is set (section 12.2); no names of resources, no secrets."""
+    settings = call.backend.settings
+    shown: dict[str, JsonValue] = {
+        each.name: _plain(getattr(settings, each.name))
+        for each in fields(Settings)
+        if each.name in SHOWN
+    }
+    body: dict[str, JsonValue] = {
+        "implementation": {"name": "ojs-aws", "version": __version__},
+        "specversion": OJS_VERSION,
+        "settings": shown,
+    }
+    return Answer(encode(body))
+
+
+def _plain(value: object) -> JsonValue:
+    """A setting as JSON: pairs become an object, other tuples an array."""
+    if isinstance(value, tuple):
+        if value and all(isinstance(each, tuple) for each in value):
+            return {str(name): _plain(each) for name, each in value}
+        return [_plain(each) for each in value]
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+_MARK: Final = "r:"
+
+
+def repair(call: Call) -> Answer:
+    """Do the next part of a repair, or only count what it would do."""
+    values = {name: member.value for name, member in call.members(optional=True).items()}
+    is_dry, cursor = values.get("dry_run", False), values.get("cursor") or ""
+    if not isinstance(is_dry, bool):
+        raise invalid("dry_run", "true or false", is_dry)
+    if not isinstance(cursor, str):
+        raise invalid("cursor", "a text", cursor)
+    report = call.backend.repair(read_mark(_MARK, cursor), is_dry=is_dry)
+    body: dict[str, JsonValue] = {
+        "dry_run": is_dry,
+        "queues": [*report.queues],
+        "ready": report.ready,
+        "waiting": report.waiting,
+        "paused": report.paused,
+        "workflows": report.workflows,
+        "has_more": bool(report.cursor),
+    }
+    if report.cursor:
+        body["next_cursor"] = write_mark(_MARK, report.cursor)
+    return Answer(encode(body))

@@ -1,0 +1,81 @@
+"""What operators send about workers, dead letters and the jobs of a filter."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ojs_aws.services.dead_letters.bulk import MAX_BULK
+from ojs_aws.transport.http.bodies import Body, JobId, QueueName, ShortText
+
+
+class SelectionBody(Body):
+    """Which workers a directive is for; one of ``queue``, ``label`` and ``all`` must be said."""
+
+    queue: QueueName | None = None
+    label: ShortText | None = None
+    all: bool | None = None
+    cursor: str | None = None
+
+
+class DirectiveBody(SelectionBody):
+    """A directive to the chosen workers, or to all of them."""
+
+    directive: Literal["quiet", "terminate", "resume", "running"]
+
+
+class DeadLetterFilterBody(Body):
+    """Which dead letters are meant (ojs-dead-letter, section 9.1)."""
+
+    queue: QueueName | None = None
+    type: str | None = None
+    error_type: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class BulkBody(Body):
+    """A bulk operation on dead letters (section 6.2): those of a filter, or those named."""
+
+    confirm: bool
+    filter: DeadLetterFilterBody | None = None
+    ids: Annotated[list[JobId], Field(min_length=1, max_length=MAX_BULK)] | None = None
+    limit: Annotated[int, Field(ge=1, le=MAX_BULK)] = MAX_BULK
+    cursor: str | None = None
+
+
+class RetryBody(Body):
+    """Changes to a dead letter on its way back (section 6.3)."""
+
+    override: dict[str, Any] | None = None
+
+
+class JobFilterBody(Body):
+    """Which jobs are meant; all that is given must match (ojs-admin-api, sections 7.1 and 8)."""
+
+    queue: QueueName | None = None
+    state: str | list[str] | None = None
+    type: Annotated[str, Field(max_length=256)] | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class JobBulkBody(Body):
+    """A change of the jobs of a filter (ojs-admin-api, section 8); at least one thing of it."""
+
+    filter: JobFilterBody | None = None
+    confirm: bool = False
+    dry_run: bool = False
+    limit: Annotated[int, Field(ge=1, le=1000)] = MAX_BULK
+    cursor: Annotated[str, Field(max_length=2048)] | None = None
+    state: str | list[str] | None = None
+    queue: str | None = None
+    type: str | None = None
+
+
+class RepairBody(Body):
+    """The next part of a repair."""
+
+    dry_run: bool = False
+    cursor: Annotated[str, Field(max_length=2048)] | None = None

@@ -1,0 +1,101 @@
+"""What the server says of itself: manifest, health, metrics and the OpenAPI document."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Final
+
+from ojs_aws.domain.access import Permission
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.negotiation import Reader, reader_of
+
+LATE_MS: Final = 180_000
+"""A sweep that ended before, or is behind by more, is shown as late."""
+
+_UNAVAILABLE: Final = 503
+
+
+def manifest(call: Call) -> Answer:
+    """The conformance manifest (HTTP binding, section 21)."""
+    from ojs_aws.transport.http.system.manifest import manifest_of  # noqa: PLC0415 - rarely asked for
+
+    return Answer(encode(manifest_of(call.backend.settings, call.request)))
+
+
+def health(call: Call) -> Answer:
+    """Whether the table answers: 200, or 503 when it does not (section 8.1).
+
+    What is read is the end of the last sweep, which is shown too.
+    """
+    begun = time.perf_counter()
+    backend: dict[str, JsonValue] = {"type": "dynamodb", "status": "ok"}
+    last = None
+    try:
+        last = call.backend.ports.queues.last_tick()
+    except OjsError as problem:
+        backend |= {"status": "unhealthy", "error": problem.message}
+    backend["latency_ms"] = round((time.perf_counter() - begun) * 1000)
+    is_well = backend["status"] == "ok"
+    answer: dict[str, JsonValue] = {
+        "status": "ok" if is_well else "degraded",
+        "version": OJS_VERSION,
+        "uptime_seconds": _uptime_s(call),
+        "backend": backend,
+    }
+    if last is not None:
+        is_late = max(call.backend.clock.now() - last.at, last.lag_ms) > LATE_MS
+        answer["sweep"] = {
+            "status": "late" if is_late else "ok",
+            "last_run_at": format_instant(last.at),
+            "lag_ms": last.lag_ms,
+        }
+    return Answer(encode(answer), 200 if is_well else _UNAVAILABLE)
+
+
+def _uptime_s(call: Call) -> int:
+    return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
+
+
+def metrics(call: Call) -> Answer:
+    """That this function is up. What jobs do is counted in CloudWatch, over all functions."""
+    lines = (
+        "# HELP ojs_up Whether the server answers.",
+        "# TYPE ojs_up gauge",
+        "ojs_up 1",
+        "# HELP ojs_server_uptime_seconds Age of the function that answers.",
+        "# TYPE ojs_server_uptime_seconds gauge",
+        f"ojs_server_uptime_seconds {_uptime_s(call)}",
+        "",
+    )
+    return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def show_metrics(call: Call) -> Answer:
+    """Metrics as JSON for the official command line, or as text for everybody else."""
+    if reader_of(call.request) is not Reader.CLI or "prometheus" in call.request.query.values():
+        return metrics(call)
+    caller = call.request.caller
+    caller.check(Permission.INSPECT, "show_metrics")
+    caller.check_unbound("show_metrics")
+    from ojs_aws.transport.http.system.admin_handlers import stats_members  # noqa: PLC0415 - rare
+    from ojs_aws.transport.http.system.wire import metrics_answer  # noqa: PLC0415 - rare
+
+    totals = call.backend.statistics.totals()
+    body = stats_members(call, totals)
+    return Answer(encode(metrics_answer(_uptime_s(call), body, totals.today)))
+
+
+def openapi(call: Call) -> Answer:
+    """This API as an OpenAPI document."""
+    return Answer(_document(call.backend.settings.base_url), media_type=JSON_TYPE)
+
+
+@functools.cache
+def _document(base_url: str) -> str:
+    from ojs_aws.transport.http.openapi import openapi_document  # noqa: PLC0415 - rarely asked for
+
+    return encode(openapi_document(base_url))

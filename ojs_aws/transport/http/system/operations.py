@@ -1,0 +1,118 @@
+"""What a server tells of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS, KNOWN, PUBLIC
+from ojs_aws.transport.http.route import BASE, Group, Route
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="GET",
+        path="/ojs/manifest",
+        operation="manifest",
+        group=Group.SYSTEM,
+        access=PUBLIC,
+        home="system.handlers",
+        summary="What this server implements",
+        response="ManifestAnswer",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/health",
+        aliases=("/health", "/ready", f"{BASE}/ready"),
+        operation="health",
+        group=Group.SYSTEM,
+        access=PUBLIC,
+        home="system.handlers",
+        summary="Whether the server and its table can be reached",
+        response="HealthAnswer",
+        errors=(503,),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/openapi.json",
+        operation="openapi",
+        group=Group.SYSTEM,
+        access=KNOWN,
+        home="system.handlers",
+        summary="This API as an OpenAPI 3.1 document",
+        media_type="application/json",
+    ),
+    Route(
+        method="GET",
+        path="/metrics",
+        operation="metrics",
+        group=Group.SYSTEM,
+        access=KNOWN,
+        home="system.handlers",
+        summary="That the function is up, in the Prometheus text format",
+        media_type="text/plain",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/metrics",
+        operation="show_metrics",
+        group=Group.OPERATOR,  # the only one that may count for those who read JSON
+        access=KNOWN,
+        home="system.handlers",
+        summary="The same, and numbers as JSON for the official command line",
+        media_type="text/plain",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/admin/stats",
+        operation="show_stats",
+        group=Group.OPERATOR,
+        access=INSPECTS,
+        home="system.admin_handlers",
+        summary="Count the jobs of all queues",
+        response="TotalsAnswer",
+        query=("queue", "detail", "limit"),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/admin/metrics",
+        operation="show_gauges",
+        group=Group.OPERATOR,
+        access=INSPECTS,
+        home="system.admin_handlers",
+        summary="Count jobs and workers, in the Prometheus text format",
+        media_type="text/plain",
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/admin/stats/history",
+        operation="show_stats_history",
+        group=Group.OPERATOR,
+        access=INSPECTS,
+        home="system.admin_handlers",
+        summary="Count what ended in each period",
+        response="HistoryAnswer",
+        query=("period", "since_time", "until", "queue"),
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/admin/system/config",
+        aliases=(f"{BASE}/admin/config",),
+        operation="show_config",
+        group=Group.OPERATOR,
+        access=INSPECTS,
+        home="system.admin_handlers",
+        summary="Show how the backend is set, without names of resources or secrets",
+        response="ConfigAnswer",
+    ),
+    Route(
+        method="POST",
+        path=f"{BASE}/admin/repair",
+        operation="repair",
+        group=Group.OPERATOR,
+        access=ADMINISTERS,
+        home="system.admin_handlers",
+        repeatable=True,
+        summary="Send the messages again that SQS lost, after a restore of the table",
+        request="RepairBody",
+        response="RepairAnswer",
+    ),
+)

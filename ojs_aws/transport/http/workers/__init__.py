@@ -1,0 +1,1 @@
+"""Workers over HTTP, as operators see them."""

@@ -1,0 +1,166 @@
+"""What workers send: FETCH, ACK, FAIL, progress, checkpoints and heartbeats."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ojs_aws.services.outcomes.results import MAX_IDS
+from ojs_aws.services.workers.heartbeat import MAX_JOBS
+from ojs_aws.transport.http.bodies import (
+    LARGEST_COUNT,
+    MAX_LABELS,
+    MAX_QUEUES,
+    AttemptNumber,
+    Body,
+    IntervalMs,
+    JobId,
+    ReservationId,
+    ShortText,
+    VisibilityMs,
+    WorkerId,
+)
+
+MAX_COUNT = 1000
+
+
+class FetchBody(Body):
+    """FETCH (HTTP binding, section 10.1)."""
+
+    queues: Annotated[list[str], Field(min_length=1, max_length=MAX_QUEUES)]
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    worker_id: WorkerId | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
+
+
+class AttemptBody(Body):
+    """A report about one attempt (an extension): what it says must be true of the running one."""
+
+    worker_id: WorkerId | None = None
+    reservation_id: ReservationId | None = None
+    attempt: AttemptNumber | None = None
+
+
+class ReportBody(AttemptBody):
+    """What ACK and FAIL have in common: the job, and who reports."""
+
+    job_id: JobId
+
+
+class AckBody(ReportBody):
+    """ACK (section 10.2). A null result is a result."""
+
+    result: Any = None
+
+
+class AckJobBody(AttemptBody):
+    """ACK of the job that the path names."""
+
+    result: Any = None
+
+
+class ErrorObject(Body):
+    """A failure, in the form of the core (type) or of the HTTP binding (code)."""
+
+    message: str
+    type: str | None = None
+    code: str | None = None
+    retryable: bool | None = None
+    backtrace: list[str] | None = None
+    details: dict[str, Any] | None = None
+
+
+class FailValues(ReportBody):
+    """FAIL without its error object, which is read apart."""
+
+    requeue: bool = False
+
+
+class FailBody(FailValues):
+    """FAIL (section 10.3). The error may be missing where the job is given back (requeue)."""
+
+    error: ErrorObject | None = None
+
+
+class FailJobBody(AttemptBody):
+    """FAIL of the job that the path names."""
+
+    error: ErrorObject | None = None
+    requeue: bool = False
+
+
+class ProgressBody(AttemptBody):
+    """PROGRESS (ojs-progress, section 6); numbers beyond the range are clamped."""
+
+    progress: float | None = None
+    percentage: float | None = None
+    data: dict[str, Any] | None = None
+    message: str | None = None
+    checkpoint: Any = None
+
+
+class ProgressOfBody(ProgressBody):
+    """PROGRESS of the job that the body names."""
+
+    job_id: JobId
+
+
+class CheckpointBody(AttemptBody):
+    """A checkpoint (ojs-durable-execution, section 4.1), with the notes of durable replay."""
+
+    state: Any
+    step_index: Annotated[int, Field(ge=0)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ResultsBody(Body):
+    """Jobs whose outcomes are asked for (ojs-results, section 9.3)."""
+
+    ids: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)]
+
+
+class WorkerBody(Body):
+    """What a worker may tell of itself (worker protocol, section 4.2)."""
+
+    hostname: ShortText | None = None
+    pid: int | None = None
+    queues: Annotated[list[ShortText], Field(max_length=MAX_QUEUES)] | None = None
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    labels: Annotated[list[ShortText], Field(max_length=MAX_LABELS)] | None = None
+    started_at: ShortText | None = None
+    version: ShortText | None = None
+    metadata: dict[str, Any] | None = None
+    heartbeat_interval_ms: IntervalMs | None = None
+
+
+class HeartbeatValues(WorkerBody):
+    """A heartbeat in one form: ids apart from their number, the state by its own name."""
+
+    worker_id: WorkerId | None = None
+    state: Literal["running", "quiet", "terminate"] = "running"
+    shutdown: bool = False
+    active_job_ids: list[str] = Field(default_factory=list, max_length=MAX_JOBS)
+    active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    reservation_ids: dict[str, ReservationId] = Field(default_factory=dict, max_length=MAX_JOBS)
+    attempts: dict[str, AttemptNumber] = Field(default_factory=dict, max_length=MAX_JOBS)
+
+
+class HeartbeatBody(WorkerBody):
+    """BEAT (section 10.4; worker protocol, section 4). Without a worker it must name jobs."""
+
+    worker_id: WorkerId | None = None
+    active_jobs: (
+        Annotated[list[JobId], Field(max_length=MAX_JOBS)]
+        | Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+        | None
+    ) = None
+    active_job_ids: Annotated[list[JobId], Field(max_length=MAX_JOBS)] | None = None
+    job_id: JobId | None = None
+    reservation_ids: dict[JobId, ReservationId] | None = None
+    attempts: dict[JobId, AttemptNumber] | None = None
+    visibility_timeout_ms: VisibilityMs | None = None
+    state: str | None = None
+    shutdown: bool = False

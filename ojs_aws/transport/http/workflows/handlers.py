@@ -1,0 +1,78 @@
+"""Workflows (HTTP binding, section 14; ojs-workflows, section 11)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ojs_aws.domain.json_text import RawJson, assemble
+from ojs_aws.domain.workflows.definition import read_definition
+from ojs_aws.ports import WorkflowPage
+from ojs_aws.transport.http.authorization import bind_jobs
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.envelope import read_job
+from ojs_aws.transport.http.pages import RequestedPage, requested_page
+from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.routes import BASE
+from ojs_aws.transport.http.workflows.wire import (
+    cancelled_steps,
+    render_summary,
+    workflow_answer,
+    workflows_answer,
+)
+
+CREATED: Final = 201
+OK: Final = 200
+SKIPPED_AT_ONCE: Final = 100
+
+
+def create_workflow(call: Call) -> Answer:
+    """Create and start a workflow: 201, or 200 when the same request made it before."""
+    max_depth = call.backend.settings.max_depth
+    definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
+    steps = definition.jobs.items()
+    bind_jobs(call, ((f"{definition.paths[at]}.", job) for at, job in steps))
+    created = call.backend.workflows.create(definition)
+    location = f"{BASE}/workflows/{quote(created.view.workflow.id)}"
+    status = CREATED if created.is_new else OK
+    return Answer(workflow_answer(created.view), status, {"Location": location})
+
+
+def get_workflow(call: Call) -> Answer:
+    """A workflow with the states of its steps."""
+    return Answer(workflow_answer(call.backend.workflows.get(_id(call))))
+
+
+def cancel_workflow(call: Call) -> Answer:
+    """Cancel a workflow."""
+    view = call.backend.workflows.cancel(_id(call))
+    return Answer(workflow_answer(view, cancelled_steps(view)))
+
+
+post_workflow_cancel = cancel_workflow
+
+
+def list_workflows(call: Call) -> Answer:
+    """The workflows without their steps, the newest first."""
+    query = call.request.query
+    wanted = requested_page(query)
+    page = _skipped(call, text_of(query, "state"), wanted)
+    items: list[RawJson] = [assemble(render_summary(each)) for each in page.workflows]
+    total = wanted.offset + len(items) + bool(page.cursor)
+    pagination = wanted.pagination(total, page.cursor, is_exact=not page.cursor)
+    return Answer(workflows_answer(items, pagination))
+
+
+def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
+    """Return the page behind as many workflows as its offset says, which are read for that."""
+    cursor, left = wanted.cursor, wanted.offset
+    while left > 0:
+        before = call.backend.workflows.list(state, min(left, SKIPPED_AT_ONCE), cursor)
+        cursor, left = before.cursor, left - len(before.workflows)
+        if not cursor:
+            return WorkflowPage(())
+    return call.backend.workflows.list(state, wanted.limit, cursor)
+
+
+def _id(call: Call) -> str:
+    return unquote(call.path["workflow_id"])

@@ -1,0 +1,296 @@
+"""The operators' API over HTTP (ojs-admin-api, sections 7, 8, 10 and 12)."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.transport.http.system.admin_handlers import SHOWN
+from tests.api import Api
+from tests.simulation.world import World, count_changes
+
+
+def push(api: Api, **more: Any) -> str:
+    """Push a job."""
+    reply = api.post("/jobs", {"type": "demo.echo", "args": [1], **more})
+    assert reply.status == 201, reply.text
+    return str(reply.json["id"])
+
+
+def die(api: Api, **more: Any) -> str:
+    """Push a job and fail it for good."""
+    job_id = push(api, retry={"max_attempts": 1}, **more)
+    api.post("/workers/fetch", {"queues": [more.get("queue", "default")], "worker_id": "w"})
+    api.post("/workers/nack", {"job_id": job_id, "error": {"type": "Broken", "message": "m"}})
+    return job_id
+
+
+@pytest.fixture
+def world() -> World:
+    """A fresh backend over the model, with queues that are known to it."""
+    world = World()
+    for queue in ("billing", "email"):
+        world.registry.ensure(queue, world.clock.now())
+    return world
+
+
+def test_adm_003_jobs_are_listed_with_pagination_and_a_state_filter(api: Api, world: World) -> None:
+    """As `items` and `jobs`, with a total that says whether it is exact."""
+    waiting = []
+    for _ in range(3):
+        waiting.append(push(api))
+        world.clock.advance(s=1)
+    dead = die(api, queue="billing")
+    page = api.get("/admin/jobs", query={"state": "available", "per_page": "2"}).json
+    assert [job["id"] for job in page["items"]] == [waiting[2], waiting[1]]
+    assert page["jobs"] == page["items"]
+    pagination = page["pagination"]
+    assert (pagination["total"], pagination["total_is_exact"], page["total"]) == (3, True, 3)
+    assert pagination["has_more"] is True
+    query = {"state": "available", "per_page": "2", "cursor": pagination["next_cursor"]}
+    rest = api.get("/admin/jobs", query=query).json
+    assert [job["id"] for job in rest["items"]] == [waiting[0]]
+    second = api.get("/admin/jobs", query={"state": "available", "per_page": "2", "page": "2"})
+    assert second.json["items"] == rest["items"]
+    both = api.get("/admin/jobs", query={"state": "available,discarded"}).json
+    assert {job["id"] for job in both["items"]} == {*waiting, dead}
+    (shown,) = api.get("/admin/jobs", query={"state": "discarded"}).json["items"]
+    assert shown["error"] == {"type": "Broken", "message": "m"}
+    assert (shown["queue"], shown["attempt"], shown["max_attempts"]) == ("billing", 1, 1)
+    assert "args" not in shown
+
+
+def test_the_order_of_a_list_can_be_turned_round(api: Api, world: World) -> None:
+    """And the answer says what it is ordered by."""
+    first = push(api)
+    world.clock.advance(s=1)
+    second = push(api)
+    answer = api.get("/admin/jobs", query={"order": "asc", "sort": "priority"}).json
+    assert [job["id"] for job in answer["items"]] == [first, second]
+    assert answer["order"] == {"by": ["queue", "state", "list"], "direction": "asc"}
+
+
+def test_a_type_filter_is_exact_or_a_beginning(api: Api) -> None:
+    """And its total is not exact unless the page is all of it."""
+    push(api, type="mail.send")
+    push(api, type="mail.print")
+    push(api)
+    found = api.get("/admin/jobs", query={"type": "mail.*", "limit": "1"}).json
+    assert (len(found["items"]), found["pagination"]["total_is_exact"]) == (1, False)
+    whole = api.get("/admin/jobs", query={"type": "mail.*"}).json
+    assert (len(whole["items"]), whole["total"]) == (2, 2)
+    assert whole["pagination"]["total_is_exact"] is True
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"state": "nowhere"}, "state"),
+        ({"queue": "No Queue"}, "queue"),
+        ({"type": "No"}, "type"),
+        ({"since": "yesterday"}, "since"),
+        ({"order": "sideways"}, "order"),
+        ({"sort": "colour"}, "sort"),
+        ({"cursor": "x"}, "cursor"),
+        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "until"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_by_name(
+    api: Api, query: dict[str, str], field: str
+) -> None:
+    """400, and which parameter."""
+    reply = api.get("/admin/jobs", query=query)
+    assert (reply.status, reply.error["details"]["field"]) == (400, field)
+
+
+def test_adm_004_a_job_is_shown_whole_with_its_history(api: Api, world: World) -> None:
+    """The envelope as everywhere, and what happened in the order of time."""
+    job_id = die(api, meta={"tenant": "acme"})
+    detail = api.get(f"/admin/jobs/{job_id}").json
+    assert detail["job"]["meta"] == detail["meta"] == {"tenant": "acme"}
+    assert detail["errors"][0]["type"] == "Broken"
+    told = [entry["what"] for entry in detail["history"]]
+    assert told[0] == "created"
+    assert {"enqueued", "started", "attempt_failed", "discarded"} <= set(told)
+    failed = next(entry for entry in detail["history"] if entry["what"] == "attempt_failed")
+    assert (failed["attempt"], failed["error"]["message"]) == (1, "m")
+    assert "events" not in detail
+    events = api.get(f"/admin/jobs/{job_id}", query={"events": "true"}).json["events"]
+    assert set(events) == {"items", "cursor", "has_more"}
+    assert api.get("/admin/jobs/01990000-0000-7000-8000-00000000ffff").status == 404
+
+
+def test_a_job_is_cancelled_and_retried_by_an_operator(api: Api) -> None:
+    """The same as CANCEL and the dead letters' retry; a cancelled job stays cancelled."""
+    waiting, dead = push(api, queue="email"), die(api)
+    gone = api.post(f"/admin/jobs/{waiting}/cancel").json
+    assert (gone["job"]["state"], gone["previous_state"]) == ("cancelled", "available")
+    assert api.post(f"/admin/jobs/{waiting}/cancel").status == 409
+    assert api.post(f"/admin/jobs/{waiting}/retry").status == 409
+    again = api.post(f"/admin/jobs/{dead}/retry").json
+    assert (again["job"]["state"], again["job"]["attempt"]) == ("available", 0)
+
+
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_adm_007_bulk_retry_takes_a_filter_and_must_be_confirmed(api: Api, is_nested: bool) -> None:
+    """In the filter object of the specification, or flat as its OpenAPI document has it."""
+    ids = {die(api, queue="billing") for _ in range(2)}
+    chosen = {"queue": "billing", "state": "discarded"}
+    body: dict[str, Any] = {"filter": chosen} if is_nested else dict(chosen)
+    refused = api.post("/admin/jobs/bulk/retry", body)
+    assert (refused.status, refused.error["details"]["field"]) == (400, "confirm")
+    done = api.post("/admin/jobs/bulk/retry", body | {"confirm": True}).json
+    assert (done["action"], done["matched"], done["succeeded"], done["failed"]) == (
+        "retry",
+        2,
+        2,
+        0,
+    )
+    assert set(done["job_ids"]) == ids
+    assert (done["errors"], done["has_more"]) == ([], False)
+
+
+def test_adm_r005_bulk_cancel_and_delete_go_on_by_a_cursor(api: Api) -> None:
+    """A limit ends a request; ``next_cursor`` leads to the rest."""
+    for _ in range(3):
+        push(api)
+    body: dict[str, Any] = {"filter": {"queue": "default"}, "confirm": True, "limit": 2}
+    dry = api.post("/admin/jobs/bulk/cancel", {"filter": {"queue": "default"}, "dry_run": True})
+    assert (dry.json["dry_run"], dry.json["matched"], dry.json["succeeded"]) == (True, 3, 0)
+    first = api.post("/admin/jobs/bulk/cancel", body).json
+    assert (first["succeeded"], first["has_more"]) == (2, True)
+    second = api.post("/admin/jobs/bulk/cancel", body | {"cursor": first["next_cursor"]}).json
+    assert (second["succeeded"], second["has_more"]) == (1, False)
+    gone = api.post("/admin/jobs/bulk/delete", body | {"limit": 100}).json
+    assert gone["succeeded"] == 3
+    assert api.get("/admin/jobs").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"confirm": True}, "filter"),
+        ({"confirm": True, "filter": {}}, "filter"),
+        ({"confirm": True, "filter": []}, "filter"),
+        ({"confirm": True, "filter": {"colour": "red"}}, "filter.colour"),
+        ({"confirm": True, "filter": {"state": "active"}}, "filter.state"),
+        ({"confirm": True, "filter": {"state": 7}}, "state"),
+        ({"confirm": True, "filter": {"queue": "default"}, "limit": 0}, "limit"),
+        ({"confirm": True, "filter": {"queue": "default"}, "limit": "x"}, "limit"),
+        ({"confirm": True, "filter": {"queue": "default"}, "cursor": "x"}, "cursor"),
+        ({"confirm": "yes", "filter": {"queue": "default"}}, "confirm"),
+        ({"dry_run": "yes", "filter": {"queue": "default"}}, "dry_run"),
+    ],
+)
+def test_a_bulk_change_that_is_not_clear_changes_nothing(
+    api: Api, world: World, body: dict[str, Any], field: str
+) -> None:
+    """400, and which attribute."""
+    die(api)
+    before = dict(world.store.jobs)
+    reply = api.post("/admin/jobs/bulk/retry", body)
+    assert (reply.status, reply.error["details"]["field"]) == (400, field)
+    assert world.store.jobs == before
+
+
+def test_adm_005_the_statistics_are_of_all_queues_together(api: Api, world: World) -> None:
+    """Jobs by state, workers, throughput."""
+    count_changes(world)
+    push(api, queue="email")
+    die(api, queue="billing")
+    api.post("/workers/heartbeat", {"worker_id": "w1"})
+    stats = api.get("/admin/stats").json
+    assert (stats["queues"], stats["workers"]) == (3, 1)
+    assert (stats["jobs"]["available"], stats["jobs"]["discarded"]) == (1, 1)
+    rates = {name: stats["throughput"][f"{name}_per_minute"] for name in _RATES}
+    assert rates == {"enqueued": 0.4, "processed": 0.2, "failed": 0.2}
+    assert stats["throughput"]["enqueued_per_min"] == 1  # rounded up for the command line
+    assert stats["is_exact"] is False
+    assert set(stats["estimated"]) == set(stats["jobs"])
+    one = api.get("/admin/stats", query={"queue": "email"}).json
+    assert (one["is_exact"], one["estimated"], one["queues_counted"]) == (True, [], 1)
+
+
+_RATES = ("enqueued", "processed", "failed")
+
+
+def test_jobs_that_are_gone_are_not_in_the_statistics(api: Api, world: World) -> None:
+    """Dropped dead letters, and jobs whose time to live is over, which the stream tells, too."""
+    count_changes(world)
+    gone, kept = die(api), die(api)
+    del world.store.jobs[gone]
+    jobs = api.get("/admin/stats").json["jobs"]
+    assert (jobs["discarded"], jobs["available"]) == (1, 0)
+    api.post(f"/admin/jobs/{kept}/retry")
+    jobs = api.get("/admin/stats").json["jobs"]
+    assert (jobs["discarded"], jobs["available"]) == (0, 1)
+
+
+def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api, world: World) -> None:
+    """In the Prometheus text format, with workers and what they execute."""
+    count_changes(world)
+    push(api, queue="email")
+    push(api, queue="billing")
+    api.post("/workers/fetch", {"queues": ["billing"], "worker_id": "w"})
+    api.post("/workers/heartbeat", {"worker_id": "w1"})
+    reply = api.get("/admin/metrics")
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = reply.text.splitlines()
+    assert 'ojs_queue_depth{queue="email",state="available"} 1' in lines
+    assert 'ojs_workers_busy{queue="billing"} 1' in lines
+    assert "ojs_workers_active 1" in lines
+
+
+def test_adm_r002_what_queues_did_is_counted_by_period(api: Api, world: World) -> None:
+    """Points begin at the multiples of their period; too many are refused, not left out."""
+    count_changes(world)
+    for _ in range(2):
+        die(api)
+    world.clock.advance(s=600)
+    die(api)
+    world.clock.advance(s=60)
+    history = api.get("/admin/stats/history", query={"queue": "default", "period": "5m"}).json
+    assert history["period"] == "5m"
+    assert [point["failed"] for point in history["data"] if point["failed"]] == [2, 1]
+    assert [point["enqueued"] for point in history["data"] if point["enqueued"]] == [2, 1]
+    assert all(point["timestamp"][14:16] in _FIVES for point in history["data"])
+    day = {"period": "1m", "since": format_instant(Instant(world.clock.now() - 86_400_000))}
+    minutes = api.get("/admin/stats/history", query=day).json["data"]
+    assert len(minutes) in {1440, 1441}
+    assert sum(point["failed"] for point in minutes) == 3
+    too_much = api.get(
+        "/admin/stats/history", query={"period": "1m", "since": "2025-01-01T00:00:00Z"}
+    )
+    assert too_much.error["details"]["field"] == "period"
+    assert api.get("/admin/stats/history", query={"period": "2m"}).status == 400
+
+
+_FIVES = {f"{minute:02d}" for minute in range(0, 60, 5)}
+
+
+def test_the_configuration_shows_no_names_of_resources_and_no_secrets(api: Api) -> None:
+    """A setting is shown only if it is named as harmless; a new one is not, until somebody says."""
+    shown = api.get("/admin/system/config").json["settings"]
+    assert set(shown) == SHOWN
+    assert shown["queues"] == ["default"]
+    known = {each.name for each in fields(Settings)}
+    assert known >= SHOWN
+    assert {"table", "bucket", "event_bus", "queue_url_prefix", "queue_prefix"} <= known - SHOWN
+
+
+def test_a_repair_is_asked_for_part_by_part(api: Api, world: World) -> None:
+    """And refuses what is no cursor, or no flag, before anything is sent."""
+    for _ in range(3):
+        push(api)
+    world.messages.queues.clear()
+    for body in ({"cursor": "x"}, {"cursor": 7}, {"dry_run": "yes"}):
+        reply = api.post("/admin/repair", body)
+        assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request"), body
+    assert not world.messages.receive("default", 10, 1)
+    whole = api.post("/admin/repair", {}).json
+    assert (whole["ready"], whole["waiting"], whole["has_more"]) == (3, 0, False)
+    assert "next_cursor" not in whole

@@ -1,0 +1,97 @@
+"""The OpenAPI document: generated, complete, and true to what PUSH checks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain import validation as rules
+from ojs_aws.transport.http.jobs.bodies import PushBody
+from ojs_aws.transport.http.openapi import ANSWERS, openapi_document
+from ojs_aws.transport.http.routes import ROUTES
+from tests.api import Api
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    """The document."""
+    return openapi_document("https://jobs.example.com/")
+
+
+def references(part: object) -> set[str]:
+    """The schemas that a part of the document refers to."""
+    if isinstance(part, dict):
+        own = {part["$ref"]} if "$ref" in part else set()
+        return own.union(*(references(value) for value in part.values()))
+    if isinstance(part, list):
+        return set().union(*(references(item) for item in part))
+    return set()
+
+
+def test_it_has_exactly_the_routes_of_the_table(document: dict[str, Any]) -> None:
+    """Aliases included; nothing beside them."""
+    described = {
+        (method.upper(), path) for path, entry in document["paths"].items() for method in entry
+    }
+    table = {
+        (route.method, path.replace("<", "{").replace(">", "}"))
+        for route in ROUTES
+        for path in route.paths
+    }
+    assert described == table
+
+
+def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
+    """Generated clients name their methods by them."""
+    ids = [op["operationId"] for entry in document["paths"].values() for op in entry.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    """And every route's answer is described."""
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert references(document) <= known
+    assert {route.response for route in ROUTES} <= set(ANSWERS)
+
+
+def test_it_states_the_constraints_that_push_checks(document: dict[str, Any]) -> None:
+    """From the same constants."""
+    properties = document["components"]["schemas"]["PushBody"]["properties"]
+    assert properties["type"]["pattern"] == f"^{rules.TYPE_PATTERN}$"
+    assert properties["id"]["anyOf"][0]["pattern"] == f"^{rules.ID_PATTERN}$"
+    assert properties["queue"]["anyOf"][0]["pattern"] == f"^{rules.QUEUE_PATTERN}$"
+    assert properties["priority"]["anyOf"][0]["maximum"] == rules.PRIORITY_LIMIT
+    assert properties["schema"]["anyOf"]
+    assert document["components"]["schemas"]["PushBody"]["additionalProperties"] is True
+
+
+def test_it_is_served_as_json(api: Api) -> None:
+    """GET /ojs/v1/openapi.json."""
+    reply = api.get("/openapi.json")
+    assert reply.headers["Content-Type"] == "application/json"
+    assert reply.json == openapi_document()
+
+
+def test_the_models_describe_the_envelope_that_push_accepts() -> None:
+    """What a model refuses, PUSH would refuse as well; the full case of the suites passes both."""
+    PushBody.model_validate(
+        {"type": "email.send", "args": [], "options": {"queue": "q", "retry": {"jitter": True}}}
+    )
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    """Decision 6: pydantic and the document cost a cold start nothing."""
+    code = (
+        "import sys\n"
+        "import ojs_aws.transport.http.resolver\n"
+        "from ojs_aws.transport.http.routes import Group, import_main_handlers\n"
+        "[import_main_handlers(group) for group in Group]\n"
+        "print([n for n in ('pydantic', 'isodate', 'boto3', 'httpx', 'email.parser', "
+        "'ojs_aws.transport.http.bodies', 'ojs_aws.transport.http.openapi', "
+        "'ojs_aws.transport.http.test_aids') if n in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"
