@@ -13,7 +13,7 @@ import pytest
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.world import World
-from tests.unit.client.test_cron import ApiServer
+from tests.unit.client.doubles import ApiServer
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "cron.md"
 _FENCE: Final = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

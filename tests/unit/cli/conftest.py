@@ -15,8 +15,7 @@ from ojs_aws.cli.app import app
 from ojs_aws.client import Client
 from ojs_aws.client.http import HttpTransport
 from tests.simulation.world import World
-from tests.unit.client.doubles import FakeTimer
-from tests.unit.client.test_cron import ApiServer
+from tests.unit.client.doubles import ApiServer, FakeTimer
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A server in memory behind httpx.MockTransport, and a clock that sleeping moves."""
+"""Servers in memory behind httpx.MockTransport, and a clock that sleeping moves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ import httpx
 
 from ojs_aws.client import Client, HttpConnection, Resends
 from ojs_aws.client.http import HttpTransport
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.services.jobs.fetch import FetchRequest
+from tests.api import Api
+from tests.jobs import any_job
+from tests.simulation.world import World
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"
+UNKNOWN = "01990000-0000-7000-8000-ffffffffffff"
 
 
 class FakeTimer:
@@ -44,6 +50,10 @@ def error(status: int, code: str, **members: Any) -> httpx.Response:
     headers = members.pop("headers", None)
     described = {"code": code, "message": f"{code}!", "retryable": status >= 429, **members}
     return answer(status, {"error": described}, headers)
+
+
+def answered_job(state: str, **members: Any) -> httpx.Response:
+    return answer(200, {"job": {"id": JOB_ID, "type": "a.b", "state": state, **members}})
 
 
 class FakeServer:
@@ -109,3 +119,33 @@ class FakeServer:
         timer = timer or FakeTimer()
         connection = self.connection(timer, resends=resends, headers=headers)
         return Client(transport=HttpTransport(connection), middleware=middleware, timer=timer)
+
+
+class ApiServer(FakeServer):
+    """Answers as the functions do."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.api = Api(world.backend)
+
+    def respond(self, request: httpx.Request) -> httpx.Response:
+        reply = self.api.send(
+            request.method,
+            request.url.path,
+            request.content or None,
+            query=dict(request.url.params),
+            headers=dict(request.headers),
+        )
+        return httpx.Response(reply.status, text=reply.text, headers=dict(reply.headers))
+
+
+def die(world: World, error_type: str = "Broken", **attributes: object) -> str:
+    """Push a job and fail it for good."""
+    policy = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+    given: dict[str, Any] = {"type": "a.b", "args": [1], "retry": policy} | attributes
+    record = world.backend.push(any_job(**given)).record
+    assert record is not None
+    world.backend.fetch(FetchRequest((record.queue,)))
+    world.backend.fail(record.id, None, parse_object(encode({"type": error_type, "message": "m"})))
+    world.clock.advance(s=1)
+    return record.id

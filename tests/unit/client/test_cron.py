@@ -6,32 +6,11 @@ import httpx
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.http import HttpTransport
-from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.timestamps import parse_timestamp
-from tests.api import Api
 from tests.simulation.world import World
-from tests.unit.client.doubles import FakeServer, FakeTimer
-
-
-class ApiServer(FakeServer):
-    """Answers as the functions do."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__()
-        self.api = Api(world.backend)
-
-    def respond(self, request: httpx.Request) -> httpx.Response:
-        reply = self.api.send(
-            request.method,
-            request.url.path,
-            request.content or None,
-            query=dict(request.url.params),
-            headers=dict(request.headers),
-        )
-        return httpx.Response(reply.status, text=reply.text, headers=dict(reply.headers))
+from tests.unit.client.doubles import ApiServer
 
 
 @pytest.fixture
@@ -46,14 +25,6 @@ def world() -> World:
 def server(world: World) -> ApiServer:
     """A server over it."""
     return ApiServer(world)
-
-
-@pytest.fixture(params=["http", "direct"])
-def client(request: pytest.FixtureRequest, world: World, server: ApiServer) -> Client:
-    """A client of each kind."""
-    if request.param == "direct":
-        return Client(transport=InProcessTransport(world.backend))
-    return Client(transport=HttpTransport(server.connection(FakeTimer())))
 
 
 async def test_a_life_of_a_cron_job(client: Client, world: World) -> None:
@@ -103,7 +74,7 @@ async def test_many_cron_jobs_are_read_page_by_page(client: Client) -> None:
 
 async def test_a_trigger_is_not_sent_again(server: ApiServer) -> None:
     """It may have taken effect; a registration may be repeated."""
-    client = Client(transport=HttpTransport(server.connection(FakeTimer())))
+    client = server.client()
     server.script = [httpx.ReadTimeout("lost")]
     await client.cron.register("daily", "@daily", "a.b")
     server.script = [httpx.ReadTimeout("lost")]
@@ -114,6 +85,6 @@ async def test_a_trigger_is_not_sent_again(server: ApiServer) -> None:
 
 def test_the_synchronous_client_has_them_too(server: ApiServer) -> None:
     """Without await."""
-    with SyncClient(client=Client(transport=HttpTransport(server.connection()))) as client:
+    with SyncClient(client=server.client()) as client:
         client.cron.register("daily", "@daily", "a.b")
         assert [entry.name for entry in client.cron.list()] == ["daily"]

@@ -1,149 +1,56 @@
-"""Looking after jobs: get, cancel, activate, wait; and the operator's operations."""
+"""Jobs for operators: found, read with their history, and changed."""
 
 from __future__ import annotations
 
-import httpx
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from ojs_aws.client import JobCancelledError, JobFailedError, Resends, WaitTimeoutError
-from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError
-from tests.unit.client.doubles import JOB_ID, FakeServer, FakeTimer, answer, error
+from ojs_aws.client import Client
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
+from tests.simulation.world import World
+from tests.unit.client.doubles import UNKNOWN
 
 
-def job(state: str, **members: object) -> httpx.Response:
-    return answer(200, {"job": {"id": JOB_ID, "type": "a.b", "state": state, **members}})
-
-
-async def test_get_keeps_the_job_s_own_text() -> None:
-    """Integers of any size, floats and escapes come back as they were stored."""
-    server = FakeServer()
-    server.script = [answer(200, '{"job":{"id":"x","args":[1.50,12345678901234567890123]},"id":1}')]
-    got = await server.client().get("x")
-    assert got.members()["args"] == "[1.50,12345678901234567890123]"
-    assert server.requests[0].url.path == "/ojs/v1/jobs/x"
-
-
-async def test_an_id_cannot_leave_its_place_in_the_path() -> None:
-    """Whatever the caller passes stays one segment."""
-    server = FakeServer()
-    server.script = [error(404, "not_found")]
+async def test_jobs_are_found_and_read(client: Client, world: World) -> None:
+    """By filter and page; the detail has the history."""
+    made = [(await client.enqueue("demo.echo", [n])).id for n in range(3)]
+    await client.enqueue("mail.send", [1])
+    page = await client.jobs.list(queue="default", states=["available"], type="demo.*", limit=2)
+    assert (len(page.jobs), bool(page.cursor), page.is_exact) == (2, True, False)
+    rest = await client.jobs.list(
+        queue="default", states=["available"], type="demo.*", limit=2, cursor=page.cursor
+    )
+    assert {job.id for job in (*page.jobs, *rest.jobs)} == set(made)
+    first = (await client.jobs.list(oldest_first=True)).jobs[0]
+    assert (first.id, first.type, first.state, first.attempt) == (
+        made[0],
+        "demo.echo",
+        "available",
+        0,
+    )
+    now = datetime.fromtimestamp(world.clock.at / 1000, UTC)
+    assert not (await client.jobs.list(since=now + timedelta(seconds=1))).jobs
+    detail = await client.jobs.detail(made[0], events=True)
+    assert detail["history"]
+    assert "events" in detail
     with pytest.raises(NotFoundError):
-        await server.client().get("../queues?x=1")
-    assert server.requests[0].url.raw_path == b"/ojs/v1/jobs/..%2Fqueues%3Fx%3D1"
+        await client.jobs.detail(UNKNOWN)
 
 
-async def test_cancel_treats_a_cancelled_job_as_success() -> None:
-    """The job is as the caller wants it."""
-    server = FakeServer()
-    server.script = [
-        error(409, "conflict", details={"current_state": "cancelled"}),
-        job("cancelled"),
-    ]
-    assert (await server.client().cancel(JOB_ID)).state == "cancelled"
-
-
-async def test_cancel_raises_for_a_job_that_has_ended_otherwise() -> None:
-    """It cannot be undone."""
-    server = FakeServer()
-    server.script = [error(409, "conflict", details={"current_state": "completed"})]
+async def test_jobs_are_cancelled_and_retried(client: Client, world: World) -> None:
+    """One by one, and all of a filter, part by part."""
+    one = (await client.enqueue("demo.echo", [1])).id
+    assert (await client.jobs.cancel(one)).state == "cancelled"
     with pytest.raises(ConflictError):
-        await server.client().cancel(JOB_ID)
-
-
-async def test_an_activation_whose_answer_was_lost_is_a_success() -> None:
-    """The second send finds the job activated."""
-    server = FakeServer()
-    server.script = [
-        httpx.ReadTimeout("lost"),
-        error(409, "conflict", details={"current_state": "available"}),
-        job("available"),
-    ]
-    assert (await server.client().activate(JOB_ID)).state == "available"
-
-
-async def test_activating_a_job_that_is_not_pending_raises() -> None:
-    """A conflict at the first send is the caller's."""
-    server = FakeServer()
-    server.script = [error(409, "conflict", details={"current_state": "active"})]
-    with pytest.raises(ConflictError):
-        await server.client().activate(JOB_ID)
-
-
-async def test_wait_returns_the_result() -> None:
-    """As soon as a look finds the job completed; the looks get rarer."""
-    server, timer = FakeServer(), FakeTimer()
-    server.script = [job("available"), job("active"), job("completed", result={"n": 1})]
-    assert await server.client(timer=timer).wait(JOB_ID, poll_s=1.0) == {"n": 1}
-    assert timer.slept == [1.0, 1.5]
-
-
-async def test_wait_raises_the_job_s_failure() -> None:
-    """With the structured error."""
-    server = FakeServer()
-    server.script = [job("discarded", error={"type": "ValueError", "message": "no"})]
-    with pytest.raises(JobFailedError, match="ValueError: no") as raised:
-        await server.client().wait(JOB_ID)
-    assert raised.value.error["type"] == "ValueError"
-    assert raised.value.job.id == JOB_ID
-
-
-async def test_wait_tells_a_cancelled_job_apart() -> None:
-    """It is a failure of its own kind."""
-    server = FakeServer()
-    server.script = [job("cancelled")]
-    with pytest.raises(JobCancelledError):
-        await server.client().wait(JOB_ID)
-
-
-async def test_wait_gives_up_in_time() -> None:
-    """It looks once more at the very end, and is a TimeoutError."""
-    server, timer = FakeServer(), FakeTimer()
-    server.script = [job("retryable") for _ in range(20)]
-    with pytest.raises(WaitTimeoutError, match="still retryable after 3 s") as raised:
-        await server.client(timer=timer).wait(JOB_ID, timeout_s=3.0, poll_s=1.0)
-    assert sum(timer.slept) == pytest.approx(3.0)
-    assert isinstance(raised.value, TimeoutError)
-
-
-async def test_dead_letters_are_paged() -> None:
-    """Queue, limit and cursor are passed on; the next cursor comes back."""
-    server = FakeServer()
-    server.script = [
-        answer(
-            200,
-            {
-                "jobs": [{"id": JOB_ID, "type": "a.b", "state": "discarded"}],
-                "pagination": {"total": 3, "next_cursor": "c2", "has_more": True},
-            },
-        )
-    ]
-    page = await server.client().admin.dead_letters("email", limit=1, cursor="c1")
-    assert [dead.id for dead in page.jobs] == [JOB_ID]
-    assert (page.cursor, page.total) == ("c2", 3)
-    assert dict(server.requests[0].url.params) == {"queue": "email", "limit": "1", "cursor": "c1"}
-
-
-async def test_dead_letters_are_retried_and_deleted() -> None:
-    """Binding, sections 12.2 and 12.3."""
-    server = FakeServer()
-    server.script = [job("available"), answer(200, {"deleted": True, "job_id": JOB_ID})]
-    admin = server.client().admin
-    assert (await admin.retry_dead_letter(JOB_ID)).state == "available"
-    await admin.delete_dead_letter(JOB_ID)
-    assert [request.method for request in server.requests] == ["POST", "DELETE"]
-    assert server.requests[0].url.path == f"/ojs/v1/dead-letter/{JOB_ID}/retry"
-
-
-async def test_queues_and_health() -> None:
-    """An unhealthy server is an answer, a missing one is an error."""
-    server = FakeServer()
-    server.script = [
-        answer(200, {"queues": [{"name": "email"}]}),
-        answer(503, {"status": "degraded"}),
-        httpx.ConnectError("refused"),
-    ]
-    admin = server.client(resends=Resends(limit=0)).admin
-    assert await admin.queues() == [{"name": "email"}]
-    assert (await admin.health())["status"] == "degraded"
-    with pytest.raises(BackendUnavailableError):
-        await admin.health()
+        await client.jobs.retry(one)
+    for number in range(120):
+        await client.enqueue("demo.echo", [number], queue="many")
+    dry = [part async for part in client.jobs.change_all("cancel", queue="many", dry_run=True)]
+    assert [part.matched for part in dry] == [120]
+    done = [part async for part in client.jobs.change_all("cancel", queue="many")]
+    assert [len(part.succeeded) for part in done] == [100, 20]
+    assert not any(part.failed for part in done)
+    assert all(job.state == "cancelled" for job in world.store.jobs.values())
+    with pytest.raises(InvalidRequestError, match="empty"):
+        await client.jobs.change_some("cancel")

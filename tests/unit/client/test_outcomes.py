@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
 from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient, WaitTimeoutError
-from ojs_aws.client.http import HttpTransport
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.jobs.fetch import FetchRequest
-from tests.api import Api
 from tests.jobs import any_job
 from tests.simulation.world import World
-from tests.unit.client.doubles import JOB_ID, FakeServer, FakeTimer, answer, error
-
-UNKNOWN = "01990000-0000-7000-8000-ffffffffffff"
-
-
-def over_http(world: World, timer: FakeTimer) -> Client:
-    """A client of the functions over a model."""
-    from ojs_aws.client import HttpConnection
-
-    api = Api(world.backend)
-
-    def respond(request: httpx.Request) -> httpx.Response:
-        reply = api.send(
-            request.method,
-            request.url.path,
-            request.content or None,
-            query=dict(request.url.params),
-            headers={"content-type": "application/openjobspec+json"} if request.content else {},
-        )
-        return httpx.Response(reply.status, text=reply.text, headers=dict(reply.headers))
-
-    connection = HttpConnection("http://ojs", http_transport=httpx.MockTransport(respond))
-    return Client(transport=HttpTransport(connection), middleware=(), timer=timer)
-
-
-def direct(world: World, timer: FakeTimer) -> Client:
-    """A client of the services over a model."""
-    from ojs_aws.client.in_process import InProcessTransport
-
-    return Client(transport=InProcessTransport(world.backend), middleware=(), timer=timer)
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
-
-
-@pytest.fixture
-def timer() -> FakeTimer:
-    """Sleeping takes no time."""
-    return FakeTimer()
-
-
-@pytest.fixture(params=[over_http, direct])
-def client(request: pytest.FixtureRequest, world: World, timer: FakeTimer) -> Client:
-    """A client of each kind."""
-    make: Callable[[World, FakeTimer], Client] = request.param
-    return make(world, timer)
+from tests.unit.client.doubles import JOB_ID, UNKNOWN, FakeServer, FakeTimer, answer, error
 
 
 def active(world: World, **attributes: Any) -> str:

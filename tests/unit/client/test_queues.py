@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.http import HttpTransport
-from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
@@ -15,22 +13,6 @@ from ojs_aws.domain.errors import (
     QueueFullError,
 )
 from tests.simulation.world import World
-from tests.unit.client.doubles import FakeTimer
-from tests.unit.client.test_cron import ApiServer
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture(params=["http", "direct"])
-def client(request: pytest.FixtureRequest, world: World) -> Client:
-    """A client of each kind."""
-    if request.param == "direct":
-        return Client(transport=InProcessTransport(world.backend))
-    return Client(transport=HttpTransport(ApiServer(world).connection(FakeTimer())))
 
 
 async def test_a_queue_is_paused_counted_and_resumed(client: Client, world: World) -> None:
@@ -59,7 +41,7 @@ async def test_more_queues_than_a_page_are_listed(client: Client, world: World) 
 
 def test_the_synchronous_client_has_the_same(world: World) -> None:
     """Without await."""
-    with SyncClient(client=Client(transport=InProcessTransport(world.backend))) as client:
+    with SyncClient(client=Client.direct(backend=world.backend)) as client:
         assert client.queues.pause("default").paused
         assert client.queues.stats("default").paused
         assert not client.queues.resume("default").paused
@@ -108,3 +90,13 @@ async def test_a_full_or_draining_queue_is_an_error_of_its_own(
         await client.enqueue("demo.echo", queue="small")
     await client.queues.resume("small")
     assert (await client.queues.settings("small")).state == "active"
+
+
+async def test_a_queue_is_purged_part_by_part(client: Client) -> None:
+    """The cursor goes on."""
+    for number in range(120):
+        await client.enqueue("demo.echo", [number])
+    first = await client.queues.purge("default", ["available"])
+    assert (first.deleted, first.cancelled, bool(first.cursor)) == (0, 100, True)
+    second = await client.queues.purge("default", ["available"], cursor=first.cursor)
+    assert (second.cancelled, second.cursor) == (20, "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ojs_aws.client import Client, SyncClient
@@ -16,18 +14,9 @@ from ojs_aws.domain.errors import (
     SchemaValidationError,
 )
 from tests.simulation.world import World
-from tests.unit.client.doubles import FakeTimer
-from tests.unit.client.test_outcomes import direct, over_http
 
 SCHEMA: dict[str, JsonValue] = {"type": "array", "prefixItems": [{"type": "string"}]}
 WIDER: dict[str, JsonValue] = {"type": "array", "prefixItems": [{"type": ["string", "null"]}]}
-
-
-@pytest.fixture(params=[over_http, direct])
-def client(request: pytest.FixtureRequest) -> Client:
-    """A client of each kind."""
-    make: Callable[[World, FakeTimer], Client] = request.param
-    return make(World(), FakeTimer())
 
 
 async def test_a_schema_is_registered_and_read(client: Client) -> None:

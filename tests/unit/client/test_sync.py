@@ -24,6 +24,7 @@ from ojs_aws.client import (
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
+from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, FakeServer
 
 
@@ -94,3 +95,14 @@ def test_waiting_for_itself_is_refused() -> None:
             loop.run(inner())
     finally:
         loop.close()
+
+
+def test_its_areas_have_the_same_methods(world: World) -> None:
+    """Without await."""
+    with SyncClient(client=Client.direct(backend=world.backend)) as client:
+        job_id = client.enqueue("demo.echo", [1]).id
+        assert [job.id for job in client.jobs.list().jobs] == [job_id]
+        assert client.jobs.detail(job_id)["id"] == job_id
+        assert client.jobs.change_some("cancel", queue="default").succeeded == [job_id]
+        assert client.events.read().events == []
+        assert client.system.stats()["queues"] == 1

@@ -18,31 +18,12 @@ from ojs_aws.client import (
     dag,
     group,
 )
-from ojs_aws.client.http import HttpTransport
-from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
-from tests.unit.client.doubles import FakeTimer
-from tests.unit.client.test_cron import ApiServer
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture(params=["http", "direct"])
-def client(request: pytest.FixtureRequest, world: World) -> Client:
-    """A client of each kind."""
-    if request.param == "direct":
-        return Client(transport=InProcessTransport(world.backend), timer=FakeTimer())
-    server = ApiServer(world)
-    return Client(transport=HttpTransport(server.connection(FakeTimer())), timer=FakeTimer())
 
 
 def work(world: World) -> list[str]:
@@ -177,7 +158,7 @@ def test_builders_refuse_what_can_never_be_right() -> None:
 
 def test_the_synchronous_client_has_the_same(world: World) -> None:
     """Without await."""
-    with SyncClient(client=Client(transport=InProcessTransport(world.backend))) as client:
+    with SyncClient(client=Client.direct(backend=world.backend)) as client:
         started = client.workflow(group(Job("a")))
         work(world)
         assert client.workflows.wait(started.id).state == "completed"
