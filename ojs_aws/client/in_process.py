@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
@@ -26,6 +26,7 @@ from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
 from ojs_aws.ports import TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.build import check_envelope_size
+from ojs_aws.services.jobs.change import JobChange
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.jobs.render import render_job
 
@@ -87,13 +88,18 @@ class InProcessTransport:
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job."""
-        await asyncio.to_thread(self._backend.cancel, job_id)
-        return await self.get(job_id)
+        return await self._change(self._backend.cancel, job_id)
 
     async def activate(self, job_id: str) -> Job:
         """Make a pending job available."""
-        await asyncio.to_thread(self._backend.activate, job_id)
-        return await self.get(job_id)
+        return await self._change(self._backend.activate, job_id)
+
+    async def _change(self, change: Callable[[str], JobChange], job_id: str) -> Job:
+        """Change a job, and read it: the change itself does not read large documents."""
+        changed = await asyncio.to_thread(change, job_id)
+        job = await self.get(job_id)
+        job["previous_state"] = str(changed.before.state)
+        return job
 
     async def close(self) -> None:
         """Do nothing: botocore's connections end with the process."""
@@ -132,7 +138,9 @@ class InProcessTransport:
             body=(request.text or "").encode(),
             id=self._backend.ids.request_id(),
         )
-        return Call(self._server, received, request.segments)
+        # As a gateway hands on the parameters of a path: decoded, but for a slash.
+        parameters = {name: text.replace("/", "%2F") for name, text in request.path.items()}
+        return Call(self._server, received, parameters)
 
     def _check_size(self, job: Job) -> None:
         """Refuse an envelope that is too large as the HTTP API does: by what was given."""

@@ -47,16 +47,11 @@ class RouteRequest:
         return _routes()[self.operation]
 
     @property
-    def segments(self) -> dict[str, str]:
-        """The parameters of the path, each encoded as one segment."""
-        return {name: segment(text) for name, text in self.path.items()}
-
-    @property
     def url_path(self) -> str:
         """The path of the URL, which begins with ``/ojs/v1``."""
         path = self.route.path
-        for name, text in self.segments.items():
-            path = path.replace(f"<{name}>", text)
+        for name, text in self.path.items():
+            path = path.replace(f"<{name}>", segment(text))
         return path
 
     @property

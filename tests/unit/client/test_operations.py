@@ -1,0 +1,186 @@
+"""Each operation of the route table has a client method, or a stated reason for none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from ojs_aws.client import Client
+from ojs_aws.client.answers import Answer
+from ojs_aws.client.in_process import InProcessTransport
+from ojs_aws.client.requests import RouteRequest
+from ojs_aws.client.results import Stored
+from ojs_aws.domain.envelope import Job
+from ojs_aws.transport.http.routes import ROUTES
+from tests.unit.client.calls import CALLS, furnished, prepared
+from tests.unit.client.doubles import FakeTimer
+
+METHODS: Final = {
+    "push": "enqueue",
+    "push_batch": "enqueue_many",
+    "info": "get",
+    "cancel": "cancel",
+    "activate": "activate",
+    "change_job": "jobs.reprioritise",
+    "get_result": "result",
+    "get_results": "results",
+    "get_progress": "progress",
+    "get_checkpoint": "checkpoint",
+    "delete_checkpoint": "clear_checkpoint",
+    "list_queues": "queues.list",
+    "create_queue": "queues.create",
+    "delete_queue": "queues.delete",
+    "get_queue_config": "queues.settings",
+    "change_queue_config": "queues.configure",
+    "drain_queue": "queues.drain",
+    "queue_stats": "queues.stats",
+    "priority_stats": "queues.priorities",
+    "pause_queue": "queues.pause",
+    "resume_queue": "queues.resume",
+    "purge_queue": "queues.purge",
+    "limit_queue": "queues.limit",
+    "unlimit_queue": "queues.limit",
+    "list_workers": "workers.list",
+    "get_worker": "workers.get",
+    "deregister_worker": "workers.deregister",
+    "quiet_worker": "workers.quiet",
+    "terminate_worker": "workers.terminate",
+    "resume_worker": "workers.resume",
+    "quiet_workers": "workers.quiet_all",
+    "terminate_workers": "workers.terminate_all",
+    "resume_workers": "workers.resume_all",
+    "list_dead_letters": "dead_letter.list",
+    "dead_letter_stats": "dead_letter.stats",
+    "retry_dead_letters": "dead_letter.retry_many",
+    "purge_dead_letters": "dead_letter.delete_many",
+    "get_dead_letter": "dead_letter.get",
+    "retry_dead_letter": "dead_letter.retry",
+    "delete_dead_letter": "dead_letter.delete",
+    "list_jobs": "jobs.list",
+    "get_job_detail": "jobs.detail",
+    "cancel_job": "jobs.cancel",
+    "retry_job": "jobs.retry",
+    "bulk_retry_jobs": "jobs.change_some",
+    "bulk_cancel_jobs": "jobs.change_some",
+    "bulk_delete_jobs": "jobs.change_some",
+    "show_stats": "system.stats",
+    "show_stats_history": "system.history",
+    "show_config": "system.config",
+    "repair": "system.repair",
+    "list_events": "events.read",
+    "register_cron": "cron.register",
+    "list_crons": "cron.list",
+    "get_cron": "cron.get",
+    "change_cron": "cron.pause",
+    "delete_cron": "cron.delete",
+    "trigger_cron": "cron.trigger",
+    "list_schemas": "schemas.list",
+    "register_schema": "schemas.register",
+    "put_schema": "schemas.register",
+    "get_schema": "schemas.by_uri",
+    "get_schema_version": "schemas.get",
+    "list_schema_versions": "schemas.versions",
+    "delete_schema_version": "schemas.delete",
+    "create_workflow": "workflow",
+    "list_workflows": "workflows.list",
+    "get_workflow": "workflows.get",
+    "cancel_workflow": "workflows.cancel",
+    "health": "admin.health",
+}
+"""The method that asks for an operation."""
+
+_WORKERS: Final = "Workers ask for it: ojs_aws.worker does."
+_OTHERS: Final = "Other clients ask for it by this path; ours asks for"
+
+REASONS: Final = {
+    **dict.fromkeys(("fetch", "ack", "fail", "heartbeat", "report_progress"), _WORKERS),
+    **dict.fromkeys(("save_checkpoint", "put_checkpoint", "resume_checkpoint"), _WORKERS),
+    "ack_job": f"{_OTHERS} ack.",
+    "fail_job": f"{_OTHERS} fail.",
+    "post_progress": f"{_OTHERS} report_progress.",
+    "report_progress_of": f"{_OTHERS} report_progress.",
+    "get_worker_health": "A probe of the worker's own machine asks for it.",
+    "bulk_enqueue": "enqueue_many stores all jobs or none; jobs that are judged one by one go over "
+    "HTTP.",
+    "bulk_cancel": "jobs.change_some chooses by a filter, and goes on by a cursor.",
+    "bulk_retry": "jobs.change_some chooses by a filter, and goes on by a cursor.",
+    "bulk_delete": "jobs.change_some chooses by a filter, and goes on by a cursor.",
+    "get_workflow_progress": "workflows.get has the steps with their states.",
+    "list_queues_with_counts": "queues.list and queues.stats say the same.",
+    "get_queue": "queues.stats and queues.settings say the same.",
+    "patch_queue_config": f"{_OTHERS} change_queue_config.",
+    "list_rate_limits": "Limits by a key of one's own are looked after over HTTP.",
+    "get_rate_limit": "Limits by a key of one's own are looked after over HTTP.",
+    "override_rate_limit": "Limits by a key of one's own are looked after over HTTP.",
+    "lift_rate_limit": "Limits by a key of one's own are looked after over HTTP.",
+    "delete_dead_letters": f"{_OTHERS} purge_dead_letters: some proxies drop a DELETE's body.",
+    "purge_old_dead_letters": f"{_OTHERS} purge_dead_letters.",
+    "purge_jobs": f"{_OTHERS} purge_queue.",
+    "direct_workers": f"{_OTHERS} quiet_workers and the like.",
+    "list_retries": "jobs.detail has the history.",
+    "list_cron_runs": "cron.get has the last run; jobs.list finds the jobs.",
+    "pause_cron": f"{_OTHERS} change_cron.",
+    "resume_cron": f"{_OTHERS} change_cron.",
+    "post_workflow_cancel": f"{_OTHERS} cancel_workflow.",
+    "delete_schema": "schemas.delete removes a version by its type and number.",
+    "show_middleware": "It concerns the deployment's own code; `ojs-aws middleware` shows a chain.",
+    "show_gauges": "Monitoring scrapes it.",
+    "metrics": "Monitoring scrapes it.",
+    "show_metrics": "Monitoring scrapes it.",
+    "manifest": "It says what the server conforms to; test suites read it.",
+    "openapi": "Tools read it.",
+}
+"""Why the client has no method for an operation."""
+
+
+class Recording(InProcessTransport):
+    """Notes the operations that are asked for, by a route or without one."""
+
+    asked: set[str]
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        self.asked.add(request.operation)
+        return await super().ask(request)
+
+    async def push(self, job: Job) -> Stored:
+        self.asked.add("push")
+        return await super().push(job)
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        self.asked.add("push_batch")
+        return await super().push_all(jobs)
+
+    async def get(self, job_id: str) -> Job:
+        self.asked.add("info")
+        return await super().get(job_id)
+
+    async def cancel(self, job_id: str) -> Job:
+        self.asked.add("cancel")
+        return await super().cancel(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        self.asked.add("activate")
+        return await super().activate(job_id)
+
+
+def test_every_operation_has_a_method_or_a_reason() -> None:
+    """A new route needs one of them here."""
+    operations = {route.operation for route in ROUTES}
+    assert METHODS.keys() | REASONS.keys() == operations
+    assert not METHODS.keys() & REASONS.keys()
+    assert all(reason.endswith(".") for reason in REASONS.values())
+
+
+@pytest.mark.parametrize(("operation", "method"), METHODS.items())
+async def test_the_method_asks_for_its_operation(operation: str, method: str) -> None:
+    """By its name, with the parameters of its path."""
+    transport = Recording(furnished().backend)
+    transport.asked = set()
+    client = Client(transport=transport, middleware=[], timer=FakeTimer())
+    await prepared(client)
+    transport.asked.clear()
+    await CALLS[method](client)
+    assert operation in transport.asked
+    assert not transport.asked & REASONS.keys()
