@@ -1,4 +1,4 @@
-"""The CDK app: ``cdk deploy`` runs it. It needs no credentials and no Docker.
+"""Defines the CDK app that ``cdk deploy`` runs. It needs no credentials and no Docker.
 
 Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_separator``,
 ``queues``, ``adopted_queues`` and ``queue_alarms`` (each separated by commas),
@@ -8,11 +8,11 @@ and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam o
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
 ``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
-(true or false). Who is told of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of
+(true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of
 yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
 ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key`` (its
 ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
-tells them.
+prints them.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DES
 
 
 class ContextError(ValueError):
-    """A context value that cannot be used; the message names it and what is possible."""
+    """Names a context value that cannot be used, and what is possible."""
 
 
 def make_app(app: App | None = None) -> App:
-    """The app with its stack, as the context says.
+    """Return the app with its stack, as the context says.
 
     :raises ContextError: a value that cannot be used.
     """
@@ -103,7 +103,7 @@ def make_app(app: App | None = None) -> App:
 
 
 def _separator(said: Callable[[str, str], str]) -> str:
-    """What stands between prefix and queue in the names of SQS queues."""
+    """Return what stands between prefix and queue in the names of SQS queues."""
     separator = said("queue_separator", QUEUE_SEPARATOR)
     if separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
         raise ContextError(
@@ -113,7 +113,7 @@ def _separator(said: Callable[[str, str], str]) -> str:
 
 
 def _access(said: Callable[[str, str], str]) -> Access:
-    """Who may call, as the context says."""
+    """Return who may call, as the context says."""
     auth, cache = said("auth", "api-key"), said("auth_cache_s", "300")
     if auth == "api-key":
         if not cache.isdigit() or int(cache) > MAX_CACHE_S:
@@ -130,14 +130,14 @@ def _access(said: Callable[[str, str], str]) -> Access:
 
 
 def _switch(name: str, text: str) -> bool:
-    """What is on or off, as the context says."""
+    """Return True if the context switches this on."""
     if text.lower() not in _TRUE | _FALSE:
         raise ContextError(f"{name} is {text!r}: use true or false.")
     return text.lower() in _TRUE
 
 
 def _start(text: str) -> WarmStart | None:
-    """How functions are made ready, as the context says."""
+    """Return how functions are made ready, as the context says."""
     if text == "cold":
         return None
     if text == "snapstart":
@@ -150,7 +150,7 @@ def _start(text: str) -> WarmStart | None:
 
 
 def _export(said: Callable[[str, str], str]) -> ExportOptions | None:
-    """What is exported, where somebody says for how long."""
+    """Return what is exported, if the context says for how long."""
     days = said("export_days", "")
     if not days:
         return None
@@ -162,7 +162,7 @@ def _export(said: Callable[[str, str], str]) -> ExportOptions | None:
 
 
 def _email(said: Callable[[str, str], str]) -> str:
-    """Who gets mail of alarms, where somebody does."""
+    """Return the address that gets mail of alarms; empty: none."""
     email = said("alarm_email", "")
     if email and said("alarm_topic", ""):
         raise ContextError("Say alarm_email or alarm_topic; a topic has its own subscribers.")
@@ -172,7 +172,7 @@ def _email(said: Callable[[str, str], str]) -> str:
 
 
 def _key(said: Callable[[str, str], str]) -> str:
-    """The KMS key to encrypt with, where somebody has one."""
+    """Return the ARN of the KMS key to encrypt with; empty: AWS's keys."""
     arn = said("encryption_key", "")
     if arn and not (arn.startswith("arn:") and ":kms:" in arn and ":key/" in arn):
         raise ContextError(
@@ -182,7 +182,7 @@ def _key(said: Callable[[str, str], str]) -> str:
 
 
 def _restored(said: Callable[[str, str], str]) -> RestoredTable | None:
-    """The table to use from now on, where one was restored."""
+    """Return the restored table to use from now on, if there is one."""
     name, stream = said("restored_table", ""), said("restored_stream", "")
     if bool(name) != bool(stream):
         raise ContextError("restored_table and restored_stream must be said together.")

@@ -1,4 +1,4 @@
-"""``make deploy-local``: the real CDK app on an emulator, with no Docker and no account.
+"""Runs ``make deploy-local``: the real CDK app on an emulator, without Docker or an account.
 
 Deploys, runs a job through API Gateway, SQS and a Lambda worker, and stays until Ctrl-C; with
 ``--once`` (or ``ONCE=1``) it tears everything down instead, and exits with 0 only if all worked.
@@ -118,7 +118,7 @@ def _try_job(api_url: str, key: str, *, is_once: bool) -> None:
 
 
 def _how_to_go_on(emulator: Emulator, deployment: Deployment, key: str) -> str:
-    """What to paste into another terminal."""
+    """Return the lines to paste into another terminal."""
     authorization = f"    -H 'Authorization: Bearer {key}' \\\n" if key else ""
     return (
         f"\nTry it:\n\n  curl -s '{deployment.api_url}/ojs/v1/jobs' \\\n{authorization}"
@@ -134,7 +134,7 @@ def _how_to_go_on(emulator: Emulator, deployment: Deployment, key: str) -> str:
 
 
 def _keep(emulator: Emulator) -> str:
-    """Keep the emulator's log of a failure; where it is."""
+    """Keep the emulator's log of a failure, and return where it is."""
     kept = emulator.folder.with_suffix(".log")
     try:
         shutil.copyfile(emulator.log, kept)
@@ -149,7 +149,7 @@ def _failed(message: str) -> int:
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:
-    """Let SIGTERM end us like Ctrl-C: by way of the teardown."""
+    """End on SIGTERM as on Ctrl-C: by way of the teardown."""
     raise KeyboardInterrupt
 
 

@@ -29,16 +29,16 @@ Say = Callable[[str], None]
 
 
 class DeploymentError(RuntimeError):
-    """A step of the deployment failed; the message has what the tool said."""
+    """Says which step of the deployment failed, and what the tool wrote."""
 
 
 class SlowJobError(DeploymentError):
-    """The demo job has not ended in time; it may still do so."""
+    """Says that the demo job has not ended in time; it may still end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A deployed stack.
+    """Describes a deployed stack.
 
     :ivar api_url: the API, without ``/ojs/v1``.
     :ivar outputs: the stack's outputs by their names.
@@ -51,7 +51,7 @@ class Deployment:
 
 
 def find_cdk(environ: Mapping[str, str]) -> Path:
-    """The CDK's command line: what ``CDK`` names, or what ``make node`` installed.
+    """Find the CDK's command line: what ``CDK`` names, or what ``make node`` installed.
 
     :raises DeploymentError: it, or Node, is not there.
     """
@@ -64,7 +64,7 @@ def find_cdk(environ: Mapping[str, str]) -> Path:
 
 
 def cdk_environment(emulator: Emulator) -> dict[str, str]:
-    """The environment of the CDK's command line."""
+    """Return the environment of the CDK's command line."""
     environ = emulator.environment(os.environ)
     return {
         **environ,
@@ -117,7 +117,7 @@ def deploy(
 
 
 def destroy(emulator: Emulator, stack: str = STACK) -> float:
-    """Destroy a stack; how many seconds that took.
+    """Destroy a stack, and return how many seconds that took.
 
     :raises DeploymentError: it could not be destroyed.
     """
@@ -125,7 +125,7 @@ def destroy(emulator: Emulator, stack: str = STACK) -> float:
 
 
 def _assembly(emulator: Emulator, stack: str) -> Path:
-    """Where the synthesised app lies."""
+    """Return where the synthesised app is written."""
     return emulator.folder / f"{stack}.out"
 
 
@@ -145,7 +145,7 @@ def _synthesise(emulator: Emulator, stack: str, more: Mapping[str, str]) -> floa
 
 
 def _fit_to_enforced_iam(emulator: Emulator, stack: str) -> None:
-    """Change what the emulator's IAM takes otherwise than AWS does, and nothing else.
+    """Change what the emulator's IAM handles differently from AWS, and nothing else.
 
     It has no TLS, so the policies that refuse plain HTTP would refuse everything. It takes
     SQS's batch forms for actions of their own, which AWS does not know.
@@ -175,7 +175,7 @@ def _with_batch_forms(actions: str | list[str]) -> list[str]:
 
 
 def _cdk(emulator: Emulator, *arguments: str) -> float:
-    """Run the CDK; how many seconds it took."""
+    """Run the CDK, and return how many seconds it took."""
     began = time.monotonic()
     command = [str(find_cdk(os.environ)), *arguments, "--no-notices", "--no-color"]
     log = emulator.folder / "cdk.log"
@@ -200,7 +200,7 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
 
 
 def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: str) -> str:
-    """Make an API key of a deployment, with the command line as people do; its text.
+    """Make an API key of a deployment with the command line, and return it.
 
     :param scopes: what it is for, such as ``producer``.
     :raises DeploymentError: the command failed.
@@ -223,7 +223,7 @@ def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: s
 def request(
     method: str, url: str, body: object = None, api_key: str = ""
 ) -> tuple[int, dict[str, Any]]:
-    """Send one request; status and JSON body of the answer, errors included."""
+    """Send one request, and return status and JSON body of the answer, errors included."""
     content = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(url, content, method=method)  # noqa: S310 - our own http URL
     if content is not None:
@@ -243,7 +243,7 @@ def request(
 
 
 def run_demo_job(api_url: str, say: Say, api_key: str = "") -> float:
-    """Enqueue ``demo.echo`` and wait for the Lambda worker; seconds from push to completed.
+    """Enqueue ``demo.echo``, wait for the worker, and return the seconds until it completed.
 
     :param api_key: of a producer that may also read, where the deployment asks for keys.
     :raises SlowJobError: the job did not end in time.

@@ -36,7 +36,7 @@ _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT")
 
 
 class ClientSettings(TypedDict):
-    """What an AWS client needs to find the emulator."""
+    """Lists what an AWS client needs to find the emulator."""
 
     endpoint_url: str
     region_name: str
@@ -45,12 +45,12 @@ class ClientSettings(TypedDict):
 
 
 class EmulatorError(RuntimeError):
-    """The emulator is not installed or does not start; the message says what to do."""
+    """Says that the emulator is not installed or does not start, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator. Use :func:`start_emulator`, and :meth:`stop` in the end.
+    """Holds a running emulator: use :func:`start_emulator`, and :meth:`stop` in the end.
 
     :ivar port: where it listens, on 127.0.0.1 only.
     :ivar folder: everything it writes, its log included.
@@ -66,22 +66,22 @@ class Emulator:
 
     @property
     def endpoint_url(self) -> str:
-        """The endpoint of all AWS services."""
+        """Return the endpoint of all AWS services."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> Path:
-        """What the emulator and the functions said."""
+        """Return the log of the emulator and the functions."""
         return self.folder / "emulator.log"
 
     def target(self) -> Target:
-        """What functions must be bundled for: this machine, and the emulator's own Python."""
+        """Return the target of functions' bundles: this machine, and the emulator's own Python."""
         command = [str(self.python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         version = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
         return Target(Target.host().machine, version.stdout.strip())
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """An environment in which AWS tools talk to the emulator, and to nothing else."""
+        """Return an environment in which AWS tools talk to the emulator, and to nothing else."""
         kept = {name: value for name, value in base.items() if not name.startswith("AWS_")}
         if bundle := base.get("AWS_CA_BUNDLE"):
             kept["AWS_CA_BUNDLE"] = bundle
@@ -102,7 +102,7 @@ class Emulator:
         }
 
     def client_settings(self) -> ClientSettings:
-        """Arguments for ``boto3.client`` with which it talks to the emulator."""
+        """Return arguments for ``boto3.client`` with which it talks to the emulator."""
         return {
             "endpoint_url": self.endpoint_url,
             "region_name": REGION,
@@ -111,7 +111,7 @@ class Emulator:
         }
 
     def api_url(self, deployed_url: str) -> str:
-        """Where an HTTP API of the emulator answers, without names that only it resolves.
+        """Return where an HTTP API of the emulator answers, by names that this machine resolves.
 
         :param deployed_url: its URL as the stack's output has it, ``https://<id>.execute-api...``.
         """
@@ -130,7 +130,7 @@ class Emulator:
 
 
 def find_ministack(environ: Mapping[str, str]) -> Path:
-    """The installed emulator: what ``MINISTACK`` names, or what ``make emulator`` installed.
+    """Find the emulator: what ``MINISTACK`` names, or what ``make emulator`` installed.
 
     :raises EmulatorError: it is not there.
     """
@@ -197,7 +197,7 @@ def _wait_until_healthy(emulator: Emulator) -> None:
 
 
 def tail(path: Path, lines: int = 30) -> str:
-    """The last lines of a log."""
+    """Return the last lines of a log."""
     if not path.exists():
         return ""
     return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:])

@@ -1,4 +1,4 @@
-"""The stack that ``cdk deploy`` makes: one backend, and a worker to try it with."""
+"""Defines the stack that ``cdk deploy`` makes: one backend, and a worker to try it with."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEMO_QUEUE: Final = "demo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OjsStackProps:
-    """What ``cdk.json`` or ``cdk deploy -c name=value`` can say.
+    """Lists what ``cdk.json`` or ``cdk deploy -c name=value`` can set.
 
     :ivar prefix: begins the names of the SQS queues; unique in an account and region.
     :ivar queue_separator: stands between prefix and queue in those names.
@@ -49,8 +49,8 @@ class OjsStackProps:
     :ivar start: how the API's functions are made ready before they are asked; None: not.
     :ivar tracing: trace the functions with AWS X-Ray.
     :ivar export: write jobs that have ended to S3; None: not.
-    :ivar alarm_email: who is told of alarms; asked by AWS to agree first. Empty: nobody.
-    :ivar alarm_topic_arn: an SNS topic of your own that is told of them. Empty: none.
+    :ivar alarm_email: who is notified of alarms; AWS asks for consent first. Empty: nobody.
+    :ivar alarm_topic_arn: an SNS topic of your own that is notified of them. Empty: none.
     :ivar encryption_key_arn: a KMS key of your own for the table and the buckets. Empty: AWS's.
     :ivar restored_table: a table restored from a backup, to be used from now on.
     :ivar removal_policy: what becomes of the jobs when the stack goes.
@@ -78,7 +78,7 @@ class OjsStackProps:
 
 
 class OjsStack(Stack):
-    """One backend with its outputs.
+    """Defines one backend with its outputs.
 
     :ivar backend: the backend.
     :ivar demo: the demo worker, when there is one.
@@ -132,7 +132,7 @@ class OjsStack(Stack):
             CfnOutput(self, name, value=value)
 
     def _alarm_topic(self, props: OjsStackProps) -> sns.ITopic | None:
-        """Who is told of alarms: a topic that is there, or one that sends mail."""
+        """Return the topic of alarms: one that exists, or a new one that sends mail."""
         if props.alarm_topic_arn:
             return sns.Topic.from_topic_arn(self, "AlarmTopic", props.alarm_topic_arn)
         if not props.alarm_email:

@@ -1,4 +1,4 @@
-"""What cdk-nag's AwsSolutions pack would change and we do not, each with its reason.
+"""Accepts single findings of cdk-nag's AwsSolutions pack, each with its reason.
 
 It stands in the resources' metadata, where cdk-nag looks for it: the constructs do not need it,
 and who runs it over an app of their own is not asked about what was decided here.
@@ -17,7 +17,7 @@ _RULES: Final = "rules_to_suppress"
 
 
 def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str] = ()) -> None:
-    """Leave a resource as it is in the eyes of a rule.
+    """Leave a resource as it is, against the advice of a rule.
 
     :param construct: a resource, or the construct whose default child is one.
     :param rule: such as ``AwsSolutions-SQS3``.

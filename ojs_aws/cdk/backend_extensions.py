@@ -1,4 +1,4 @@
-"""Enqueue middleware and hooks of the users' own, in the backend's functions."""
+"""Adds enqueue middleware and hooks of the users' own to the backend's functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALLS_HOOKS: Final = _ENQUEUES | {"stream"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendExtensions:
-    """Code that the backend loads once, when a function starts; what cannot be loaded stops it.
+    """Name code that a function loads once, when it starts; it does not start without it.
 
     Example::
 
@@ -55,14 +55,14 @@ class BackendExtensions:
                 raise ValueError(f"{path!r} names no module in {self.code_dir}.")
 
     def bundled_with(self, bundle: Bundle, function: str) -> Bundle:
-        """A function's bundle, with this code where the function loads it."""
+        """Return a function's bundle, with this code where the function loads it."""
         if function not in self._used_by():
             return bundle
         services = tuple(sorted({*BACKEND_SERVICES, *self.aws_services}))
         return replace(bundle, code_dir=self.code_dir, botocore_services=services)
 
     def environment(self, function: str) -> Mapping[str, str]:
-        """The settings by which a function loads it."""
+        """Return the settings by which a function loads this code."""
         settings = {
             "OJS_ENQUEUE_MIDDLEWARE": self.enqueue_middleware if function in _ENQUEUES else "",
             "OJS_HOOKS": self.hooks if function in _CALLS_HOOKS else "",

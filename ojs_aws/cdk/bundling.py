@@ -1,8 +1,8 @@
 """Puts a Lambda function's code together, without Docker.
 
 The locked packages are installed by pip as wheels of the target platform, whatever this machine
-is; the sources are laid beside them. Bundles are kept under ``build/lambda`` by a hash of all that
-goes in, so that only what changed is built again. Nothing here needs the CDK or Node.
+is; the sources are copied beside them. Bundles are kept under ``build/lambda`` by a hash of all
+that goes in, so that only what changed is built again. Nothing here needs the CDK or Node.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 
 class BundlingError(RuntimeError):
-    """A bundle cannot be made; the message says why and what to do."""
+    """Says why a bundle cannot be made, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a bundle runs on.
+    """Names what a bundle runs on.
 
     :ivar machine: the Lambda architecture; Graviton is cheaper for the same work.
     :ivar python: the Python version of the Lambda runtime, such as ``3.13``.
@@ -62,23 +62,23 @@ class Target:
 
     @classmethod
     def host(cls) -> Target:
-        """This machine and its Python, for emulators that run functions as processes of it."""
+        """Return this machine and its Python, for emulators that run functions as its processes."""
         is_arm = platform.machine().lower() in {"arm64", "aarch64"}
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return cls("arm64" if is_arm else "x86_64", version)
 
     @property
     def is_host(self) -> bool:
-        """Whether this very interpreter can run the bundle."""
+        """Return True if this very interpreter can run the bundle."""
         return sys.platform == "linux" and self == Target.host()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What goes into a function's code.
+    """Lists what goes into a function's code.
 
-    :ivar packages: folders of Python packages, laid beside the installed ones by their names.
-    :ivar code_dir: folder whose content is laid at the top; a ``requirements.txt`` in it is
+    :ivar packages: folders of Python packages, copied beside the installed ones by their names.
+    :ivar code_dir: folder whose content is copied to the top; a ``requirements.txt`` in it is
         installed too, within the versions of the lock.
     :ivar botocore_services: keep only the models of these services; None keeps all. The models
         of all services are 25 MB.
@@ -91,7 +91,7 @@ class Bundle:
     botocore_services: tuple[str, ...] | None = None
 
     def digest(self) -> str:
-        """Hash of everything that goes in."""
+        """Return a hash of everything that goes in."""
         parts = [_FORMAT, repr(self.target), repr(self.botocore_services)]
         parts.append(f"compiled: {_compiler(self.target) is not None}")
         parts.append(self.lock.read_text())
@@ -104,12 +104,12 @@ class Bundle:
 
 
 def lock_of(*, tracing: bool) -> Path:
-    """The packages of a function that is traced, or not."""
+    """Return the lock file of a function that is traced, or not."""
     return TRACING_LOCK if tracing else LOCK
 
 
 def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
-    """The code of the backend's own functions: one bundle for all of them."""
+    """Return the bundle of the backend's own functions: one for all of them."""
     return Bundle(
         target=target,
         lock=lock_of(tracing=tracing),
@@ -119,7 +119,7 @@ def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
 
 
 def build(bundle: Bundle, store: Path | None = None) -> Path:
-    """The folder of a bundle, made when it is not there yet.
+    """Return the folder of a bundle, which is made when it is not there yet.
 
     :param store: where bundles are kept; ``build/lambda`` in the working directory by default.
     :raises BundlingError: a source is missing or replaces another one, or a package has no wheel
@@ -161,7 +161,7 @@ def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
 
 
 def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
-    """The folder of installed wheels: those of the lock, or a user's own within its versions."""
+    """Return the folder of installed wheels: the lock's, or a user's own within its versions."""
     text = "\n".join(
         [
             _FORMAT,
@@ -186,7 +186,7 @@ def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
 
 
 def _versions(lock: str) -> Iterable[str]:
-    """The ``name==version`` lines of a lock file, without its hashes."""
+    """Return the ``name==version`` lines of a lock file, without its hashes."""
     return re.findall(r"^[A-Za-z0-9._-]+==[^\s;\\]+", lock, re.MULTILINE)
 
 
@@ -221,7 +221,7 @@ def _precompile(target: Target, folder: Path) -> None:
     """Compile the modules where this machine has the target's Python.
 
     The code folder of a function is read-only: without this, each cold start compiles everything
-    anew. The hash-based form does not depend on file times, which an upload does not keep.
+    again. The hash-based form does not depend on file times, which an upload does not keep.
     """
     python = _compiler(target)
     if python is None:
@@ -231,7 +231,7 @@ def _precompile(target: Target, folder: Path) -> None:
 
 
 def _compiler(target: Target) -> str | None:
-    """The target's Python on this machine, if there is one."""
+    """Find the target's Python on this machine, if there is one."""
     if target.python == Target.host().python:
         return sys.executable
     return shutil.which(f"python{target.python}")

@@ -1,4 +1,4 @@
-"""What follows a transition: the table's stream, and the function that reads it."""
+"""Connects the table's stream to the function that reads it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from ojs_aws.topology import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeStreamProps:
-    """How the stream is read.
+    """Say how the stream is read.
 
     :ivar table: the table with the stream.
     :ivar function: what reads it.
     :ivar batch_size: most records of one invocation.
     :ivar retry_attempts: tries of a batch that the function does not end well with. It sets aside
-        by itself what it cannot tell; a failing batch is one that met an outage, so give it time.
-    :ivar late_minutes: how old the newest untold change may be before an alarm rings.
+        by itself what it cannot publish; a batch fails when it meets an outage, so give it time.
+    :ivar late_minutes: how old the newest unpublished change may be before an alarm rings.
     :ivar parallelization_factor: invocations at a time for each shard, 1 to 10; a job's own
         changes stay in order.
     :ivar batching_window_s: how long changes are gathered for one invocation, 300 at most. Fewer
@@ -52,9 +52,9 @@ class ChangeStreamProps:
 class ChangeStream(Construct):
     """Feeds changes to a function; a record that always fails does not block the others.
 
-    The function sets aside in the table what it cannot tell. What ends the function itself is cut
-    out by bisecting, and where it was goes to a queue. Both ring an alarm. Changes of items that
-    are no events, such as the log that the function itself writes, invoke nothing.
+    The function sets aside in the table what it cannot publish. A record that ends the function
+    itself is found by bisecting, and its position goes to a queue. Both ring an alarm. Changes of
+    items that are no events, such as the log that the function itself writes, invoke nothing.
 
     :ivar failures: the queue of batches that were given up.
     :ivar alarm: rings when there is one.
@@ -81,7 +81,7 @@ class ChangeStream(Construct):
                 if props.batching_window_s
                 else None,
                 on_failure=sources.SqsDlq(self.failures),
-                filters=[lambda_.FilterCriteria.filter(told) for told in told_changes()],
+                filters=[lambda_.FilterCriteria.filter(pattern) for pattern in published_changes()],
             )
         )
         self.alarm = self._alarm(
@@ -130,8 +130,8 @@ class ChangeStream(Construct):
         )
 
 
-def told_changes() -> list[dict[str, object]]:
-    """The changes that invoke the function, as patterns; any one of them is enough."""
+def published_changes() -> list[dict[str, object]]:
+    """Return patterns of the changes that invoke the function; any one of them is enough."""
     keys = {
         "job": {"sk": {"S": list(STREAMED_SORT_KEYS)}},
         "kinds": {"pk": {"S": list(STREAMED_PARTITIONS)}},

@@ -1,4 +1,4 @@
-"""What wakes the tick at the very second at which a cron job is due."""
+"""Wakes the tick function at the very second at which a cron job is due."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_RECEIVES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronAlarmsProps:
-    """Who is woken.
+    """Say which function is woken.
 
     :ivar prefix: begins the name of the queue; that of the other queues.
     :ivar function: the tick.
@@ -39,7 +39,7 @@ class CronAlarmsProps:
 
 
 class CronAlarms(Construct):
-    """A queue of delayed messages, each of which names a cron job.
+    """Define a queue of delayed messages, each of which names a cron job.
 
     A message that is lost costs a minute: the tick finds what is due. So messages do not stay long,
     and few tries end in the dead-letter queue: there they show that alarms do not reach the
@@ -97,7 +97,7 @@ class CronAlarms(Construct):
         )
 
     def grant_set(self, grantee: iam.IGrantable) -> None:
-        """Let somebody set alarms."""
+        """Grant a principal the right to set alarms."""
         grantee.grant_principal.add_to_principal_policy(
             iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[self.queue.queue_arn])
         )

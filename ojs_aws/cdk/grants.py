@@ -1,4 +1,4 @@
-"""Exactly what a function may do to the backend, as statements of its policy."""
+"""Grants a function exactly what it may do to the backend, as statements of its policy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Grants:
         permissions: Permissions,
         queues: Sequence[sqs.IQueue] | None = None,
     ) -> None:
-        """Let somebody do exactly this to the backend.
+        """Grant a principal exactly these permissions on the backend.
 
         :param queues: the queues that are meant; None means all of the backend's.
         """
@@ -88,14 +88,14 @@ class Grants:
         self._keys(principal, permissions)
 
     def _queue_arns(self, queues: Sequence[sqs.IQueue] | None) -> list[str]:
-        """The queues that are meant: one pattern for all, or each by its name."""
+        """Return ARNs of the queues: one pattern for all, or one for each queue by its name."""
         if queues is None and self.allow_undeclared_queues:
             return [self.queues.any_queue_arn]
         meant = self.queues.queues.values() if queues is None else queues
         return [queue.queue_arn for queue in meant]
 
     def _triggers(self, principal: iam.IPrincipal) -> None:
-        """Let a pause switch off the triggers that have the backend's tag, and no others."""
+        """Allow a pause to switch off the triggers that have the backend's tag, and no others."""
         mappings = Stack.of(self.queues).format_arn(
             service="lambda",
             resource="event-source-mapping",
@@ -112,7 +112,7 @@ class Grants:
             )
 
     def _keys(self, principal: iam.IPrincipal, permissions: Permissions) -> None:
-        """The records of API keys to who needs them, and to nobody else who uses the table."""
+        """Allow access to the records of API keys where it is needed, and deny it to all others."""
         table, partition = [self.table.table.table_arn], [KEY_PARTITION]
         if permissions.keys:
             allowed = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": partition}}

@@ -1,4 +1,4 @@
-"""The whole backend as one construct."""
+"""Defines the whole backend as one construct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BACKUP_DAYS: Final = 35
 
 
 class JobBackend(Construct):
-    """Table, queues, bucket, bus, functions and API of one Open Job Spec backend.
+    """Define table, queues, bucket, bus, functions and API of one Open Job Spec backend.
 
     :ivar table: the table of jobs.
     :ivar queues: the SQS queues.
@@ -140,7 +140,7 @@ class JobBackend(Construct):
         )
 
     def _watch(self) -> None:
-        """Alarms over everything, a dashboard, and who is told."""
+        """Add the alarms and the dashboard, and notify the topic of alarms."""
         props, table = self.props, self.table.table
         self.alarms = BackendAlarms(
             self,
@@ -187,7 +187,7 @@ class JobBackend(Construct):
         permissions: Permissions,
         queues: Sequence[sqs.IQueue] | None = None,
     ) -> None:
-        """Let somebody do exactly this to the backend.
+        """Grant a principal exactly these permissions on the backend.
 
         :param queues: the queues that are meant; None means all of the backend's.
         """

@@ -1,4 +1,4 @@
-"""What a backend is like: the choices of who deploys one."""
+"""Lists the choices of whoever deploys a backend, and checks them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBackendProps:
-    """What the backend is like. Every default makes a backend that is ready for production.
+    """Say what the backend is like; the defaults make one that is ready for production.
 
     :ivar queue_prefix: begins the name of each SQS queue; unique in an account and region.
     :ivar queue_separator: stands between prefix and queue in those names. ``-`` for deployments
@@ -60,7 +60,7 @@ class JobBackendProps:
     :ivar log_retention: how long logs are kept.
     :ivar log_level: least level that the functions log.
     :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
-    :ivar alarm_topic: is told when an alarm rings, and when it is over; None tells nobody.
+    :ivar alarm_topic: is notified when an alarm rings, and when it is over; None: nobody is.
     :ivar queue_alarms: declared queues that have alarms of their own, beside those for all jobs.
     :ivar old_job_minutes: how long a job may be available before an alarm rings.
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.

@@ -1,4 +1,4 @@
-"""The export of jobs that have ended to S3."""
+"""Exports jobs that have ended to S3."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BATCH: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What is exported, and how long it is kept.
+    """Say what is exported, and how long it is kept.
 
     :ivar days: how long files are kept; None: for ever.
     :ivar documents: with args, meta and results. They may hold personal data, and each one that is
@@ -45,7 +45,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobExportProps:
-    """What the export is made of.
+    """Name the parts of the export.
 
     :ivar function: writes the files.
     :ivar table: the table with the stream.
@@ -61,7 +61,7 @@ class JobExportProps:
 
 
 class JobExport(Construct):
-    """A bucket, and a reader of the stream of its own that fills it.
+    """Define a bucket, and a stream reader of its own that fills it.
 
     It shares nothing with the reader that makes events: neither waits for the other.
 
@@ -125,7 +125,7 @@ class JobExport(Construct):
 
 
 def exported_changes() -> dict[str, object]:
-    """The changes that invoke the function, as a pattern: jobs that have ended."""
+    """Return a pattern of the changes that invoke the function: jobs that have ended."""
     return {
         "dynamodb": {
             "Keys": {"sk": {"S": [JOB_SORT_KEY]}},

@@ -1,4 +1,4 @@
-"""The SQS queues behind the OJS queues."""
+"""Defines the SQS queues behind the OJS queues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Lambda's own retries of a throttled batch end before the message comes back."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobQueuesProps:
-    """Which queues there are.
+    """Say which queues there are.
 
     :ivar prefix: begins the name of each SQS queue; unique in an account and region.
     :ivar separator: stands between prefix and queue. ``-`` for deployments that were made with it:
@@ -55,7 +55,7 @@ class JobQueuesProps:
 
 
 class JobQueues(Construct):
-    """A standard SQS queue for each OJS queue, and one for messages that nobody can read.
+    """Define a standard SQS queue for each OJS queue, and one for unreadable messages.
 
     The retry policy lives in the job: only messages that were received a thousand times end in
     the dead-letter queue.
@@ -123,7 +123,7 @@ class JobQueues(Construct):
         return queue
 
     def _adopted(self, name: str) -> sqs.IQueue:
-        """An SQS queue that is there already: CloudFormation would refuse to make it."""
+        """Return an SQS queue that exists already: CloudFormation would refuse to make it."""
         sqs_name = sqs_queue_name(self.prefix, name)
         return sqs.Queue.from_queue_attributes(
             self,
@@ -133,7 +133,7 @@ class JobQueues(Construct):
         )
 
     def serve(self, name: str, function_timeout_s: int) -> sqs.IQueue:
-        """The queue, its visibility timeout long enough for a function of that timeout.
+        """Return the queue, with a visibility timeout long enough for a function of that timeout.
 
         That of an adopted queue is set by hand, once, before its first worker.
 

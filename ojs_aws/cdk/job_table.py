@@ -1,4 +1,4 @@
-"""The table that holds every job."""
+"""Defines the table that holds every job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ojs_aws.topology import TABLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredTable:
-    """A table that ``ojs-aws restore table`` made of a backup.
+    """Name a table that ``ojs-aws restore table`` made from a backup.
 
     :ivar name: of the table.
     :ivar stream_arn: ARN of its stream.
@@ -26,7 +26,7 @@ class RestoredTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTableProps:
-    """How the table is kept.
+    """Say how the table is kept.
 
     :ivar removal_policy: what becomes of the table when the stack goes; by default it stays.
     :ivar deletion_protection: refuse to delete the table at all.
@@ -41,7 +41,7 @@ class JobTableProps:
 
 
 class JobTable(Construct):
-    """One on-demand table with one sparse index, as ``ojs_aws.topology`` defines them.
+    """Define one on-demand table with one sparse index, as ``ojs_aws.topology`` describes them.
 
     Encrypted under the account's KMS key for DynamoDB, restorable to any second of the last 35
     days, with a TTL and a stream of old and new images.
@@ -65,7 +65,7 @@ class JobTable(Construct):
         self.index_arn = f"{self.table.table_arn}/index/{TABLE.index.name}"
 
     def _used(self, props: JobTableProps, restored: RestoredTable) -> dynamodb.ITableV2:
-        """A table that is there already."""
+        """Return a table that exists already."""
         return dynamodb.TableV2.from_table_attributes(
             self,
             "Restored",
@@ -105,7 +105,7 @@ class JobTable(Construct):
 
 
 def _check_region(stack: Stack) -> None:
-    """Refuse in words what the CDK refuses at the end of the synthesis.
+    """Refuse, with the reason, what the CDK would refuse at the end of the synthesis.
 
     :raises ValueError: the stack is for any region.
     """

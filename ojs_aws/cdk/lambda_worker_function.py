@@ -1,4 +1,4 @@
-"""A user's Lambda worker: a function that SQS invokes with jobs."""
+"""Defines a user's Lambda worker: a function that SQS invokes with jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ojs_aws.cdk.worker_concurrency import DEFAULT_MAX_CONCURRENCY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LambdaWorkerFunctionProps:
-    """What the worker is.
+    """Say what the worker runs, and how.
 
     :ivar backend: whose jobs it runs.
     :ivar handler: module and attribute of ``worker.lambda_handler``, such as ``jobs.handler``.
@@ -62,7 +62,7 @@ class LambdaWorkerFunctionProps:
 
 
 class LambdaWorkerFunction(Construct):
-    """A function, a trigger for each queue that it serves, and the rights that a worker needs.
+    """Define a function, a trigger for each queue that it serves, and a worker's rights.
 
     The queues get a visibility timeout of six times the function's timeout. Messages of jobs that
     are not done are reported one by one, so that the others of their batch do not run again.
@@ -112,10 +112,10 @@ class LambdaWorkerFunction(Construct):
         for trigger in triggers:
             self.function.live.add_event_source(trigger)
         backend.worker_concurrency.add(self, props.max_concurrency, len(triggers))
-        self._let_pause(backend)
+        self._tag_triggers(backend)
 
-    def _let_pause(self, backend: JobBackend) -> None:
-        """Let a pause switch these very triggers off, and a resume or the sweep on again.
+    def _tag_triggers(self, backend: JobBackend) -> None:
+        """Allow a pause to switch these triggers off, and a resume or the sweep to switch them on.
 
         The backend may switch whatever has its tag: a policy that names each trigger would be full
         after some forty workers.

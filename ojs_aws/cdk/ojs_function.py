@@ -1,4 +1,4 @@
-"""One construct with every default of a Lambda function."""
+"""Defines one construct with every default of a Lambda function."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _REFERENCE: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OjsFunctionProps:
-    """What one function is.
+    """Say what one function runs, and how.
 
     :ivar handler: module and attribute, such as ``functions.producer.handler.handler``.
     :ivar bundle: what its code is made of.
@@ -96,7 +96,7 @@ class OjsFunctionProps:
 
 
 class OjsFunction(lambda_.Function):
-    """A Python function with its own role and log group, bundled without Docker.
+    """Define a Python function with its own role and log group, bundled without Docker.
 
     :ivar live: what triggers and callers are to name: the function, or its warm alias.
     """
@@ -183,12 +183,12 @@ def _environment(props: OjsFunctionProps) -> dict[str, str]:
 
 
 def _length(value: str) -> int:
-    """How long a value is; that of a reference is known after the deployment only."""
+    """Return a value's length; that of a reference is estimated, as the deployment makes it."""
     return _REFERENCE if Token.is_unresolved(value) else len(value.encode())
 
 
 def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:
-    """A role that may write its function's log, and nothing else yet.
+    """Return a role that may write its function's log, and nothing else yet.
 
     In the place of the managed policy that Lambda offers, which allows all logs of the account.
     """
@@ -201,20 +201,20 @@ def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:
 
 
 def runtime_of(target: Target) -> lambda_.Runtime:
-    """The Lambda runtime of a target."""
+    """Return the Lambda runtime of a target."""
     return lambda_.Runtime(
         f"python{target.python}", lambda_.RuntimeFamily.PYTHON, supports_snap_start=True
     )
 
 
 def architecture_of(target: Target) -> lambda_.Architecture:
-    """The Lambda architecture of a target."""
+    """Return the Lambda architecture of a target."""
     is_arm = target.machine == "arm64"
     return lambda_.Architecture.ARM_64 if is_arm else lambda_.Architecture.X86_64
 
 
 def _code(scope: Construct, bundle: Bundle) -> lambda_.Code:
-    """The code as an asset, named by what went in.
+    """Return the code as an asset, named by a hash of its sources.
 
     ``cdk ls`` and template tests bundle no stack: they get the bare sources.
     """

@@ -1,4 +1,4 @@
-"""What each function may do: exact actions on exact resources, in one table.
+"""Lists what each function may do: exact actions on exact resources, in one table.
 
 DynamoDB authorises the parts of a transaction as single operations, and SQS a batch as its
 single form, so neither appears here.
@@ -23,7 +23,7 @@ which is unique in an account and region."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What a function may do to each part of the backend.
+    """Say what a function may do to each part of the backend.
 
     :ivar table: actions on the table.
     :ivar deletes: partitions of the table of which it may delete items, beside those actions.

@@ -1,4 +1,4 @@
-"""Buckets and queues of a deployment: encrypted, over TLS only, and for nobody else."""
+"""Makes buckets and queues of a deployment: encrypted, over TLS only, and never public."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def private_bucket(  # noqa: PLR0913 - what a bucket is
     why_unlogged: str,
     is_versioned: bool = False,
 ) -> s3.Bucket:
-    """A bucket that is never public.
+    """Make a bucket that is never public.
 
     :param key: a KMS key of your own; None: S3's.
     :param removal_policy: what becomes of it when the stack goes.
@@ -49,7 +49,7 @@ def private_bucket(  # noqa: PLR0913 - what a bucket is
 
 
 def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
-    """The queue of what a reader of the stream gave up, for an operator to look at.
+    """Make a queue of what a reader of the stream gave up, for an operator to look at.
 
     :param reason: why it needs no dead-letter queue itself.
     """

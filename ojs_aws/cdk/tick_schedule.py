@@ -1,4 +1,4 @@
-"""The clock of the backend: one invocation a minute."""
+"""Invokes the tick function once a minute: the clock of the backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEFT_TICKS: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickScheduleProps:
-    """What runs, and how often.
+    """Say what runs, and how often.
 
     :ivar function: the sweep.
     :ivar interval_minutes: between two ticks; at most 5. Nothing that a client sees depends on it.
@@ -37,7 +37,7 @@ class TickScheduleProps:
 
 
 class TickSchedule(Construct):
-    """An EventBridge rule that invokes the sweep.
+    """Define an EventBridge rule that invokes the sweep.
 
     A failed tick is not repeated: the next one does its work too.
 

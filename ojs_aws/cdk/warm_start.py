@@ -1,4 +1,4 @@
-"""Functions that are ready before they are asked: SnapStart, or provisioned concurrency."""
+"""Keeps functions ready before they are invoked: SnapStart, or provisioned concurrency."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_start(start: WarmStart | None, target: Target) -> None:
 
 
 def live_of(function: lambda_.Function, start: WarmStart | None) -> lambda_.IFunction:
-    """What to call: the function, or the alias of its newest version that starts warm."""
+    """Return what to invoke: the function, or the alias of its newest version that starts warm."""
     if start is None:
         return function
     if isinstance(start, SnapStart):

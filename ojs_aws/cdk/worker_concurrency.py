@@ -1,4 +1,4 @@
-"""How much of the account's concurrency the Lambda workers of a backend may take.
+"""Counts how much of the account's concurrency the Lambda workers of a backend may take.
 
 The executions of all functions in an account and region share one limit. A backlog lets SQS start
 workers until it is reached, and then API, stream and tick are throttled. Reserving executions for
@@ -20,7 +20,7 @@ WARNING: Final = "ojs:worker-concurrency"
 
 
 class WorkerConcurrency:
-    """Adds up what the triggers of workers may take, and warns at synthesis when it is too much."""
+    """Add up what the triggers of workers may take, and warn at synthesis when it is too much."""
 
     def __init__(self, most: int) -> None:
         """Begin with none.

@@ -62,7 +62,7 @@ def synthesised(app: App) -> Synthesised:
 # ---------------------------------------------------------------------------------- the gateway
 
 
-def test_sec_007_nothing_answers_without_credentials_but_health_and_manifest(
+def test_sec_007_only_health_and_manifest_answer_without_credentials(
     stack: Synthesised,
 ) -> None:
     """SEC-007: by default; the default route, which takes whatever is unknown, included."""

@@ -17,7 +17,7 @@ def synthesised() -> Synthesised:
     return Synthesised(Template.from_stack(stack).to_json())
 
 
-def test_the_rule_takes_events_that_there_are_from_the_backends_bus_to_the_queue() -> None:
+def test_the_rule_sends_existing_events_of_the_bus_to_the_queue() -> None:
     """Source and detail types are those that the bus is given."""
     from ojs_aws.adapters.events.bus import SOURCE
     from ojs_aws.domain.events import REQUIRED_DATA

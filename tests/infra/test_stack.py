@@ -136,7 +136,7 @@ def test_unreadable_messages_go_to_the_dead_letter_queue(stack: Synthesised) -> 
         assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-def test_visibility_is_six_times_the_timeout_of_the_longest_function_it_triggers() -> None:
+def test_visibility_is_six_times_the_timeout_of_the_slowest_consumer() -> None:
     """Whichever worker is added first."""
     app = App(context=NO_BUNDLING)
     scope = Stack(app, "Mine")

@@ -20,6 +20,7 @@ from typing import Final
 import pytest
 
 from ojs_aws import __version__
+from ojs_aws import cdk as constructs
 from ojs_aws.cdk.sources import FUNCTIONS
 from tests.load import HUNG_S
 
@@ -51,6 +52,7 @@ SHOP: Final = {
         from pathlib import Path
 
         import infra
+        import ojs_aws.cdk
         from aws_cdk import App, Stack
         from ojs_aws.cdk import (
             JobBackend,
@@ -70,6 +72,7 @@ SHOP: Final = {
         )
         LambdaWorkerFunction(stack, "Orders", orders)
         app.synth()
+        print(*(name for name in ojs_aws.cdk.__all__ if getattr(ojs_aws.cdk, name) is not None))
         """,
     "bundle.py": """
         from dataclasses import replace
@@ -204,8 +207,8 @@ def test_the_wheel_is_what_the_application_imports(shop: Shop) -> None:
 
 
 def test_an_application_synthesises_the_installed_constructs(shop: Shop) -> None:
-    """With its own `infra` and `functions` imported beside them."""
-    shop.run("app.py")
+    """With its own `infra` and `functions` beside them; every exported name can be imported."""
+    assert shop.run("app.py").split() == constructs.__all__
     template = json.loads((shop.folder / "cdk.out" / "Shop.template.json").read_text())
     kind = "AWS::Lambda::Function"
     functions = [each for each in template["Resources"].values() if each["Type"] == kind]

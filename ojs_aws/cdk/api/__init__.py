@@ -1,1 +1,1 @@
-"""The HTTP API: who may call it, its routes, and the gateway itself."""
+"""Defines the HTTP API: who may call it, its routes, and the gateway."""

@@ -1,4 +1,4 @@
-"""Who may call the API: one of these is the backend's ``access``."""
+"""Says who may call the API: one of these classes is the backend's ``access``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from aws_cdk import aws_apigatewayv2 as gateway
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAccess:
-    """Everybody who knows the URL may do everything. For private networks and for trying out."""
+    """Let everybody who knows the URL do everything: for private networks and for trying out."""
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the functions are told."""
+        """Return the settings of the functions for this access."""
         return {"OJS_AUTH": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeys:
-    """API keys of ``ojs-aws keys``, by a Lambda authorizer.
+    """Ask for API keys of ``ojs-aws keys``, which a Lambda authorizer checks.
 
     :ivar cache_s: how long the gateway remembers what the authorizer found, up to 3600 seconds:
         so long a revoked key may still work. With 0 the authorizer is asked each time; only then
@@ -34,13 +34,13 @@ class ApiKeys:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the functions are told."""
+        """Return the settings of the functions for this access."""
         return {"OJS_AUTH": "api-key"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jwt:
-    """Tokens of an OpenID Connect issuer, checked by the gateway.
+    """Ask for tokens of an OpenID Connect issuer, which the gateway checks.
 
     :ivar issuer: URL of the issuer, whose ``/.well-known/openid-configuration`` names its keys.
     :ivar audience: one of these must be in the token's ``aud`` (or be its ``client_id``).
@@ -55,7 +55,7 @@ class Jwt:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the functions are told."""
+        """Return the settings of the functions for this access."""
         return {
             "OJS_AUTH": "jwt",
             "OJS_AUTH_SCOPE_CLAIM": self.scope_claim,
@@ -65,26 +65,26 @@ class Jwt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iam:
-    """Signed requests (SigV4) of AWS principals that may invoke the API.
+    """Ask for signed requests (SigV4) of AWS principals that may invoke the API.
 
-    :ivar scopes: scopes of principals, by their ARN as STS tells it or a beginning of it that ends
-        in ``*``: ``{"arn:aws:sts::123456789012:assumed-role/Shop/*": ["producer"]}``. Who is not
-        named may do nothing. Empty: whoever may invoke a route may use it, and IAM policies alone
-        decide.
+    :ivar scopes: scopes of principals, by their ARN as STS reports it, or by the beginning of one
+        that ends in ``*``: ``{"arn:aws:sts::123456789012:assumed-role/Shop/*": ["producer"]}``.
+        Principals that are not named may do nothing. Empty: whoever may invoke a route may use it,
+        and IAM policies alone decide.
     """
 
     scopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the functions are told."""
+        """Return the settings of the functions for this access."""
         listed = {arn: list(scopes) for arn, scopes in self.scopes.items()}
         return {"OJS_AUTH": "iam", **({"OJS_IAM_SCOPES": json.dumps(listed)} if listed else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAuthorizer:
-    """An authorizer of your own, which decides alone.
+    """Use an authorizer of your own, which decides alone.
 
     :ivar authorizer: any HTTP API authorizer of the CDK.
     """
@@ -93,7 +93,7 @@ class OwnAuthorizer:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the functions are told."""
+        """Return the settings of the functions for this access."""
         return {"OJS_AUTH": "gateway"}
 
 

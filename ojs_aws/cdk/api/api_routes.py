@@ -1,4 +1,4 @@
-"""The gateway's routes: few enough for the limits of a stack, each to the function that serves it.
+"""Makes the gateway's routes: few enough for a stack's limits, each to the function that serves it.
 
 API Gateway takes 300 routes for an API, and CloudFormation 500 resources for a stack. So a feature
 is one greedy route to the function that serves most of it. What another function serves is a route
@@ -51,7 +51,7 @@ def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, st
 
 
 def _features() -> dict[str, list[_Served]]:
-    """The operations below the base path, by the segment that follows it."""
+    """Group the operations below the base path by the segment that follows it."""
     found: dict[str, list[_Served]] = defaultdict(list)
     for route in ROUTES:
         for path in route.paths:
@@ -63,7 +63,7 @@ def _features() -> dict[str, list[_Served]]:
 
 
 def _folded(operations: Iterable[_Served], main: Group) -> Iterator[tuple[Group, str, str]]:
-    """The routes of one feature: those of its main function, then what others serve of it."""
+    """Yield the routes of a feature: those of its main function, then those that others serve."""
     by_path: dict[str, dict[str, Group]] = defaultdict(dict)
     for method, path, group in operations:
         by_path[path][method] = group

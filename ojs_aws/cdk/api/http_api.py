@@ -1,4 +1,4 @@
-"""The HTTP API in front of the functions."""
+"""Defines the HTTP API in front of the functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ojs_aws.transport.http.routes import Group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OjsHttpApiProps:
-    """What answers, and who may ask.
+    """Say which functions answer, and who may call.
 
     :ivar functions: the function of each group of routes.
     :ivar access: who may call.
@@ -49,7 +49,7 @@ class OjsHttpApiProps:
 
 
 class OjsHttpApi(Construct):
-    """An HTTP API whose routes lead each operation of the project's route table to its function.
+    """Lead each operation of the route table to its function, by an HTTP API.
 
     What no operation has, a path or a method, is answered with an OJS error by the function that
     it reaches: each of them knows the table.
@@ -152,7 +152,7 @@ ACCESS_LINE: Final = {
 
 
 def _authorizer(props: OjsHttpApiProps) -> gateway.IHttpRouteAuthorizer | None:
-    """What decides at the gateway who is known."""
+    """Return what checks credentials at the gateway."""
     access = props.access
     if isinstance(access, ApiKeys):
         if props.authorizer is None:

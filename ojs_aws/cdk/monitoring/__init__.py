@@ -1,1 +1,1 @@
-"""What watches a backend: its alarms and its dashboard."""
+"""Watches a backend by alarms and a dashboard."""

@@ -1,4 +1,4 @@
-"""Alarms over the whole backend, and what to read when one rings."""
+"""Defines alarms over the whole backend, each with what to read when it rings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FIVE: Final = Duration.minutes(5)
 
 
 def described(text: str, section: str) -> str:
-    """The description of an alarm: what is wrong, and where it says what to do."""
+    """Return the description of an alarm: what is wrong, and where to read what to do."""
     return f"{text} Runbook: {RUNBOOKS}#{section}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendAlarmsProps:
-    """What is watched, and what counts as wrong.
+    """Say what is watched, and what counts as wrong.
 
     :ivar queues: OJS names of the queues that have alarms of their own, beside those for all.
     :ivar tick: publishes for how long jobs have been waiting.
@@ -53,7 +53,7 @@ class BackendAlarmsProps:
 
 
 class BackendAlarms(Construct):
-    """Each alarm watches one metric, names its runbook, and rings for what somebody must do.
+    """Define alarms: each watches one metric, names its runbook, and rings where people must act.
 
     Two alarms watch the jobs of all queues, those that are made at their first use included: a
     stack has room for many queues, not for two alarms of each.
@@ -124,7 +124,7 @@ class BackendAlarms(Construct):
             )
 
     def _lambda(self, concurrency: int) -> None:
-        """The account's functions share one limit, whoever uses it up."""
+        """Watch the limit of concurrent executions, which all functions of the account share."""
         section = "lambda-is-at-its-limit"
         rules = (
             ("Concurrency", "ConcurrentExecutions", "Maximum", concurrency, "are near their limit"),
@@ -159,12 +159,12 @@ class BackendAlarms(Construct):
 
 
 def alarms_in(scope: IConstruct) -> list[cloudwatch.Alarm]:
-    """Every alarm below a construct."""
+    """Return every alarm below a construct."""
     return [each for each in scope.node.find_all() if isinstance(each, cloudwatch.Alarm)]
 
 
 def notify(scope: IConstruct, topic: sns.ITopic) -> None:
-    """Tell a topic when an alarm below a construct rings, and when it is over."""
+    """Notify a topic when an alarm below a construct rings, and when it is over."""
     action = actions.SnsAction(topic)
     for alarm in alarms_in(scope):
         alarm.add_alarm_action(action)

@@ -1,4 +1,4 @@
-"""One page that shows how the backend does."""
+"""Defines one page that shows the state of the backend."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ALARMS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendDashboardProps:
-    """What is shown.
+    """Say what is shown.
 
     :ivar alarms: shown first.
     :ivar queues: SQS queues by the names of their OJS queues.
     :ivar functions: the functions by name.
     :ivar tick: the function of the sweep.
-    :ivar stream: the function that tells events.
+    :ivar stream: the function that publishes events.
     :ivar table: the table.
     """
 
@@ -41,7 +41,7 @@ class BackendDashboardProps:
 
 
 class BackendDashboard(Construct):
-    """A CloudWatch dashboard: alarms, jobs, waiting, functions, table.
+    """Define a CloudWatch dashboard: alarms, jobs, waiting, functions, table.
 
     Metrics by queue are searched for, so that queues made at their first use are on it, too.
 
@@ -122,7 +122,7 @@ class BackendDashboard(Construct):
 
 
 def _searched(title: str, metric: str, function: str, statistic: str) -> cloudwatch.IWidget:
-    """A metric of every queue there is."""
+    """Return a metric of every queue there is."""
     schema = f"{{{METRICS},service,{QUEUE_DIMENSION}}}"
     expression = f"SEARCH('{schema} MetricName=\"{metric}\" service=\"{function}\"', '{statistic}')"
     return cloudwatch.GraphWidget(
