@@ -46,9 +46,3 @@ def test_the_expressions_are_valid() -> None:
     assert len(expressions) == 13
     for expression in expressions:
         check_schedule(expression, "UTC", Instant(1_760_000_000_000))
-
-
-def test_links_lead_somewhere() -> None:
-    """Relative links to files."""
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", PAGE.read_text()):
-        assert (PAGE.parent / target).exists(), target

@@ -30,9 +30,3 @@ def test_every_parameter_is_explained() -> None:
         if line.startswith("| `"):
             explained |= set(re.findall(r"`(\w+)`", line.split(" | ")[0]))
     assert explained == {name.replace("event_", "") for name in route.query}
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target

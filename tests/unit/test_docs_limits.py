@@ -27,9 +27,3 @@ def test_the_example_is_a_policy_that_can_be_followed() -> None:
 def test_the_numbers_are_those_of_the_code() -> None:
     """How far is looked."""
     assert f"up to {PAGE_BEYOND * MAX_PAGES_BEYOND} jobs behind the head" in TEXT
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target

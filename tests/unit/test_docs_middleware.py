@@ -53,10 +53,3 @@ def test_an_example_runs(
 def test_a_page_has_an_example(page: Path) -> None:
     """Each page is about something to copy."""
     assert _FENCE.search(page.read_text())
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    """Relative links to files."""
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), target

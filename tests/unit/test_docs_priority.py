@@ -38,9 +38,3 @@ def test_the_example_runs() -> None:
 def test_the_numbers_are_those_of_the_code() -> None:
     """How far is looked."""
     assert f"More than {PAGE} jobs" in TEXT
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target

@@ -27,9 +27,3 @@ def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out == "default active 0\nemail active 0\n"
         names["settle"](client)
         assert capsys.readouterr().out == "600 4\n"
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target

@@ -31,9 +31,3 @@ def test_the_limits_are_those_of_the_code() -> None:
     text = PAGE.read_text()
     assert f"{MAX_LENGTH:,} characters" in text
     assert f"{MAX_WORK:,} steps" in text
-
-
-def test_links_lead_somewhere() -> None:
-    """Relative links to files."""
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", PAGE.read_text()):
-        assert (PAGE.parent / target).exists(), target

@@ -75,9 +75,3 @@ def test_its_numbers_are_those_of_the_code() -> None:
     assert f"{MAX_STARTS} to a transaction" in TEXT
     assert f"{MAX_RESULT_BYTES // 1000} KB" in TEXT
     assert MAX_BYTES == 1_000_000
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target

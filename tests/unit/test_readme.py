@@ -24,9 +24,3 @@ def test_the_limits_are_the_limits() -> None:
     assert f"| {Settings().max_depth} levels |" in README
     assert f"| {Settings().max_batch_jobs:,} jobs, all or nothing |" in README
     assert f"| {HISTORY_LIMIT}, the latest with its backtrace" in README
-
-
-def test_every_link_to_a_file_leads_somewhere() -> None:
-    """Relative links only."""
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README):
-        assert (Path(__file__).parents[2] / target).exists(), target
