@@ -114,20 +114,20 @@ class KeyReservation:
             if entry.admission is not None and entry.admission.lock is not None
         ]
 
-        def reserve(each: tuple[int, UniqueEntry]) -> OjsError | BatchDecidedError | None:
+        def reserve(each: tuple[int, UniqueEntry]) -> OjsError | None:
             index, entry = each
             try:
                 with at_index(index):
                     self._reserve(entry)
-            except (OjsError, BatchDecidedError) as problem:
+            except OjsError as problem:
                 return problem
             return None
 
+        # BatchDecidedError passes through and comes first: in a batch that is decided, the other
+        # errors may be about its own jobs.
         problems = [problem for problem in spread(reserve, locked) if problem is not None]
-        if problems:  # of a batch that is decided, what the others met may be its own jobs
-            raise next(
-                (each for each in problems if isinstance(each, BatchDecidedError)), problems[0]
-            )
+        if problems:
+            raise problems[0]
         check_whole(entries)
         return BatchPlan(entries)
 
