@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
-from ojs_aws.domain.json_text import ANY_DEPTH, Member, parse_array, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, Member, parse_object, parse_objects
 
 Values: TypeAlias = Mapping[str, JsonValue]
 """The members of a JSON object, by their names."""
@@ -63,11 +63,7 @@ class Answer:
         listed = self.members.get("jobs")
         if listed is None or not isinstance(listed.value, list):
             return []
-        return [
-            Job.from_parsed(parse_object(each.raw, max_depth=ANY_DEPTH))
-            for each in parse_array(listed.raw)
-            if isinstance(each.value, dict)
-        ]
+        return [Job.from_parsed(each) for each in parse_objects(listed.raw)]
 
 
 def text_in(values: Values, name: str) -> str:

@@ -185,6 +185,14 @@ def _members(text: str) -> dict[str, Member]:
             f"The body is a JSON {json_type(value)}, not an object.",
             details={"expected": "object", "received": json_type(value)},
         )
+    members, at = _object_at(text, at)
+    if (end := _skip(text, at)) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return members
+
+
+def _object_at(text: str, at: int) -> tuple[dict[str, Member], int]:
+    """Read the members of the object that begins at a place, and the place behind it."""
     members: dict[str, Member] = {}
     at = _skip(text, at + 1)
     closed = text[at : at + 1] == "}"
@@ -201,9 +209,7 @@ def _members(text: str) -> dict[str, Member]:
         closed = text[at : at + 1] == "}"
         if not closed:
             at = _expect(text, at, ",")
-    if (end := _skip(text, at + 1)) != len(text):
-        raise json.JSONDecodeError("Extra data", text, end)
-    return members
+    return members, at + 1
 
 
 def stored_texts(text: str) -> dict[str, RawJson]:
@@ -222,6 +228,25 @@ def parse_array(text: RawJson) -> list[Member]:
         if text[at] == ",":
             at = _skip(text, at + 1)
     return items
+
+
+def parse_objects(text: RawJson) -> list[dict[str, Member]]:
+    """Return the members of each object in an array; its other items are left out.
+
+    :param text: known to be a valid JSON array.
+    """
+    objects: list[dict[str, Member]] = []
+    at = _skip(text, 1)
+    while text[at] != "]":
+        if text[at] == "{":
+            members, at = _object_at(text, at)
+            objects.append(members)
+        else:
+            _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return objects
 
 
 def _skip(text: str, at: int) -> int:

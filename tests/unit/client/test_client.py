@@ -19,6 +19,14 @@ async def test_get_keeps_the_job_s_own_text() -> None:
     assert server.requests[0].url.path == "/ojs/v1/jobs/x"
 
 
+async def test_a_list_keeps_the_jobs_own_text() -> None:
+    """As a single answer does."""
+    server = FakeServer()
+    server.script = [answer(200, '{"jobs": [ {"id":"x", "args": [1.50, "\\u00e9"]}, 1 ]}')]
+    (dead,) = (await server.client().dead_letter.list()).jobs
+    assert dead.members()["args"] == '[1.50, "\\u00e9"]'
+
+
 async def test_an_id_cannot_leave_its_place_in_the_path() -> None:
     """Whatever the caller passes stays one segment."""
     server = FakeServer()

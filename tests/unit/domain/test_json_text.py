@@ -22,6 +22,7 @@ from ojs_aws.domain.json_text import (
     encode,
     json_type,
     parse_object,
+    parse_objects,
 )
 
 leaves = (
@@ -85,6 +86,14 @@ def test_assembling_is_the_inverse_of_parsing(value: dict[str, object]) -> None:
     again = assemble({name: member.raw for name, member in parse_object(text).items()})
     assert text == again
     assert json.loads(text) == value
+
+
+@given(st.lists(st.tuples(spaces, texts, spaces)))
+def test_the_objects_of_an_array_keep_their_own_text(items: list[tuple[str, str, str]]) -> None:
+    """As if each were parsed alone; what is no object is left out."""
+    array = RawJson("[" + ",".join("".join(item) for item in items) + " ]")
+    alone = [parse_object(text) for _, text, _ in items if isinstance(json.loads(text), dict)]
+    assert parse_objects(array) == alone
 
 
 @given(values)
