@@ -255,6 +255,8 @@ def _name_of(middleware: object) -> str:
 
 def _kind(middleware: object) -> str:
     named = middleware if hasattr(middleware, "__qualname__") else type(middleware)
+    if named.__module__.startswith(f"{__package__}."):
+        return f"{__package__}.{named.__qualname__}"  # where users import ours from
     return f"{named.__module__}.{named.__qualname__}"
 
 
