@@ -1,1 +1,1 @@
-"""The Lambda entry points, one folder for each boundary of trust."""
+"""Holds the Lambda entry points, one folder for each boundary of trust."""

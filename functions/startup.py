@@ -1,4 +1,4 @@
-"""Faster starts: no garbage is collected while a function imports modules and makes clients.
+"""Makes starts faster: no garbage is collected while a function imports and makes clients.
 
 Everything made then stays, so that collecting finds nothing, and costs a tenth of the start. A
 handler imports this module before any other of the project, and calls :func:`started` at its end.

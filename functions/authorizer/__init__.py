@@ -1,1 +1,1 @@
-"""The entry point of the authorizer."""
+"""Holds the entry point of the function that finds the caller of a request."""

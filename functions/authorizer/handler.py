@@ -1,4 +1,4 @@
-"""The authorizer function: finds the caller of a request by its API key.
+"""Finds the caller of a request by its API key: the authorizer function.
 
 Behind API Gateway's HTTP API, as a Lambda authorizer with simple responses.
 """

@@ -1,1 +1,1 @@
-"""The export function."""
+"""Holds the entry point of the function that writes ended jobs to S3."""

@@ -1,4 +1,4 @@
-"""The export function: jobs that have ended become lines of files in S3.
+"""Writes jobs that have ended as lines of files in S3: the export function.
 
 Invoked by the table's stream, with ReportBatchItemFailures; deployed only where it is asked for.
 """

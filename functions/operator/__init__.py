@@ -1,1 +1,1 @@
-"""The operator function."""
+"""Holds the entry point of the function that serves operators."""

@@ -1,4 +1,4 @@
-"""The operator function: queues, dead letters and events.
+"""Serves queues, dead letters and events: the operator function.
 
 Behind API Gateway's HTTP API, payload format 2.0. What can be made once is made here, at init.
 """

@@ -1,1 +1,1 @@
-"""The producer function."""
+"""Holds the entry point of the function that serves producers."""

@@ -1,4 +1,4 @@
-"""The producer function: PUSH, INFO, CANCEL and ACTIVATE.
+"""Serves PUSH, INFO, CANCEL and ACTIVATE: the producer function.
 
 Behind API Gateway's HTTP API, payload format 2.0. What can be made once is made here, at init.
 """

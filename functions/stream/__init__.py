@@ -1,1 +1,1 @@
-"""The stream function."""
+"""Holds the entry point of the function that publishes events."""

@@ -1,4 +1,4 @@
-"""The stream function: committed changes of the table become lifecycle events.
+"""Turns committed changes of the table into lifecycle events: the stream function.
 
 Invoked by the table's stream, with ReportBatchItemFailures.
 """

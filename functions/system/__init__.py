@@ -1,1 +1,1 @@
-"""The system function."""
+"""Holds the entry point of the function that describes the backend."""

@@ -1,4 +1,4 @@
-"""The system function: manifest, health, OpenAPI, and whatever no other function answers.
+"""Serves manifest, health, OpenAPI and unknown routes: the system function.
 
 Behind API Gateway's HTTP API, payload format 2.0. What can be made once is made here, at init.
 """

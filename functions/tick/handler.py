@@ -1,4 +1,4 @@
-"""The tick function: sweeps all queues, invoked by EventBridge once a minute."""
+"""Sweeps all queues when EventBridge invokes it, once a minute: the tick function."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The worker_api function."""
+"""Holds the entry point of the function that serves workers over HTTP."""

@@ -1,4 +1,4 @@
-"""The worker_api function: FETCH, ACK, FAIL and BEAT.
+"""Serves FETCH, ACK, FAIL and BEAT: the worker_api function.
 
 Behind API Gateway's HTTP API, payload format 2.0. What can be made once is made here, at init.
 """
