@@ -46,11 +46,11 @@ class Admin(Area):
         await DeadLetterJobs(self._transport).delete(job_id)
 
     async def queues(self) -> list[dict[str, JsonValue]]:
-        """List the queues with what the backend says of each; ``name`` is always there."""
+        """List the queues with all that the backend says of each; ``name`` is always there."""
         return [{**each.described} for each in await Queues(self._transport).list()]
 
     async def health(self) -> dict[str, JsonValue]:
-        """What the backend says of its health; ``status`` is always there.
+        """Return the health of the backend; ``status`` is always there.
 
         :raises BackendError: it could not be reached.
         """

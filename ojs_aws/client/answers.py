@@ -20,7 +20,7 @@ Values: TypeAlias = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request.
+    """The answer to a request, or the reason why there is none.
 
     :ivar status: HTTP status, or 0 when no answer came.
     :ivar members: members of the JSON object that was answered, each with its own text.
@@ -46,12 +46,12 @@ class Answer:
 
     @property
     def values(self) -> dict[str, JsonValue]:
-        """The values of the members."""
+        """Return the values of the members."""
         return {name: member.value for name, member in self.members.items()}
 
     @property
     def job(self) -> Job:
-        """The job of the answer, wrapped or flat, with its members' own text."""
+        """Return the job of the answer, wrapped or flat, with its members' own text."""
         wrapped = self.members.get("job")
         if wrapped is not None and isinstance(wrapped.value, dict):
             return Job.from_parsed(parse_object(wrapped.raw, max_depth=ANY_DEPTH))
@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def jobs(self) -> list[Job]:
-        """The jobs that the answer lists, with their members' own text."""
+        """Return the jobs that the answer lists, with their members' own text."""
         listed = self.members.get("jobs")
         if listed is None or not isinstance(listed.value, list):
             return []

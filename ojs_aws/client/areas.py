@@ -1,6 +1,6 @@
-"""The client's areas: what it can do beside enqueuing, each with its own name.
+"""The client's areas: what it offers beside enqueueing, one attribute for each.
 
-Producers use none of these, so that each is imported when it is first asked for.
+Producers use none of them. So each is imported when it is first used.
 """
 
 # ruff: noqa: PLC0415 - imports wait for their area, see above
@@ -25,72 +25,72 @@ if TYPE_CHECKING:
 
 
 class Areas:
-    """One attribute for each area, over one transport."""
+    """Offers one attribute for each area, over one transport."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
-        """Make nothing yet."""
+        """Keep the transport; each area is made when it is first used."""
         self._transport = transport
         self._timer = timer
 
     @cached_property
     def workflows(self) -> WorkflowOperations:
-        """Workflows: to read, list, cancel and wait for."""
+        """Read, list, cancel and wait for workflows."""
         from ojs_aws.client.workflows import WorkflowOperations
 
         return WorkflowOperations(self._transport, self._timer)
 
     @cached_property
     def cron(self) -> CronJobs:
-        """Cron jobs."""
+        """Register, read, pause, trigger and remove cron jobs."""
         from ojs_aws.client.cron import CronJobs
 
         return CronJobs(self._transport)
 
     @cached_property
     def schemas(self) -> Schemas:
-        """Schemas of job types: to register, read and remove."""
+        """Register, read and remove the schemas of job types."""
         from ojs_aws.client.schemas import Schemas
 
         return Schemas(self._transport)
 
     @cached_property
     def queues(self) -> Queues:
-        """Queues: what they hold, pausing and resuming."""
+        """Read, create, configure, pause, drain and purge queues."""
         from ojs_aws.client.queues import Queues
 
         return Queues(self._transport)
 
     @cached_property
     def workers(self) -> Workers:
-        """Workers: who beats, and what each is told to be."""
+        """List workers, and send them directives."""
         from ojs_aws.client.workers import Workers
 
         return Workers(self._transport)
 
     @cached_property
     def dead_letter(self) -> DeadLetterJobs:
-        """Dead letters: to inspect, retry and remove."""
+        """Inspect, retry and remove dead letters."""
         from ojs_aws.client.dead_letters import DeadLetterJobs
 
         return DeadLetterJobs(self._transport)
 
     @cached_property
     def jobs(self) -> Jobs:
-        """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
+        """Find jobs, read their history, and retry, cancel and delete them in bulk."""
         from ojs_aws.client.jobs import Jobs
 
         return Jobs(self._transport)
 
     @cached_property
     def events(self) -> Events:
-        """The log of lifecycle events."""
+        """Read and follow the log of lifecycle events."""
         from ojs_aws.client.events import Events
 
         return Events(self._transport, self._timer)
 
     @cached_property
     def system(self) -> System:
-        """The deployment as a whole: statistics and settings."""
+        """Read the statistics and settings of the whole deployment."""
         from ojs_aws.client.system import System
 
         return System(self._transport)

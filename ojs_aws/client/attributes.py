@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import JsonValue
 
 
 class JobAttributes(TypedDict, total=False):
-    """What a job may say beside its type and arguments; see :class:`~ojs_aws.Job`.
+    """The attributes that a job may have beside its type and arguments; see :class:`~ojs_aws.Job`.
 
     Attributes that the specification does not name go into ``custom_attributes``.
     """

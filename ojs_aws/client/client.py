@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Client(Areas):
-    """Enqueues jobs and looks after them. Asynchronous; :class:`SyncClient` is the other face.
+    """Enqueues jobs and looks after them. It is asynchronous; :class:`SyncClient` is not.
 
     Every job passes the enqueue middleware, ``client.middleware``, before it is sent. Set the chain
     up first: it freezes with the first job. One client may be used by many tasks of one event loop.
@@ -71,7 +71,7 @@ class Client(Areas):
 
         :param url: of the OJS server, with or without ``/ojs/v1``.
         :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
-        :param credentials: another way to be known, such as ``SigV4()`` for IAM.
+        :param credentials: another way to authenticate, such as ``SigV4()`` for IAM.
         :param headers: sent with every request.
         :param middleware: the enqueue chain, or its middleware; the default chain logs. An empty
             list switches middleware off.
@@ -114,7 +114,7 @@ class Client(Areas):
         middleware: EnqueueChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
     ) -> Self:
-        """A client that goes straight to DynamoDB and SQS, for producers inside AWS.
+        """Make a client that goes straight to DynamoDB and SQS, for producers inside AWS.
 
         :param settings: of the deployment (table, queue prefix ...); default: the environment.
         :param endpoint_url: another AWS endpoint, such as an emulator's.
@@ -137,7 +137,7 @@ class Client(Areas):
         middleware: EnqueueChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
     ) -> Self:
-        """A client for the server that ``OJS_URL`` names, else for the table in ``OJS_TABLE``.
+        """Make a client for the server that ``OJS_URL`` names, else for the table in ``OJS_TABLE``.
 
         ``OJS_TOKEN`` is sent as a bearer token.
 
@@ -155,7 +155,7 @@ class Client(Areas):
         raise ValueError("Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table.")
 
     async def __aenter__(self) -> Self:
-        """The client itself."""
+        """Return the client itself."""
         return self
 
     async def __aexit__(
@@ -168,13 +168,13 @@ class Client(Areas):
         await self.close()
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         await self._transport.close()
 
     # ------------------------------------------------------------------ middleware
     @property
     def middleware(self) -> EnqueueChain:
-        """The enqueue chain; another one can be assigned until it freezes."""
+        """Return the enqueue chain; another one can be assigned until it freezes."""
         return self._insertion.enqueuing.chain
 
     @middleware.setter
@@ -184,7 +184,7 @@ class Client(Areas):
 
     @property
     def hooks(self) -> Hooks:
-        """The hooks, which freeze with the chain; others can be assigned until then."""
+        """Return the hooks, which freeze with the chain; others can be assigned until then."""
         return self._insertion.enqueuing.hooks
 
     @hooks.setter
@@ -337,8 +337,8 @@ class Client(Areas):
         """Wait until a job has ended, and return its result.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
-        :param poll_s: seconds between the first two looks; the interval grows up to 5 s. A server
-            that waits by itself is not asked more often.
+        :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
+            server that waits by itself is not asked more often.
         :raises JobFailedError: it was discarded; the error says why.
         :raises JobCancelledError: it was cancelled.
         :raises WaitTimeoutError: it has not ended in time.
@@ -350,11 +350,11 @@ class Client(Areas):
     async def wait(
         self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
     ) -> JsonValue:
-        """The same as :meth:`result`."""
+        """Do the same as :meth:`result`."""
         return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s)
 
     async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
-        """What became of up to 100 jobs, as of now; None for one that does not exist.
+        """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.
 
         :raises InvalidRequestError: no ids, or too many.
         :raises PayloadTooLargeError: their results are more than one answer holds.
@@ -362,35 +362,35 @@ class Client(Areas):
         return await self._outcomes.many(list(job_ids))
 
     async def progress(self, job_id: str) -> JobProgress:
-        """How far a job has come.
+        """Return the latest progress that a job reported.
 
         :raises NotFoundError: there is no such job.
         """
         return await self._outcomes.progress(job_id)
 
     async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
-        """What the next attempt of a job will go on from; None where nothing was saved.
+        """Return the checkpoint that the next attempt of a job starts from; None without one.
 
         :raises NotFoundError: there is no such job.
         """
         return await self._outcomes.checkpoint(job_id)
 
     async def clear_checkpoint(self, job_id: str) -> None:
-        """Let the next attempt of a job begin from the beginning.
+        """Delete the checkpoint of a job: its next attempt starts from the beginning.
 
         :raises NotFoundError: there is no such job.
         """
         await self._outcomes.clear_checkpoint(job_id)
 
     def job(self, job: Job | EnqueueResult | str) -> JobHandle:
-        """A job to hold on to: ``client.job(await client.enqueue(...)).result()``."""
+        """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""
         from ojs_aws.client.handles import JobHandle, id_of  # noqa: PLC0415
 
         return JobHandle(self, id_of(job))
 
 
 def chain_of(middleware: EnqueueChain | Iterable[object] | None) -> EnqueueChain:
-    """The chain that a caller means: their own, one of their middleware, or the default."""
+    """Return the chain that a caller gave, one of the middleware that they gave, or the default."""
     if middleware is None:
         return EnqueueChain.default()
     return middleware if isinstance(middleware, EnqueueChain) else EnqueueChain(middleware)

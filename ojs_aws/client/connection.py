@@ -31,7 +31,7 @@ _PERHAPS_DONE: Final = frozenset({500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resends:
-    """When, and how often, a request is sent again.
+    """Says when, and how often, a request is sent again.
 
     :ivar limit: resends of one request at most; 0 switches them off.
     :ivar first_delay_s: wait before the first resend, in seconds; it doubles each time, and half
@@ -45,7 +45,7 @@ class Resends:
     max_retry_after_s: float = 30.0
 
     def delay_s(self, resend: int, chance: float) -> float:
-        """Wait before a resend, counted from 1."""
+        """Return the seconds to wait before a resend, counted from 1."""
         full = min(self.first_delay_s * 2.0 ** (resend - 1), self.max_delay_s)
         return full * (0.5 + chance / 2)
 
@@ -70,11 +70,11 @@ class HttpConnection:
         :param url: of the server; ``/ojs/v1`` is appended unless it is there.
         :param headers: sent with every request.
         :param api_key: sent as ``Authorization: Bearer``; default: ``OJS_API_KEY``, where set.
-        :param credentials: another way to be known, such as ``SigV4()``.
+        :param credentials: another way to authenticate, such as ``SigV4()``.
         :param timeout_s: for each send, in seconds.
         :param http_transport: replaces the network, in tests.
-        :raises ValueError: no http or https URL; two ways to be known; or an API key that would go
-            over plain HTTP to another machine.
+        :raises ValueError: no http or https URL; two ways to authenticate; or an API key that would
+            go over plain HTTP to another machine.
         """
         self.base = base_url(url)
         self._credentials = chosen_credentials(url, headers, api_key, credentials)
@@ -118,7 +118,7 @@ class HttpConnection:
         query: Mapping[str, str] | None = None,
         repeatable: bool = True,
     ) -> Answer:
-        """Like :meth:`request`, but the error is part of the answer."""
+        """Send a request as :meth:`request` does, and return an error as part of the answer."""
         sends = 1
         while True:
             answer = await self._send(method, path, body, query or {}, repeatable=repeatable)
@@ -135,7 +135,7 @@ class HttpConnection:
             await http.aclose()
 
     def _wait_s(self, answer: Answer, sends: int) -> float | None:
-        """Seconds to wait before a resend, or None when there will be none."""
+        """Return the seconds to wait before a resend, or None when there will be none."""
         if answer.error is None or not answer.may_resend or sends > self._resends.limit:
             return None
         if answer.retry_after_s is None:
@@ -192,7 +192,7 @@ class HttpConnection:
 
 
 def base_url(url: str) -> str:
-    """The URL below which the operations are found.
+    """Return the URL below which the operations are found.
 
     :raises ValueError: no http or https URL.
     """
@@ -241,7 +241,7 @@ def _answer(response: httpx.Response, *, repeatable: bool) -> Answer:
 
 
 def _seconds(text: str | None) -> float | None:
-    """``Retry-After`` in seconds; the form with a date is not used by OJS and ignored."""
+    """Return ``Retry-After`` in seconds; its form with a date, which OJS lacks, is ignored."""
     try:
         return max(0.0, float(text)) if text else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a client or worker shows to be known: an API key, or requests signed for AWS IAM."""
+"""How a client or worker authenticates: by an API key, or by requests signed for AWS IAM."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Credentials(Protocol):
-    """Makes the headers by which a request is known."""
+    """Makes the headers that authenticate a request."""
 
     async def headers_for(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
-        """The headers to add.
+        """Return the headers to add.
 
         :param url: exactly as it is sent, with its query.
         :param headers: what is sent otherwise.
@@ -43,7 +43,7 @@ class ApiKey:
         _headers: Mapping[str, str],
         _body: bytes,
     ) -> Mapping[str, str]:
-        """The same for each request."""
+        """Return the same for each request."""
         return {"Authorization": f"Bearer {self.text}"}
 
 
@@ -55,14 +55,14 @@ class SigV4:
     """
 
     def __init__(self, region: str | None = None, profile: str | None = None) -> None:
-        """Look for no credentials yet."""
+        """Keep where to look for credentials; they are read with the first request."""
         self._region, self._profile = region, profile
         self._signer: Signer | None = None
 
     async def headers_for(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
-        """The signature of one request; credentials that are about to end are renewed.
+        """Return the signature of one request; credentials that soon expire are renewed.
 
         :raises ValueError: there are no AWS credentials, or no region.
         """
@@ -85,7 +85,7 @@ class Signer(Protocol):
     def __call__(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
-        """The headers of the signature."""
+        """Return the headers of the signature."""
 
 
 def chosen_credentials(
@@ -94,7 +94,7 @@ def chosen_credentials(
     api_key: str | None,
     credentials: Credentials | None,
 ) -> Credentials | None:
-    """The credentials for a server: what was given, else ``OJS_API_KEY``, else none.
+    """Return the credentials for a server: those given, else ``OJS_API_KEY``, else none.
 
     A header ``Authorization`` that was given by hand outweighs the environment.
 

@@ -38,7 +38,7 @@ class CronJob:
 
 @dataclass(frozen=True, slots=True)
 class CronTrigger:
-    """What became of a trigger by hand.
+    """The outcome of a trigger by hand.
 
     :ivar job_id: the job that was enqueued; None when the overlap policy skipped it.
     :ivar reason: why it was skipped.
@@ -49,7 +49,7 @@ class CronTrigger:
 
 
 class CronJobs(Area):
-    """Cron jobs of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
+    """Looks after cron jobs; every method raises the errors of ``ojs_aws.domain.errors``."""
 
     async def register(  # noqa: PLR0913 - each of them is named
         self,
@@ -95,7 +95,7 @@ class CronJobs(Area):
         return _entry(await self._ask("get_cron", name=name))
 
     async def list(self, *, enabled: bool | None = None) -> list[CronJob]:
-        """All cron jobs by name.
+        """List all cron jobs by name.
 
         :param enabled: only those that are, or are not.
         """
@@ -104,7 +104,7 @@ class CronJobs(Area):
         return [cron_job(each) for each in listed]
 
     async def pause(self, name: str) -> CronJob:
-        """Disable a cron job; what it would have run meanwhile is not caught up.
+        """Disable a cron job; the runs that it misses are not made up for.
 
         :raises NotFoundError: there is none of this name.
         """

@@ -19,7 +19,7 @@ Chosen = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """What became of one job.
+    """The outcome for one job.
 
     :ivar status: ``done``, ``skipped`` (no longer discarded), ``not_found``, or ``failed`` (whether
         it took effect may be unknown).
@@ -32,7 +32,7 @@ class BulkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """What a bulk operation did, at most a hundred jobs at a time.
+    """The outcome of a bulk operation, at most a hundred jobs at a time.
 
     :ivar cursor: where to go on; empty when no more dead letters match.
     """
@@ -42,7 +42,7 @@ class BulkResult:
 
     @property
     def done(self) -> int:
-        """How many jobs were changed."""
+        """Return how many jobs were changed."""
         return sum(outcome.status == "done" for outcome in self.outcomes)
 
 

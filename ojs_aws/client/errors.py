@@ -1,4 +1,4 @@
-"""What goes wrong for a client: answers as OJS errors, and failures of what was waited for."""
+"""Errors of a client: answers as OJS errors, and failures of jobs that it waited for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNAVAILABLE: Final = 503
 
 
 class JobFailedError(Exception):
-    """The job that was waited for ended without a result.
+    """Raised when the job that was waited for ended without a result.
 
     :ivar job: the job in its final state.
     :ivar error: its structured error object; empty for a job that was cancelled or expired.
@@ -50,17 +50,17 @@ class JobFailedError(Exception):
 
 
 class JobCancelledError(JobFailedError):
-    """The job that was waited for was cancelled."""
+    """Raised when the job that was waited for was cancelled."""
 
 
 class WaitTimeoutError(TimeoutError):
-    """The job had not ended when the waiting time was over; it may still do so.
+    """Raised when the job had not ended in time; it may still do so.
 
     :ivar job: the job as last seen.
     """
 
     def __init__(self, job: Job, timeout_s: float) -> None:
-        """Say what was seen last."""
+        """Describe the job as last seen."""
         self.job = job
         super().__init__(f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting.")
 
@@ -78,7 +78,7 @@ def error_in(status: int, members: Mapping[str, Member]) -> OjsError | None:
 
 
 def error_of(status: int, error: Mapping[str, JsonValue], reason: str = "") -> OjsError:
-    """The error that an answer describes: by its code, else by the status.
+    """Return the error that an answer describes: by its code, else by the status.
 
     :param error: the ``error`` object of the answer; empty when the answer was none of OJS's.
     :param reason: what to say when the answer has no message.
@@ -115,7 +115,7 @@ def _family(status: int) -> type[OjsError]:
 
 @functools.cache
 def _catalogue() -> dict[tuple[str, int], type[OjsError]]:
-    """The classes of the error catalogue by code and status; the most general one of each wins."""
+    """Return the classes of errors by code and status, the most general one of each."""
     catalogue: dict[tuple[str, int], type[OjsError]] = {}
     for kind in _below(OjsError):
         if kind.__module__ == errors.__name__:

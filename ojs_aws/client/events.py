@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """Events in the order of the log.
+    """A page of events in the order of the log.
 
     :ivar cursor: where to go on; always there.
     :ivar has_more: there may be more right now.
@@ -32,7 +32,7 @@ class EventList:
 
 
 class Events(Area):
-    """The log of lifecycle events: ``client.events``."""
+    """Reads the log of lifecycle events: ``client.events``."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
@@ -76,9 +76,9 @@ class Events(Area):
         since: datetime | None = None,
         poll_s: float = 1.0,
     ) -> AsyncIterator[Mapping[str, JsonValue]]:
-        """Yield events as they come, for ever; first the latest ones, or those since an instant.
+        """Yield events as they come, without end; first the latest ones, or those since an instant.
 
-        :param poll_s: seconds between two looks where nothing is left to read.
+        :param poll_s: seconds between two requests where nothing is left to read.
         """
         wanted = _query(types, queues, job_types, job_ids)
         begin = {} if since is None else {"since": format_instant(instant_of(since))}
@@ -92,7 +92,7 @@ class Events(Area):
 
 
 def _query(*filters: Iterable[str]) -> dict[str, str]:
-    """The filters that are given, in the order of the methods' parameters."""
+    """Return the filters that are given, in the order of the methods' parameters."""
     names = ("types", "queues", "job_types", "job_id")
     texts = (",".join(each) for each in filters)
     return {name: text for name, text in zip(names, texts, strict=True) if text}

@@ -1,4 +1,4 @@
-"""One job, as who enqueued it holds it."""
+"""A handle of one job, for who enqueued it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JobHandle:
-    """A job by its id; nothing is kept but that.
+    """Refers to a job by its id, and keeps nothing else.
 
     Example::
 
@@ -23,7 +23,7 @@ class JobHandle:
     """
 
     def __init__(self, client: Client, job_id: str) -> None:
-        """Name a job of a client's backend; :meth:`ojs_aws.client.Client.job` makes these."""
+        """Refer to a job of a client's backend; :meth:`ojs_aws.client.Client.job` makes these."""
         self.id = job_id
         self._client = client
 
@@ -36,7 +36,7 @@ class JobHandle:
         return await self._client.result(self.id, timeout_s=timeout_s, poll_s=poll_s)
 
     async def progress(self) -> JobProgress:
-        """How far it has come; see :meth:`Client.progress`."""
+        """Return its latest progress; see :meth:`Client.progress`."""
         return await self._client.progress(self.id)
 
     async def cancel(self) -> Job:
@@ -44,10 +44,10 @@ class JobHandle:
         return await self._client.cancel(self.id)
 
     def __repr__(self) -> str:
-        """The id."""
+        """Show the id."""
         return f"<JobHandle {self.id}>"
 
 
 def id_of(job: Job | EnqueueResult | str) -> str:
-    """The id of a job, however it is held."""
+    """Return the id of a job, a result of enqueueing, or an id."""
     return job if isinstance(job, str) else job.id

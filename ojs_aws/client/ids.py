@@ -6,12 +6,12 @@ import uuid_utils
 
 
 class UuidV7:
-    """UUIDv7 identifiers."""
+    """Makes UUIDv7 identifiers."""
 
     def job_id(self) -> str:
-        """A new lowercase UUIDv7."""
+        """Return a new lowercase UUIDv7."""
         return str(uuid_utils.uuid7())
 
     def request_id(self) -> str:
-        """A new request id."""
+        """Return a new request id."""
         return f"req_{uuid_utils.uuid7()}"

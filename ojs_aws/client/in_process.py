@@ -1,8 +1,8 @@
 """The client's transport in this process: straight to DynamoDB and SQS, for callers inside AWS.
 
-The handlers of the HTTP API answer here too, so that both transports say the same. Nobody is asked
-for credentials: the caller's AWS permissions decide. Enqueueing and what is done with single jobs
-calls the services without a handler between. Everything runs in threads, since botocore blocks.
+The handlers of the HTTP API answer here too, so that both transports say the same. There are
+no credentials to check: the caller's AWS permissions decide. Operations on single jobs call the
+services directly. Everything runs in threads, since botocore blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InProcessTransport:
     """Reaches the backend without a server between."""
 
     max_wait_s = 0.0
-    """The client's own pauses between two looks cost nothing."""
+    """The client's own pauses between two requests cost nothing."""
 
     def __init__(self, backend: Backend) -> None:
         """Use the services of a deployment."""
@@ -62,7 +62,7 @@ class InProcessTransport:
         return cls(build_backend(chosen, aws_clients(endpoint_url, region)))
 
     async def ask(self, request: RouteRequest) -> Answer:
-        """Let the handler of the operation answer."""
+        """Call the handler of the operation, in a thread."""
         return await asyncio.to_thread(self._answer, request)
 
     async def push(self, job: Job) -> Stored:
@@ -95,7 +95,7 @@ class InProcessTransport:
         return await self._change(self._backend.activate, job_id)
 
     async def _change(self, change: Callable[[str], JobChange], job_id: str) -> Job:
-        """Change a job, and read it: the change itself does not read large documents."""
+        """Change a job, then read it: the change itself does not read large documents."""
         changed = await asyncio.to_thread(change, job_id)
         job = await self.get(job_id)
         job["previous_state"] = str(changed.before.state)
@@ -143,7 +143,7 @@ class InProcessTransport:
         return Call(self._server, received, parameters)
 
     def _check_size(self, job: Job) -> None:
-        """Refuse an envelope that is too large as the HTTP API does: by what was given."""
+        """Refuse an envelope that is too large, by the size in which it was given."""
         size = len(job.to_json().encode("utf-8", "surrogatepass"))
         check_envelope_size(size, self._backend.settings.max_envelope_bytes)
 

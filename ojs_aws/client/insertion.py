@@ -1,7 +1,7 @@
-"""What a job goes through on its way from the caller to the transport.
+"""The way of a job from the caller to the transport.
 
-It is made complete, passes the batch middleware and its own chain, and is stored; here the
-outcomes of that are told apart.
+The job is made complete, passes the batch middleware and its own chain, and is stored. The result
+says how that ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Insertion:
     """
 
     def __init__(self, enqueuing: Enqueuer, ids: IdGenerator) -> None:
-        """Put these between the caller and the storing.
+        """Keep the middleware and the source of ids.
 
         :param ids: for jobs that come without an id.
         """
@@ -35,7 +35,7 @@ class Insertion:
         self._ids = ids
 
     def prepared(self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
-        """The envelope as the first middleware sees it: complete, and nobody else's.
+        """Return the envelope as the first middleware sees it: complete, and a copy.
 
         :raises TypeError: neither a type nor a job, or a job, and ``args`` or attributes beside it;
             or as :class:`Job`.
@@ -72,7 +72,7 @@ class Insertion:
         return [self.prepared(job, (), {}) for job in listed]
 
     async def one(self, job: Job, store: StoreOne) -> EnqueueResult:
-        """One job, as a batch of one.
+        """Store one job, as a batch of one.
 
         :raises Exception: whatever a middleware or ``store`` raised, also where a middleware
             around the insertion swallowed it; nothing was enqueued.
@@ -89,7 +89,7 @@ class Insertion:
     async def many(
         self, jobs: Sequence[Job], store: StoreAll, *, is_atomic: bool
     ) -> list[EnqueueResult]:
-        """Several jobs, of which those that come through are stored together.
+        """Store several jobs: those that come through are stored together.
 
         :param is_atomic: one job that does not come through stops them all.
         :returns: the outcome of each job, in the order of the jobs.
@@ -103,7 +103,7 @@ class Insertion:
         return await self.enqueuing.many(jobs, through, is_atomic=is_atomic)
 
     async def _through_chain(self, job: Job, store: StoreOne) -> EnqueueResult:
-        """Run the chain around the storing, and tell the outcomes apart."""
+        """Run the chain around the storing, and return how it ended."""
         kept: list[Stored] = []
 
         async def keep(final: Job) -> Job | None:
@@ -148,7 +148,7 @@ def _shown(value: object) -> str:
 
 
 def _without_system_attributes(job: Job) -> Job:
-    """A copy without what only the system sets."""
+    """Return a copy without the attributes that only the system sets."""
     return Job.from_members(
         {name: raw for name, raw in job.members().items() if name not in SYSTEM_ATTRIBUTES}
     )

@@ -1,4 +1,4 @@
-"""Jobs, for operators: found, read with their history, changed (ojs-admin-api, 7 and 8)."""
+"""Jobs for operators: finding, reading and changing them (ojs-admin-api, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BULK: Final[Mapping[BulkAction, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry:
-    """A job as a list shows it.
+    """A job as it is shown in a list.
 
     :ivar described: everything that the backend says of it.
     """
@@ -64,11 +64,11 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBulkResult:
-    """What one request of a bulk change did, or would do.
+    """The outcome of one request of a bulk change, or of its dry run.
 
     :ivar matched: jobs that it met.
     :ivar succeeded: ids of those that were changed; of a dry run, those that would be.
-    :ivar failed: what became of the others.
+    :ivar failed: the outcomes of the others.
     :ivar cursor: where to go on; empty when no more jobs match.
     """
 
@@ -79,7 +79,7 @@ class JobBulkResult:
 
 
 class Jobs(Area):
-    """Jobs of the backend: ``client.jobs``. Raises the errors of ``ojs_aws.domain.errors``."""
+    """Finds and changes jobs; every method raises the errors of ``ojs_aws.domain.errors``."""
 
     async def list(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -120,7 +120,7 @@ class Jobs(Area):
         )
 
     async def detail(self, job_id: str, *, events: bool = False) -> Mapping[str, JsonValue]:
-        """Everything that is known of a job: its members, and ``history``.
+        """Read everything that is known of a job: its members, and ``history``.
 
         :param events: its events from the log as well, as ``events``.
         :raises NotFoundError: there is no such job.
@@ -187,7 +187,7 @@ class Jobs(Area):
         body: dict[str, JsonValue] = {"filter": chosen, "limit": limit}
         body["dry_run" if dry_run else "confirm"] = True
         body |= {"cursor": cursor} if cursor else {}
-        # To see twice what would be done changes nothing.
+        # A dry run changes nothing, so that it may be sent again.
         answer = await self._ask(_BULK[action], body=body, repeatable=dry_run)
         values = answer.values
         return JobBulkResult(
@@ -213,7 +213,7 @@ class Jobs(Area):
         until: datetime | None = None,
         dry_run: bool = False,
     ) -> AsyncIterator[JobBulkResult]:
-        """Change all jobs of a filter, request by request; what each did is yielded.
+        """Change all jobs of a filter, request by request; the outcome of each is yielded.
 
         Jobs that are enqueued meanwhile may be met or not.
         """

@@ -34,7 +34,7 @@ class LoopThread:
         loop = self._running()
         if threading.current_thread() is self._thread:
             coroutine.close()
-            raise RuntimeError("the synchronous face was called from its own event loop")
+            raise RuntimeError("the synchronous client was called from its own event loop")
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         try:
             return future.result()

@@ -1,4 +1,4 @@
-"""What became of jobs: waiting for results, progress, checkpoints."""
+"""Outcomes of jobs: waiting for results, progress, checkpoints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PENDING: Final = 408
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """What became of one job.
+    """The outcome of one job.
 
     :ivar result: None until it has completed, and where none is kept.
     :ivar error: of a discarded job.
@@ -41,12 +41,12 @@ class JobOutcome:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is in a terminal state."""
+        """Return True if it is in a terminal state."""
         return self.state in {JobState.COMPLETED, JobState.CANCELLED, JobState.DISCARDED}
 
     @property
     def job(self) -> Job:
-        """The job, as far as it is known."""
+        """Return the job, as far as it is known."""
         known = {"type": "", **self.attributes, "id": self.job_id, "state": self.state}
         made = Job(str(known.pop("type") or "unknown"), id=self.job_id)
         for name in ("state", "result", "error", "queue", "attempt"):
@@ -57,10 +57,10 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far an execution has come.
+    """The latest progress of an execution.
 
     :ivar fraction: from 0.0 to 1.0; None where no number was reported.
-    :ivar data: what the handler says of it.
+    :ivar data: values that the handler reported.
     :ivar updated_at: RFC 3339; None where nothing was reported.
     """
 
@@ -74,7 +74,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobCheckpoint:
-    """What the next attempt of a job will go on from."""
+    """The checkpoint that the next attempt of a job starts from."""
 
     job_id: str
     state: JsonValue
@@ -83,7 +83,7 @@ class JobCheckpoint:
 
 
 class Outcomes(Area):
-    """Reads and waits for outcomes; the methods of the client lead here."""
+    """Reads and waits for outcomes, for the methods of the client."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
@@ -111,7 +111,7 @@ class Outcomes(Area):
             interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
 
     async def _look(self, job_id: str, left_s: float | None) -> JobOutcome:
-        """One request. A server without this one is asked for the job itself."""
+        """Send one request; a server without results is asked for the job itself."""
         most = self._transport.max_wait_s
         wait_s = most if left_s is None else max(0.0, min(left_s, most))
         try:
@@ -121,7 +121,7 @@ class Outcomes(Area):
             return outcome_of(job_id, {name: job[name] for name in job})
 
     async def _result(self, job_id: str, wait_s: float) -> Values:
-        """Read what became of a job; the backend may wait for its end.
+        """Read the outcome of a job; the backend may wait for its end.
 
         :returns: at least ``state``, also of a job that is not over.
         :raises ResultPrunedError: it is over, and so is the time of its outcome.
@@ -190,7 +190,7 @@ def outcome_of(job_id: str, values: Values) -> JobOutcome:
 
 
 def result_or_raise(outcome: JobOutcome) -> JsonValue:
-    """The result of a job that is over.
+    """Return the result of a job that is over.
 
     :raises JobFailedError: it was discarded.
     :raises JobCancelledError: it was cancelled.

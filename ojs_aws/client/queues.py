@@ -1,4 +1,4 @@
-"""Queues, for operators: what they hold, pausing and resuming (HTTP binding, section 11)."""
+"""Queues for operators: counting, pausing, configuring (HTTP binding, section 11)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueNumbers:
-    """What a queue holds, and what it did in the last hour.
+    """The jobs of a queue in numbers, and what it did in the last hour.
 
     :ivar depth: jobs that have not ended.
     :ivar estimated: names of the numbers that are at least what is said, not exact.
@@ -57,7 +57,7 @@ class QueueNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What one call of a purge did.
+    """The outcome of one call of a purge.
 
     :ivar deleted: jobs that had ended, which are gone.
     :ivar cancelled: the others, which are cancelled now.
@@ -87,10 +87,10 @@ class QueueSettings:
 
 
 class Queues(Area):
-    """Queues of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
+    """Looks after queues; every method raises the errors of ``ojs_aws.domain.errors``."""
 
     async def list(self) -> list[QueueEntry]:
-        """All queues that are declared or were used, by name."""
+        """List all queues that are declared or were used, by name."""
         return [_entry(each) for each in await self._ask_all("list_queues", "queues")]
 
     async def stats(self, name: str) -> QueueNumbers:
@@ -115,7 +115,7 @@ class Queues(Area):
         )
 
     async def priorities(self, name: str) -> Mapping[int, int]:
-        """How many jobs of a queue are available in each priority, the highest first.
+        """Count the available jobs of a queue in each priority, the highest first.
 
         :raises NotFoundError: there is no such queue.
         """
@@ -124,11 +124,11 @@ class Queues(Area):
         return {int(each): count for each, count in counts.items() if isinstance(count, int)}
 
     async def pause(self, name: str) -> QueueEntry:
-        """Let nobody fetch from a queue; active jobs go on, and jobs may still be enqueued."""
+        """Stop fetches from a queue; active jobs go on, and jobs may still be enqueued."""
         return _entry((await self._ask("pause_queue", queue=name)).values)
 
     async def resume(self, name: str) -> QueueEntry:
-        """Let workers fetch from a queue again.
+        """Allow fetches from a queue again.
 
         :raises NotFoundError: there is no such queue.
         """
@@ -141,28 +141,28 @@ class Queues(Area):
 
         :param config: such as ``{"max_size": 1000, "visibility_timeout": 60}``.
         :raises ConflictError: there is such a queue, maybe made by a call whose answer was lost.
-        :raises InvalidRequestError: a setting that cannot be; nothing is created.
+        :raises InvalidRequestError: an invalid setting; nothing is created.
         """
         body: dict[str, JsonValue] = {"name": name, "config": {**(config or {})}}
         return _settings((await self._ask("create_queue", body=body)).values)
 
     async def settings(self, name: str) -> QueueSettings:
-        """The settings of a queue; ``_default`` is the policy for queues that say nothing.
+        """Read the settings of a queue; ``_default`` is the policy for queues without their own.
 
         :raises NotFoundError: there is no such queue.
         """
         return _settings((await self._ask("get_queue_config", queue=name)).values)
 
     async def configure(self, name: str, changes: Mapping[str, JsonValue]) -> QueueSettings:
-        """Change settings: those that are named are set, ``None`` takes one away.
+        """Change settings: those that are named are set, ``None`` removes one.
 
-        :raises InvalidRequestError: one that cannot be; nothing is changed.
+        :raises InvalidRequestError: an invalid setting; nothing is changed.
         """
         answer = await self._ask("change_queue_config", queue=name, body=changes)
         return _settings(answer.values)
 
     async def drain(self, name: str) -> QueueSettings:
-        """Take no new jobs; workers go on with those that are there. A resume ends it.
+        """Refuse new jobs; workers go on with those that are there. A resume ends it.
 
         :raises NotFoundError: there is no such queue.
         """
@@ -180,12 +180,12 @@ class Queues(Area):
     async def limit(
         self, name: str, policy: Mapping[str, JsonValue] | None
     ) -> Mapping[str, JsonValue]:
-        """Limit how the jobs of a queue begin, or no more.
+        """Limit how the jobs of a queue start, or end the limit.
 
         :param policy: such as ``{"concurrency": 5, "rate": {"limit": 100, "period": "PT1M"}}``;
             None ends the limit.
         :returns: the limit and what it counts, as the backend describes it.
-        :raises InvalidRequestError: a policy that cannot be followed.
+        :raises InvalidRequestError: an invalid policy.
         """
         if policy is None:
             return (await self._ask("unlimit_queue", queue=name)).values

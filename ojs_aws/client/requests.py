@@ -40,7 +40,7 @@ class RouteRequest:
 
     @property
     def route(self) -> Route:
-        """The route of the operation.
+        """Return the route of the operation.
 
         :raises KeyError: there is no such operation.
         """
@@ -48,7 +48,7 @@ class RouteRequest:
 
     @property
     def url_path(self) -> str:
-        """The path of the URL, which begins with ``/ojs/v1``."""
+        """Return the path of the URL, which begins with ``/ojs/v1``."""
         path = self.route.path
         for name, text in self.path.items():
             path = path.replace(f"<{name}>", segment(text))
@@ -56,19 +56,19 @@ class RouteRequest:
 
     @property
     def given_query(self) -> dict[str, str]:
-        """The parameters of the query that are not empty."""
+        """Return the parameters of the query that are not empty."""
         return {name: text for name, text in self.query.items() if text}
 
     @property
     def text(self) -> RawJson | None:
-        """The body as it is sent: a POST without one sends an empty object."""
+        """Return the body as it is sent: a POST without one sends an empty object."""
         if self.body is None:
             return _EMPTY if self.route.method == "POST" else None
         return self.body if isinstance(self.body, str) else encode({**self.body})
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the request may be sent again when its answer was lost."""
+        """Return True if the request may be sent again when its answer was lost."""
         return self.route.is_repeatable if self.repeatable is None else self.repeatable
 
 

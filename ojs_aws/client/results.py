@@ -1,4 +1,4 @@
-"""What the client's operations return."""
+"""Results of the client's operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TransactItems:
 
     @property
     def id(self) -> str:
-        """Id of the job."""
+        """Return the id of the job."""
         return self.job.id
 
 

@@ -28,7 +28,7 @@ class JobSchema:
 
 
 class Schemas(Area):
-    """The schema registry; every method raises the errors of ``ojs_aws.domain.errors``."""
+    """Looks after schemas; every method raises the errors of ``ojs_aws.domain.errors``."""
 
     async def register(
         self,
@@ -71,14 +71,14 @@ class Schemas(Area):
         return job_schema(answer.values)
 
     async def by_uri(self, uri: str) -> JobSchema:
-        """Read the version that jobs name so.
+        """Read the version that jobs name by a URI.
 
         :raises NotFoundError: there is none.
         """
         return job_schema((await self._ask("get_schema", name=uri)).values)
 
     async def versions(self, job_type: str) -> list[JobSchema]:
-        """The versions of a type without their schemas, the newest first.
+        """List the versions of a type without their schemas, the newest first.
 
         :raises NotFoundError: it has none.
         """
@@ -86,7 +86,7 @@ class Schemas(Area):
         return [job_schema({"type": job_type, **each}) for each in objects_in(values, "versions")]
 
     async def list(self) -> list[JobSchema]:
-        """All versions of all types, without their schemas."""
+        """List all versions of all types, without their schemas."""
         return [job_schema(each) for each in await self._ask_all("list_schemas", "schemas")]
 
     async def delete(self, job_type: str, version: SchemaVersion) -> None:

@@ -35,7 +35,7 @@ class BotocoreSigner:
     def __call__(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
-        """The headers of the signature."""
+        """Return the headers of the signature."""
         signed = {name: value for name, value in headers.items() if name.lower() in _SIGNED}
         request = AWSRequest(method=method, url=url, data=body, headers=signed)
         frozen = self._credentials.get_frozen_credentials()

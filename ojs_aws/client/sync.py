@@ -1,12 +1,11 @@
-"""The synchronous face of the client: the same methods, run on a private event loop.
+"""The synchronous client: the same methods, run on a private event loop.
 
-Nothing is implemented here. Each method is the asynchronous one, wrapped.
+Nothing is implemented here. Each method runs the asynchronous one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,11 +13,11 @@ from ojs_aws.client.client import Client
 from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.sync_areas import (
-    Face,
     SyncAdmin,
     SyncCronJobs,
     SyncDeadLetterJobs,
     SyncEvents,
+    Synchronous,
     SyncJobHandle,
     SyncJobs,
     SyncQueues,
@@ -26,7 +25,8 @@ from ojs_aws.client.sync_areas import (
     SyncSystem,
     SyncWorkers,
     SyncWorkflows,
-    face,
+    area,
+    synchronous,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
 
 
-class SyncClient(Face[Client]):
+class SyncClient(Synchronous[Client]):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
     May be shared by threads, and used where an event loop is running (which it then blocks).
@@ -85,50 +85,24 @@ class SyncClient(Face[Client]):
         super().__init__(target, LoopThread("ojs-client"))
         self.admin = SyncAdmin(target.admin, self._loop)
 
-    @cached_property
-    def cron(self) -> SyncCronJobs:
-        """Cron jobs."""
-        return SyncCronJobs(self._target.cron, self._loop)
-
-    @cached_property
-    def workflows(self) -> SyncWorkflows:
-        """Workflows: to read, list, cancel and wait for."""
-        return SyncWorkflows(self._target.workflows, self._loop)
-
-    @cached_property
-    def schemas(self) -> SyncSchemas:
-        """Schemas of job types: to register, read and remove."""
-        return SyncSchemas(self._target.schemas, self._loop)
-
-    @cached_property
-    def queues(self) -> SyncQueues:
-        """Queues: what they hold, pausing and resuming."""
-        return SyncQueues(self._target.queues, self._loop)
-
-    @cached_property
-    def workers(self) -> SyncWorkers:
-        """Workers: who beats, and what each is told to be."""
-        return SyncWorkers(self._target.workers, self._loop)
-
-    @cached_property
-    def dead_letter(self) -> SyncDeadLetterJobs:
-        """Dead letters: to inspect, retry and remove."""
-        return SyncDeadLetterJobs(self._target.dead_letter, self._loop)
-
-    @cached_property
-    def jobs(self) -> SyncJobs:
-        """Jobs: to find, to read with their history, to retry, cancel and delete in bulk."""
-        return SyncJobs(self._target.jobs, self._loop)
-
-    @cached_property
-    def events(self) -> SyncEvents:
-        """The log of lifecycle events."""
-        return SyncEvents(self._target.events, self._loop)
-
-    @cached_property
-    def system(self) -> SyncSystem:
-        """The deployment as a whole: statistics and settings."""
-        return SyncSystem(self._target.system, self._loop)
+    cron = area(SyncCronJobs, lambda client: client.cron)
+    """Register, read, pause, trigger and remove cron jobs."""
+    workflows = area(SyncWorkflows, lambda client: client.workflows)
+    """Read, list, cancel and wait for workflows."""
+    schemas = area(SyncSchemas, lambda client: client.schemas)
+    """Register, read and remove the schemas of job types."""
+    queues = area(SyncQueues, lambda client: client.queues)
+    """Read, create, configure, pause, drain and purge queues."""
+    workers = area(SyncWorkers, lambda client: client.workers)
+    """List workers, and send them directives."""
+    dead_letter = area(SyncDeadLetterJobs, lambda client: client.dead_letter)
+    """Inspect, retry and remove dead letters."""
+    jobs = area(SyncJobs, lambda client: client.jobs)
+    """Find jobs, read their history, and retry, cancel and delete them in bulk."""
+    events = area(SyncEvents, lambda client: client.events)
+    """Read and follow the log of lifecycle events."""
+    system = area(SyncSystem, lambda client: client.system)
+    """Read the statistics and settings of the whole deployment."""
 
     @classmethod
     def direct(
@@ -166,7 +140,7 @@ class SyncClient(Face[Client]):
 
     @property
     def middleware(self) -> EnqueueChain:
-        """The enqueue chain; another one can be assigned until it freezes."""
+        """Return the enqueue chain; another one can be assigned until it freezes."""
         return self._target.middleware
 
     @middleware.setter
@@ -175,33 +149,33 @@ class SyncClient(Face[Client]):
 
     @property
     def hooks(self) -> Hooks:
-        """The hooks, which freeze with the chain; others can be assigned until then."""
+        """Return the hooks, which freeze with the chain; others can be assigned until then."""
         return self._target.hooks
 
     @hooks.setter
     def hooks(self, hooks: Hooks) -> None:
         self._target.hooks = hooks
 
-    enqueue = face(Client.enqueue)
-    enqueue_many = face(Client.enqueue_many)
-    transact_item = face(Client.transact_item)
-    get = face(Client.get)
-    cancel = face(Client.cancel)
-    workflow = face(Client.workflow)
-    activate = face(Client.activate)
-    result = face(Client.result)
-    wait = face(Client.wait)
-    results = face(Client.results)
-    progress = face(Client.progress)
-    checkpoint = face(Client.checkpoint)
-    clear_checkpoint = face(Client.clear_checkpoint)
+    enqueue = synchronous(Client.enqueue)
+    enqueue_many = synchronous(Client.enqueue_many)
+    transact_item = synchronous(Client.transact_item)
+    get = synchronous(Client.get)
+    cancel = synchronous(Client.cancel)
+    workflow = synchronous(Client.workflow)
+    activate = synchronous(Client.activate)
+    result = synchronous(Client.result)
+    wait = synchronous(Client.wait)
+    results = synchronous(Client.results)
+    progress = synchronous(Client.progress)
+    checkpoint = synchronous(Client.checkpoint)
+    clear_checkpoint = synchronous(Client.clear_checkpoint)
 
     def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
-        """A job to hold on to: ``client.job(client.enqueue(...)).result()``."""
+        """Return a handle of a job: ``client.job(client.enqueue(...)).result()``."""
         return SyncJobHandle(self._target.job(job), self._loop)
 
     def __enter__(self) -> Self:
-        """The client itself."""
+        """Return the client itself."""
         return self
 
     def __exit__(
@@ -214,6 +188,6 @@ class SyncClient(Face[Client]):
         self.close()
 
     def close(self) -> None:
-        """Let go of connections and end the private event loop."""
+        """Close the connections and end the private event loop."""
         self._loop.run(self._target.close())
         self._loop.close()

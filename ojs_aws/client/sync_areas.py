@@ -1,15 +1,16 @@
-"""The synchronous faces of what a client gives out: its areas, and jobs to hold on to.
+"""The synchronous areas of a client, and its handles of jobs.
 
-Nothing is implemented here. Each method is the asynchronous one, run by a loop thread.
+Nothing is implemented here. Each method runs the asynchronous one on a loop thread.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Coroutine
+from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ojs_aws.client.admin import Admin
+from ojs_aws.client.areas import Areas
 from ojs_aws.client.cron import CronJobs
 from ojs_aws.client.dead_letters import DeadLetterJobs
 from ojs_aws.client.events import Events
@@ -27,146 +28,160 @@ R = TypeVar("R")
 A = TypeVar("A")
 
 
-class Face(Generic[A]):
-    """An object whose coroutines are run by a loop thread."""
+class Synchronous(Generic[A]):
+    """Runs the coroutines of an object on a loop thread."""
 
     def __init__(self, target: A, loop: LoopThread) -> None:
         self._target = target
         self._loop = loop
 
 
-def face(
+def synchronous(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Face[A], P], R]:
-    """A method that runs the asynchronous one to its end."""
+) -> Callable[Concatenate[Synchronous[A], P], R]:
+    """Return a method that runs the asynchronous one to its end."""
 
-    def run(self: Face[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(self: Synchronous[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._loop.run(method(self._target, *args, **kwargs))
 
-    functools.update_wrapper(run, method)
+    update_wrapper(run, method)
     return run
 
 
-class SyncAdmin(Face[Admin]):
+def area(
+    kind: Callable[[A, LoopThread], R], asynchronous: Callable[[Areas], A]
+) -> cached_property[R]:
+    """Return an attribute that is an area's synchronous side, made when it is first used.
+
+    :param asynchronous: returns the area of a client.
+    """
+
+    def made(client: Synchronous[Areas]) -> R:
+        return kind(asynchronous(client._target), client._loop)  # noqa: SLF001 - of this module
+
+    return cached_property(made)
+
+
+class SyncAdmin(Synchronous[Admin]):
     """:class:`Admin` for code that is not asynchronous."""
 
-    dead_letters = face(Admin.dead_letters)
-    retry_dead_letter = face(Admin.retry_dead_letter)
-    delete_dead_letter = face(Admin.delete_dead_letter)
-    queues = face(Admin.queues)
-    health = face(Admin.health)
+    dead_letters = synchronous(Admin.dead_letters)
+    retry_dead_letter = synchronous(Admin.retry_dead_letter)
+    delete_dead_letter = synchronous(Admin.delete_dead_letter)
+    queues = synchronous(Admin.queues)
+    health = synchronous(Admin.health)
 
 
-class SyncCronJobs(Face[CronJobs]):
+class SyncCronJobs(Synchronous[CronJobs]):
     """:class:`CronJobs` for code that is not asynchronous."""
 
-    register = face(CronJobs.register)
-    get = face(CronJobs.get)
-    list = face(CronJobs.list)
-    pause = face(CronJobs.pause)
-    resume = face(CronJobs.resume)
-    delete = face(CronJobs.delete)
-    trigger = face(CronJobs.trigger)
+    register = synchronous(CronJobs.register)
+    get = synchronous(CronJobs.get)
+    list = synchronous(CronJobs.list)
+    pause = synchronous(CronJobs.pause)
+    resume = synchronous(CronJobs.resume)
+    delete = synchronous(CronJobs.delete)
+    trigger = synchronous(CronJobs.trigger)
 
 
-class SyncWorkers(Face[Workers]):
+class SyncWorkers(Synchronous[Workers]):
     """:class:`Workers` for code that is not asynchronous."""
 
-    list = face(Workers.list)
-    get = face(Workers.get)
-    quiet = face(Workers.quiet)
-    terminate = face(Workers.terminate)
-    resume = face(Workers.resume)
-    quiet_all = face(Workers.quiet_all)
-    terminate_all = face(Workers.terminate_all)
-    resume_all = face(Workers.resume_all)
-    deregister = face(Workers.deregister)
+    list = synchronous(Workers.list)
+    get = synchronous(Workers.get)
+    quiet = synchronous(Workers.quiet)
+    terminate = synchronous(Workers.terminate)
+    resume = synchronous(Workers.resume)
+    quiet_all = synchronous(Workers.quiet_all)
+    terminate_all = synchronous(Workers.terminate_all)
+    resume_all = synchronous(Workers.resume_all)
+    deregister = synchronous(Workers.deregister)
 
 
-class SyncDeadLetterJobs(Face[DeadLetterJobs]):
+class SyncDeadLetterJobs(Synchronous[DeadLetterJobs]):
     """:class:`DeadLetterJobs` for code that is not asynchronous."""
 
-    list = face(DeadLetterJobs.list)
-    get = face(DeadLetterJobs.get)
-    stats = face(DeadLetterJobs.stats)
-    retry = face(DeadLetterJobs.retry)
-    delete = face(DeadLetterJobs.delete)
-    retry_many = face(DeadLetterJobs.retry_many)
-    delete_many = face(DeadLetterJobs.delete_many)
+    list = synchronous(DeadLetterJobs.list)
+    get = synchronous(DeadLetterJobs.get)
+    stats = synchronous(DeadLetterJobs.stats)
+    retry = synchronous(DeadLetterJobs.retry)
+    delete = synchronous(DeadLetterJobs.delete)
+    retry_many = synchronous(DeadLetterJobs.retry_many)
+    delete_many = synchronous(DeadLetterJobs.delete_many)
 
 
-class SyncWorkflows(Face[WorkflowOperations]):
+class SyncWorkflows(Synchronous[WorkflowOperations]):
     """:class:`WorkflowOperations` for code that is not asynchronous."""
 
-    create = face(WorkflowOperations.create)
-    get = face(WorkflowOperations.get)
-    list = face(WorkflowOperations.list)
-    cancel = face(WorkflowOperations.cancel)
-    wait = face(WorkflowOperations.wait)
+    create = synchronous(WorkflowOperations.create)
+    get = synchronous(WorkflowOperations.get)
+    list = synchronous(WorkflowOperations.list)
+    cancel = synchronous(WorkflowOperations.cancel)
+    wait = synchronous(WorkflowOperations.wait)
 
 
-class SyncSchemas(Face[Schemas]):
+class SyncSchemas(Synchronous[Schemas]):
     """:class:`Schemas` for code that is not asynchronous."""
 
-    register = face(Schemas.register)
-    get = face(Schemas.get)
-    by_uri = face(Schemas.by_uri)
-    versions = face(Schemas.versions)
-    list = face(Schemas.list)
-    delete = face(Schemas.delete)
+    register = synchronous(Schemas.register)
+    get = synchronous(Schemas.get)
+    by_uri = synchronous(Schemas.by_uri)
+    versions = synchronous(Schemas.versions)
+    list = synchronous(Schemas.list)
+    delete = synchronous(Schemas.delete)
 
 
-class SyncQueues(Face[Queues]):
+class SyncQueues(Synchronous[Queues]):
     """:class:`Queues` for code that is not asynchronous."""
 
-    list = face(Queues.list)
-    stats = face(Queues.stats)
-    priorities = face(Queues.priorities)
-    pause = face(Queues.pause)
-    resume = face(Queues.resume)
-    purge = face(Queues.purge)
-    create = face(Queues.create)
-    settings = face(Queues.settings)
-    configure = face(Queues.configure)
-    drain = face(Queues.drain)
-    delete = face(Queues.delete)
-    limit = face(Queues.limit)
+    list = synchronous(Queues.list)
+    stats = synchronous(Queues.stats)
+    priorities = synchronous(Queues.priorities)
+    pause = synchronous(Queues.pause)
+    resume = synchronous(Queues.resume)
+    purge = synchronous(Queues.purge)
+    create = synchronous(Queues.create)
+    settings = synchronous(Queues.settings)
+    configure = synchronous(Queues.configure)
+    drain = synchronous(Queues.drain)
+    delete = synchronous(Queues.delete)
+    limit = synchronous(Queues.limit)
 
 
-class SyncJobs(Face[Jobs]):
+class SyncJobs(Synchronous[Jobs]):
     """:class:`Jobs` for code that is not asynchronous; bulk changes go on by their cursor."""
 
-    list = face(Jobs.list)
-    detail = face(Jobs.detail)
-    cancel = face(Jobs.cancel)
-    retry = face(Jobs.retry)
-    reprioritise = face(Jobs.reprioritise)
-    change_some = face(Jobs.change_some)
+    list = synchronous(Jobs.list)
+    detail = synchronous(Jobs.detail)
+    cancel = synchronous(Jobs.cancel)
+    retry = synchronous(Jobs.retry)
+    reprioritise = synchronous(Jobs.reprioritise)
+    change_some = synchronous(Jobs.change_some)
 
 
-class SyncEvents(Face[Events]):
+class SyncEvents(Synchronous[Events]):
     """:class:`Events` for code that is not asynchronous."""
 
-    read = face(Events.read)
+    read = synchronous(Events.read)
 
 
-class SyncSystem(Face[System]):
+class SyncSystem(Synchronous[System]):
     """:class:`System` for code that is not asynchronous."""
 
-    stats = face(System.stats)
-    history = face(System.history)
-    config = face(System.config)
+    stats = synchronous(System.stats)
+    history = synchronous(System.history)
+    config = synchronous(System.config)
 
 
-class SyncJobHandle(Face[JobHandle]):
+class SyncJobHandle(Synchronous[JobHandle]):
     """:class:`JobHandle` for code that is not asynchronous."""
 
-    get = face(JobHandle.get)
-    result = face(JobHandle.result)
-    progress = face(JobHandle.progress)
-    cancel = face(JobHandle.cancel)
+    get = synchronous(JobHandle.get)
+    result = synchronous(JobHandle.result)
+    progress = synchronous(JobHandle.progress)
+    cancel = synchronous(JobHandle.cancel)
 
     @property
     def id(self) -> str:
-        """Id of the job."""
+        """Return the id of the job."""
         return self._target.id

@@ -1,4 +1,4 @@
-"""The deployment as a whole, for operators: statistics and settings (ojs-admin-api, 10 and 12)."""
+"""The whole deployment, for operators: statistics and settings (ojs-admin-api, 10 and 12)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 
 @dataclass(frozen=True, slots=True)
 class RepairPart:
-    """What one request of a repair did, or would do.
+    """The outcome of one request of a repair, or of its dry run.
 
     :ivar queues: queues that are done with it.
     :ivar ready: messages for jobs that may run now.
@@ -31,10 +31,10 @@ class RepairPart:
 
 
 class System(Area):
-    """Statistics and settings of the backend: ``client.system``."""
+    """Reads statistics and settings of the backend: ``client.system``."""
 
     async def stats(self) -> Mapping[str, JsonValue]:
-        """What all queues hold together: ``jobs`` by state, ``workers``, ``throughput`` and more.
+        """Count all jobs (``jobs``, by state), ``workers``, ``throughput`` and more.
 
         ``is_exact`` is False where a number is at least what is said.
         """
@@ -48,7 +48,7 @@ class System(Area):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Sequence[Mapping[str, JsonValue]]:
-        """What ended in each period, the oldest first: ``timestamp``, ``completed``, ``failed``.
+        """Count the jobs ``completed`` and ``failed`` in each period, the oldest one first.
 
         :param period: ``1m``, ``5m``, ``1h`` or ``1d``.
         :param since: an hour ago by default.
@@ -60,11 +60,11 @@ class System(Area):
         return objects_in((await self._ask("show_stats_history", query=query)).values, "data")
 
     async def config(self) -> Mapping[str, JsonValue]:
-        """How the backend is set: ``settings`` and its ``implementation``; no secrets."""
+        """Read the ``settings`` of the backend and its ``implementation``; no secrets."""
         return (await self._ask("show_config")).values
 
     async def repair(self, *, dry_run: bool = False) -> AsyncIterator[RepairPart]:
-        """Send the messages again that SQS lost, after a restore; what each request did is yielded.
+        """Send the messages again that SQS lost, after a restore; the outcome of each is yielded.
 
         Needs an administrator's key. Doing it again is harmless.
         """

@@ -9,23 +9,23 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Where waiting and chance come from."""
+    """Waits, and gives random numbers."""
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Return the seconds on a clock that never goes back."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let other tasks run for so many seconds."""
+        """Sleep for so many seconds, while other tasks run."""
 
     def chance(self) -> float:
-        """A number from 0 up to, but not including, 1."""
+        """Return a number from 0 up to, but not including, 1."""
 
 
 class SystemTimer:
-    """The machine's clock, and the event loop's waiting."""
+    """Uses the machine's clock and the event loop."""
 
     def monotonic(self) -> float:
-        """Seconds on the machine's monotonic clock."""
+        """Return the seconds on the machine's monotonic clock."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -33,5 +33,5 @@ class SystemTimer:
         await asyncio.sleep(seconds)
 
     def chance(self) -> float:
-        """A pseudo-random number; it only spreads load."""
+        """Return a pseudo-random number; it only spreads load."""
         return random.random()  # noqa: S311 - spreads load, protects nothing

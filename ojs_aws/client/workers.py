@@ -1,4 +1,4 @@
-"""Workers, for operators: who beats, and what each is told to be (ojs-admin-api, section 9)."""
+"""Workers for operators: listing and directing them (ojs-admin-api, section 9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WorkerEntry:
     """A worker as its last heartbeat described it.
 
     :ivar state: ``running``, ``quiet``, ``terminate``, or ``stale`` after three missed heartbeats.
-    :ivar directive: what it is told to be with its next heartbeat.
+    :ivar directive: the state that its next heartbeat asks it for.
     :ivar last_heartbeat_at: RFC 3339.
     :ivar described: everything that the backend says of it.
     """
@@ -40,7 +40,7 @@ class WorkerEntry:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it missed its heartbeats; its jobs are, or will at once be, others'."""
+        """Return True if it missed its heartbeats; its jobs go to other workers."""
         return self.state == "stale"
 
 
@@ -59,9 +59,9 @@ class WorkerList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectedWorkers:
-    """Whom a directive for several workers reached.
+    """The workers that a directive reached.
 
-    :ivar told: ids of those that are told with their next heartbeat.
+    :ivar told: ids of those that get it with their next heartbeat.
     :ivar refused: ids of those that terminate already.
     """
 
@@ -80,7 +80,7 @@ class Workers(Area):
     """
 
     async def list(self, *, limit: int = 50, cursor: str = "") -> WorkerList:
-        """List a page of the workers that beat within the last hour.
+        """List a page of the workers with a heartbeat within the last hour.
 
         :param cursor: from the page before.
         """
@@ -105,7 +105,7 @@ class Workers(Area):
         return _entry((await self._ask("get_worker", worker_id=worker_id)).values)
 
     async def quiet(self, worker_id: str) -> None:
-        """Let a worker finish its jobs and fetch no more.
+        """Tell a worker to finish its jobs and fetch no more.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
@@ -113,14 +113,14 @@ class Workers(Area):
         await self._ask("quiet_worker", worker_id=worker_id)
 
     async def terminate(self, worker_id: str) -> None:
-        """Let a worker end within its grace period.
+        """Tell a worker to end within its grace period.
 
         :raises NotFoundError: it is not known.
         """
         await self._ask("terminate_worker", worker_id=worker_id)
 
     async def resume(self, worker_id: str) -> None:
-        """Let a quiet worker fetch again.
+        """Tell a quiet worker to fetch again.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
@@ -157,7 +157,7 @@ class Workers(Area):
     async def deregister(self, worker_id: str) -> Sequence[str]:
         """Remove a worker that missed its heartbeats.
 
-        :returns: ids of the jobs that it held no more.
+        :returns: ids of the jobs that went back to their queues.
         :raises NotFoundError: it is not known.
         :raises ConflictError: it still beats.
         """

@@ -1,4 +1,4 @@
-"""Building workflows: chains, groups, batches and steps with dependencies, in one another."""
+"""Builders of workflows: chains, groups, batches and steps with dependencies, nested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WorkflowParts:
     depends_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def jobs(self) -> Iterator[Job]:
-        """All jobs, in the order they stand in."""
+        """Yield all jobs, in the order in which they were given."""
         for part in self.parts:
             if isinstance(part, Job):
                 yield part
@@ -40,7 +40,7 @@ class WorkflowParts:
         yield from self.callbacks.values()
 
     def with_jobs(self, jobs: Iterator[Job]) -> WorkflowParts:
-        """The same workflow with other jobs, taken in that order."""
+        """Return the same workflow with other jobs, in that order."""
         parts = tuple(
             next(jobs) if isinstance(part, Job) else part.with_jobs(jobs) for part in self.parts
         )
@@ -48,7 +48,7 @@ class WorkflowParts:
         return replace(self, parts=parts, callbacks=callbacks)
 
     def body(self, workflow_id: str = "") -> RawJson:
-        """The request that creates it."""
+        """Return the request that creates it."""
         members: dict[str, RawJson] = {"type": encode(self.type)}
         if workflow_id:
             members["id"] = encode(workflow_id)
@@ -58,8 +58,8 @@ class WorkflowParts:
         field_name = "steps" if self.type in {"chain", "dag"} else "jobs"
         members[field_name] = assemble_array(steps)
         if self.callbacks:
-            told = {name: assemble(_members(job)) for name, job in self.callbacks.items()}
-            members["callbacks"] = assemble(told)
+            callbacks = {name: assemble(_members(job)) for name, job in self.callbacks.items()}
+            members["callbacks"] = assemble(callbacks)
         return assemble(members)
 
     def _step(self, place: int, part: Part) -> RawJson:
@@ -78,7 +78,7 @@ class WorkflowParts:
 
 
 def chain(*steps: Part, name: str = "") -> WorkflowParts:
-    """Steps one after the other; each is given the results of those before (section 4).
+    """Build a chain: steps one after the other, each with the results of those before (section 4).
 
     Example::
 
@@ -91,7 +91,7 @@ def chain(*steps: Part, name: str = "") -> WorkflowParts:
 
 
 def group(*jobs: Part, name: str = "") -> WorkflowParts:
-    """Jobs side by side (section 5).
+    """Build a group: jobs side by side (section 5).
 
     :raises ValueError: there is no job.
     :raises TypeError: a part is no job and no workflow.
@@ -106,7 +106,7 @@ def batch(
     on_failure: Job | None = None,
     name: str = "",
 ) -> WorkflowParts:
-    """Jobs side by side, and callbacks when all have ended (section 6).
+    """Build a batch: jobs side by side, and callbacks when all have ended (section 6).
 
     :param on_complete: enqueued in any case.
     :param on_success: enqueued if all jobs completed.
@@ -129,7 +129,7 @@ def dag(
     *,
     name: str = "",
 ) -> WorkflowParts:
-    """Steps that each begin when those that they depend on have completed.
+    """Build a graph: each step begins when those that it depends on have completed.
 
     :param steps: by their ids.
     :param depends_on: ids by the id of the step that waits for them.
@@ -180,5 +180,5 @@ def _check_part(part: object, kinds: tuple[type, ...]) -> None:
 
 
 def _members(job: Job) -> dict[str, RawJson]:
-    """A job's attributes; its id belongs to the workflow, which gives it one."""
+    """Return a job's attributes without its id, which the workflow gives it."""
     return {name: raw for name, raw in job.members().items() if name != "id"}

@@ -28,7 +28,7 @@ MAX_POLL_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowStatus:
-    """A workflow as it was when it was looked at.
+    """A workflow as it was when it was read.
 
     :ivar state: ``running``, ``completed``, ``failed`` or ``cancelled``.
     :ivar steps: its own steps in order, with their states, job ids and results; empty in a list.
@@ -48,7 +48,7 @@ class WorkflowStatus:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it has ended."""
+        """Return True if it has ended."""
         return self.state in {"completed", "failed", "cancelled"}
 
 
@@ -61,7 +61,7 @@ class WorkflowList:
 
 
 class WorkflowFailedError(Exception):
-    """The workflow that was waited for did not complete.
+    """Raised when the workflow that was waited for did not complete.
 
     :ivar workflow: as it ended.
     """
@@ -76,19 +76,19 @@ class WorkflowFailedError(Exception):
 
 
 class WorkflowWaitTimeoutError(TimeoutError):
-    """The workflow had not ended when the waiting time was over; it may still do so.
+    """Raised when the workflow had not ended in time; it may still do so.
 
     :ivar workflow: as last seen.
     """
 
     def __init__(self, workflow: WorkflowStatus, timeout_s: float) -> None:
-        """Say what was seen last."""
+        """Describe the workflow as last seen."""
         self.workflow = workflow
         super().__init__(f"Workflow {workflow.id} is still running after {timeout_s:g} s.")
 
 
 class WorkflowOperations(Area):
-    """Workflows of the backend; every method raises the errors of ``ojs_aws.domain.errors``."""
+    """Looks after workflows; every method raises the errors of ``ojs_aws.domain.errors``."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport."""
@@ -139,7 +139,7 @@ class WorkflowOperations(Area):
         """Wait until a workflow has completed.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
-        :param poll_s: seconds between the first two looks; the interval grows up to 5 s.
+        :param poll_s: seconds between the first two requests; the interval grows up to 5 s.
         :raises WorkflowFailedError: it failed or was cancelled; the error says why.
         :raises WorkflowWaitTimeoutError: it has not ended in time.
         """
