@@ -18,7 +18,7 @@ from ojs_aws.client import connection
 from ojs_aws.client.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch import FetchRequest
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.client.doubles import error
 
@@ -270,6 +270,7 @@ def test_events_are_one_line_each(cli: Cli, world: World) -> None:
 
 def test_the_numbers_of_all_queues_are_shown(cli: Cli) -> None:
     """As a table, or as the API says them."""
+    count_changes(cli.world)
     enqueue(cli)
     assert cli.ask("stats")["jobs"]["available"] == 1
     assert "processed per minute" in cli.run("stats").out

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final
 
+import httpx
 import pytest
 
 from ojs_aws.client import Client
@@ -13,9 +15,10 @@ from ojs_aws.client.in_process import InProcessTransport
 from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.transport.http.routes import ROUTES
-from tests.unit.client.calls import CALLS, furnished, prepared
-from tests.unit.client.doubles import FakeTimer
+from tests.unit.client.calls import CALLS, Make, furnished, prepared
+from tests.unit.client.doubles import ApiServer, FakeTimer
 
 METHODS: Final = {
     "push": "enqueue",
@@ -184,3 +187,37 @@ async def test_the_method_asks_for_its_operation(operation: str, method: str) ->
     await CALLS[method](client)
     assert operation in transport.asked
     assert not transport.asked & REASONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "make", "sends"),
+    [
+        ("queues.pause", CALLS["queues.pause"], 2),
+        ("queues.create", CALLS["queues.create"], 1),
+        ("cron.register", CALLS["cron.register"], 2),
+        ("cron.trigger", CALLS["cron.trigger"], 1),
+        ("jobs.cancel", CALLS["jobs.cancel"], 1),
+        ("dead_letter.retry", CALLS["dead_letter.retry"], 1),
+        ("admin.health", CALLS["admin.health"], 1),
+        ("a bulk change", lambda c: c.jobs.change_some("cancel", queue="work"), 1),
+        ("a dry run", lambda c: c.jobs.change_some("cancel", queue="work", dry_run=True), 2),
+        ("admin.retry_dead_letter", CALLS["admin.retry_dead_letter"], 3),
+    ],
+)
+async def test_a_lost_answer_is_asked_for_again_where_that_is_safe(
+    method: str, make: Make, sends: int
+) -> None:
+    """As the route table says, unless the method knows more. The first answer is lost."""
+    server = ApiServer(furnished())
+    client = server.client()
+    await prepared(client)
+    before = len(server.requests)
+
+    def lose() -> httpx.Response:
+        server.respond(server.requests[-1])
+        raise httpx.ReadTimeout(method)
+
+    server.script = [lose]
+    with nullcontext() if sends > 1 else pytest.raises(BackendError):
+        await make(client)
+    assert len(server.requests) - before == sends
