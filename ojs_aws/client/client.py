@@ -116,6 +116,8 @@ class Client(Areas):
     ) -> Self:
         """Make a client that goes straight to DynamoDB and SQS, for producers inside AWS.
 
+        API keys and their bounds do not apply: the caller's AWS permissions decide.
+
         :param settings: of the deployment (table, queue prefix ...); default: the environment.
         :param endpoint_url: another AWS endpoint, such as an emulator's.
         :param backend: a backend that is there already, instead of all these.
