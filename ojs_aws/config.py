@@ -72,7 +72,7 @@ _SCOPES = frozenset({"producer", "worker", "operator", "read-only", "admin"})
 
 
 def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:
-    """A dataclass field that knows its environment variable."""
+    """Return a dataclass field that knows its environment variable."""
     return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
 
 
@@ -354,14 +354,14 @@ def describe_settings() -> list[tuple[str, str, str]]:
 
 
 def _as_text(value: object) -> str:
-    """A default as one would write it into the environment."""
+    """Return a default as one would write it into the environment."""
     if isinstance(value, bool):
         return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def settings_table() -> str:
-    """The settings as a Markdown table."""
+    """Return the settings as a Markdown table."""
     rows = [
         f"| `{variable}` | {f'`{default}`' if default else 'empty'} | {meaning} |"
         for variable, default, meaning in describe_settings()

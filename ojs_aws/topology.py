@@ -178,7 +178,7 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
 
 
 def is_told(partition: str, sort_key: str) -> bool:
-    """Whether the stream's consumer is told of changes of an item, by its key.
+    """Return whether the stream's consumer is told of changes of an item, by its key.
 
     What the trigger's filters say when deployed (queues there only when they are paused, buckets
     of limits only while they are exhausted).

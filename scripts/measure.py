@@ -51,21 +51,22 @@ FINITE: Final = frozenset(
 
 IMPERATIVES: Final = frozenset(
     """
-    act annotate beat carry compile compress decrypt direct enable encrypt enforce enter get lay
-    patch post provide reach represent sleep speak stand transform warn weigh
-    accept acknowledge activate add advance admit allow answer append apply ask assert begin bind
-    build call cancel change check choose claim clear close collect combine compare complete
-    compute configure connect convert copy count create decide decode define delete deliver
-    describe discard divide do draw drain drive encode end enqueue ensure execute expand expire
-    export extend fail fetch fill filter find finish fire follow format forget forward gather give
-    grant group guard handle have hide hold import increase inject insert inspect install invoke
-    join keep know let limit list load lock log look make mark match measure merge move name note
-    notice offer open order override parse pass pause place prepare print publish pull purge push
-    put raise read receive record redact refuse register reject release remember remove rename
-    render repair repeat replace report reserve reset resolve resume retry return run save say
-    schedule seal search see select send serve set show shut sign skip sort split start state stop
-    store strip sum sweep switch synthesise take tell terminate test throw translate trigger
-    truncate try turn undo update upload use validate wait walk watch wrap write yield
+    accept acknowledge act activate adapt add adjust admit advance allow annotate answer append
+    apply ask assert beat begin bind build call cancel carry cause change check choose claim clear
+    close collect combine compare compile complete compress compute configure connect convert copy
+    correct count create decide declare decode decrypt define delay delete deliver describe direct
+    discard divide do drain draw drive enable encode encrypt end enforce enqueue ensure enter
+    execute expand expire export expose extend fail fetch fill filter find finish fire follow forget
+    format forward gather get give grant group guard handle have hide hold implement import increase
+    inject insert inspect install invoke join keep know lay let limit link list load lock log look
+    make mark match measure merge move name note notice offer open order override pack parse pass
+    patch pause permit place point post prepare print provide publish pull purge push put raise
+    reach read receive record redact refer refuse register reject release remember remove rename
+    render repair repeat replace report represent reserve reset resolve restore resume retry return
+    run save say schedule seal search see select send serve set show shut sign signal skip sleep
+    sort speak split stand start state stop store strip sum sweep switch synthesise take tell
+    terminate test throw track transform translate trigger truncate try turn undo update upload use
+    validate wait walk warn watch weigh wrap write yield
     """.split()  # noqa: SIM905 - a list of so many texts is harder to read
 )
 """Verbs that a line may begin with, as they are or in the third person."""

@@ -1,1 +1,1 @@
-"""AWS behind the ports: adapters translate and never decide."""
+"""Implements the ports with AWS: adapters translate and never decide."""

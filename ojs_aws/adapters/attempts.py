@@ -1,7 +1,8 @@
-"""What every attempt of a call came to, not only the last one.
+"""Records how every attempt of an AWS call ended, not only the last one.
 
-botocore repeats a call that was throttled or got no answer. Its error tells the last attempt alone:
-one that was throttled after another one had timed out looks like a call that never took effect.
+botocore repeats a call that was throttled or got no answer. Its error describes only the last
+attempt: one that was throttled after another one had timed out looks like a call that never took
+effect.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _REJECTED: Final = range(400, 500)
 
 
 def watch_attempts(client: Any) -> None:
-    """Note of each call of a client whether any attempt of it may have taken effect."""
+    """Record for each call of a client whether any attempt may have taken effect."""
     service = client.meta.service_model.service_id.hyphenize()
     client.meta.events.register(
         f"response-received.{service}", _note_attempt, unique_id="ojs-attempts"
@@ -48,7 +49,7 @@ def _note_attempt(
 
 
 def had_no_effect(problem: Exception) -> bool:
-    """Whether a failed call certainly did not take effect, by any of its attempts.
+    """Return whether no attempt of a failed call took effect.
 
     Of a client that is not watched, only a call that was not repeated can be known.
     """
@@ -62,7 +63,7 @@ def had_no_effect(problem: Exception) -> bool:
 
 
 def note_effect(problem: Exception) -> None:
-    """Say of a failed call that an earlier one in its place may have taken effect."""
+    """Mark a failed call: an earlier one in its place may have taken effect."""
     if isinstance(problem, ClientError):
         metadata: Any = problem.response.setdefault("ResponseMetadata", {})  # type: ignore[typeddict-item]
         metadata[NO_EFFECT] = False

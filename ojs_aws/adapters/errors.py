@@ -1,4 +1,4 @@
-"""From botocore's errors to the two that the services know."""
+"""Translates botocore's errors to the two that the services know."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NO_TABLE: Final = "Is OJS_TABLE the stack's TableName, and the region the stack
 
 @contextmanager
 def translated(operation: str) -> Iterator[None]:
-    """Raise what botocore raises as a BackendError; condition failures are the caller's to catch.
+    """Raise botocore's errors as a BackendError; the caller catches condition failures itself.
 
     :raises BackendUnavailableError: the call certainly did not take effect.
     :raises BackendError: it may or may not have taken effect.
@@ -85,7 +85,7 @@ def translated(operation: str) -> Iterator[None]:
 
 
 def is_contended(problem: Exception) -> bool:
-    """Whether a write met another one, or a transaction had no other reason to be cancelled.
+    """Return whether a write met another one, or a transaction was cancelled only for that.
 
     Such a call had no effect, and the same one may succeed a moment later.
     """
@@ -98,7 +98,7 @@ def is_contended(problem: Exception) -> bool:
 
 
 def met_transaction(problem: ClientError) -> bool:
-    """Whether a part of a cancelled transaction met another one, whatever the other parts met.
+    """Return whether any part of a cancelled transaction met another transaction.
 
     What that one is about to write is not known yet: the same call may end otherwise a moment
     later.
@@ -107,7 +107,7 @@ def met_transaction(problem: ClientError) -> bool:
 
 
 def _reasons(problem: ClientError) -> frozenset[str]:
-    """Why a transaction was cancelled, by its parts; empty for another error."""
+    """Return why a transaction was cancelled, for each part; empty for another error."""
     if error_code(problem) != CANCELLED:
         return frozenset()
     response: Any = problem.response
@@ -115,5 +115,5 @@ def _reasons(problem: ClientError) -> frozenset[str]:
 
 
 def error_code(problem: ClientError) -> str:
-    """The code of an AWS error answer."""
+    """Return the code of an AWS error answer."""
     return str(problem.response.get("Error", {}).get("Code", "Unknown"))

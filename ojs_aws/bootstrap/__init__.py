@@ -52,13 +52,13 @@ __all__ = [
 
 
 def with_patience(clients: AwsClients) -> AwsClients:
-    """The same clients, where DynamoDB's tries again what others were in the way of."""
+    """Return the same clients, where DynamoDB's tries again what others were in the way of."""
     chance = random.SystemRandom().random
     return replace(clients, dynamodb=patient(clients.dynamodb, Patience(time.sleep, chance)))
 
 
 def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
-    """The job store of a deployment."""
+    """Return the job store of a deployment."""
     objects = None
     if settings.bucket:
         from ojs_aws.adapters.s3.documents import S3Documents  # noqa: PLC0415 - few jobs need it
@@ -83,7 +83,7 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
 
 
 def enqueuing(settings: Settings) -> Enqueuer:
-    """The backend's enqueue chain and hooks: the user's, or the default ones.
+    """Return the backend's enqueue chain and hooks: the user's, or the default ones.
 
     :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
         given must not start.
@@ -98,7 +98,7 @@ def enqueuing(settings: Settings) -> Enqueuer:
 def build_key_book(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> KeyBook:
-    """What makes and ends the API keys of a deployment.
+    """Return what makes and ends the API keys of a deployment.
 
     :param dynamodb: a client that may write to the table.
     """
@@ -112,7 +112,7 @@ def build_key_book(
 def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
-    """What finds the callers of a deployment by their API keys."""
+    """Return what finds the callers of a deployment by their API keys."""
     from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
     from ojs_aws.services.access.api_keys import Authentication  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ def build_backend(
     ids: IdGenerator | None = None,
     both: Both | None = None,
 ) -> Backend:
-    """The backend of a deployment.
+    """Return the backend of a deployment.
 
     :param clients: AWS clients; by default made from the usual AWS environment.
     """

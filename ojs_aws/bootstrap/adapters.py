@@ -47,19 +47,19 @@ class Adapters:
     store: DynamoJobStore
 
     def workers(self) -> WorkerRegistry:
-        """The registry of workers."""
+        """Return the registry of workers."""
         from ojs_aws.adapters.dynamodb.workers import DynamoWorkerRegistry
 
         return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
 
     def marks(self) -> Marks:
-        """How far sweeps have got."""
+        """Return how far sweeps have got."""
         from ojs_aws.adapters.dynamodb.marks import DynamoMarks
 
         return DynamoMarks(self.aws.dynamodb, self.settings.table)
 
     def events(self) -> EventLog:
-        """The log of events."""
+        """Return the log of events."""
         from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
 
         return DynamoEventLog(
@@ -67,26 +67,26 @@ class Adapters:
         )
 
     def announce(self) -> Announce:
-        """The bus."""
+        """Return the bus."""
         from ojs_aws.adapters.events.bus import EventBus
 
         return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
 
     def cron(self) -> CronEntries:
-        """The cron jobs."""
+        """Return the cron jobs."""
         from ojs_aws.adapters.dynamodb.cron import DynamoCronEntries
 
         return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
     def alarms(self) -> CronAlarms:
-        """What wakes the tick for cron jobs."""
+        """Return what wakes the tick for cron jobs."""
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
         return SqsCronAlarms(self.aws.sqs, url)
 
     def schemas(self) -> Schemas:
-        """The schemas."""
+        """Return the schemas."""
         from ojs_aws.adapters.dynamodb.schemas import DynamoSchemas
 
         return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
@@ -98,7 +98,7 @@ class Adapters:
         return DynamoUniqueJobs(self.store)
 
     def workflows(self) -> Workflows:
-        """The workflows."""
+        """Return the workflows."""
         from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
 
         kept_s = self.settings.completed_retention_s
@@ -107,19 +107,19 @@ class Adapters:
         )
 
     def limits(self) -> Limits:
-        """The limits and their buckets."""
+        """Return the limits and their buckets."""
         from ojs_aws.adapters.dynamodb.limits import DynamoLimits
 
         return DynamoLimits(self.aws.dynamodb, self.settings.table)
 
     def client_buckets(self) -> ClientBuckets:
-        """The buckets of API clients."""
+        """Return the buckets of API clients."""
         from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 
         return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
 
     def batches(self) -> Batches:
-        """The logs of large batches."""
+        """Return the logs of large batches."""
         from ojs_aws.adapters.dynamodb.batches import DynamoBatches
 
         return DynamoBatches(
@@ -127,19 +127,19 @@ class Adapters:
         )
 
     def bulk(self) -> BulkRequests:
-        """What bulk operations did."""
+        """Return what bulk operations did."""
         from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 
         return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
 
     def settings_book(self) -> SettingsBook:
-        """The settings of queues."""
+        """Return the settings of queues."""
         from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
 
         return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
 
     def triggers(self) -> Triggers:
-        """What switches the triggers of Lambda workers."""
+        """Return what switches the triggers of Lambda workers."""
         from ojs_aws.adapters.sqs.arns import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
         from ojs_aws.services.backend.ports import NoTriggers
@@ -154,19 +154,19 @@ class Adapters:
         return LambdaTriggers(self.aws.functions(), arn_of)
 
     def depths(self) -> Depths:
-        """The counters of bounded queues."""
+        """Return the counters of bounded queues."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths
 
         return DynamoDepths(self.aws.dynamodb, self.settings.table)
 
     def tallies(self) -> Tallies:
-        """The counters of what queues did."""
+        """Return the counters of what queues did."""
         from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
 
         return DynamoTallies(self.aws.dynamodb, self.settings.table)
 
     def pressures(self) -> Pressures:
-        """How full queues are."""
+        """Return how full queues are."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures
 
         return DynamoPressures(self.aws.dynamodb, self.settings.table)

@@ -25,7 +25,7 @@ class SystemClock:
         self._last = 0
 
     def now(self) -> Instant:
-        """The current instant (milliseconds)."""
+        """Return the current instant (milliseconds)."""
         return Instant(time.time_ns() // 1_000_000)
 
     def order(self) -> int:
@@ -38,16 +38,16 @@ class UuidGenerator:
     """UUIDv7 identifiers."""
 
     def job_id(self) -> str:
-        """A new lowercase UUIDv7."""
+        """Return a new lowercase UUIDv7."""
         return str(uuid_utils.uuid7())
 
     def request_id(self) -> str:
-        """A new request id."""
+        """Return a new request id."""
         return f"req_{uuid_utils.uuid7()}"
 
 
 def write_token() -> str:
-    """What tells one write from another (8 hexadecimal digits)."""
+    """Return what tells one write from another (8 hexadecimal digits)."""
     return secrets.token_hex(4)
 
 

@@ -86,7 +86,7 @@ def sweep(
 
 
 def _age(out: Output, text: str) -> int:
-    """How old documents must be, in milliseconds.
+    """Return how old documents must be, in milliseconds.
 
     :raises typer.Exit: it is no duration, or too short.
     """

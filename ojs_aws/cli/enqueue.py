@@ -106,7 +106,7 @@ def _members(job: Job | None) -> dict[str, JsonValue]:
 
 
 def _when(text: str, option: str) -> str:
-    """A moment as the server takes it; refused here, by the name that a person knows it by."""
+    """Return an instant as the server reads it; errors name the option that the user gave."""
     from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415 - so that --help is quick
     from ojs_aws.domain.timestamps import Instant, resolve_timestamp  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ Check = Callable[[Session], Awaitable[list[Finding]]]
 
 
 def fine(name: str) -> Finding:
-    """A check that found nothing to say."""
+    """Return a check that found nothing to say."""
     return Finding(name, Verdict.OK, "as it should be")
 
 

@@ -66,7 +66,7 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said."""
+        """Return whether nothing is said."""
         return not (self.queue or self.states or self.type or self.since or self.until)
 
 
@@ -135,7 +135,7 @@ async def list_jobs(
 
 
 def error_text(job: Mapping[str, JsonValue]) -> str:
-    """The latest failure of a job in a line."""
+    """Return the latest failure of a job in a line."""
     error = job.get("error")
     if not isinstance(error, dict):
         return ""

@@ -188,5 +188,5 @@ def _state(key: ApiKey, told: dict[str, Any], now: Instant) -> str:
 
 
 def _day(instant: str) -> str:
-    """An instant to the minute, in a column's width."""
+    """Return an instant to the minute, in a column's width."""
     return instant[:16].replace("T", " ")

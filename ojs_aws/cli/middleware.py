@@ -51,7 +51,7 @@ def show_middleware(path: str, *, as_json: bool) -> None:
 
 
 def _found(path: str) -> dict[str, Members]:
-    """The chains and hooks by their titles."""
+    """Return the chains and hooks by their titles."""
     if not path:
         settings = Settings.from_env(os.environ)
         return {

@@ -45,7 +45,7 @@ class Output:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody is there to be asked."""
+        """Return whether somebody is there to be asked."""
         return not self.as_json and sys.stdin.isatty()
 
     def json(self, value: object) -> None:
@@ -129,7 +129,7 @@ class Output:
             yield lambda step: progress.advance(task, step)
 
     def console(self) -> Console:
-        """Where tables are drawn."""
+        """Return where tables are drawn."""
         from rich.console import Console  # noqa: PLC0415
 
         # Redirected output is not cut to the width of no terminal.

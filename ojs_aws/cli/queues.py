@@ -202,7 +202,7 @@ async def delete_queue(
 
 
 def _changes(settings: list[str] | None) -> dict[str, JsonValue]:
-    """What ``name=value`` says.
+    """Return what ``name=value`` says.
 
     :raises typer.BadParameter: something else.
     """

@@ -111,7 +111,7 @@ async def _settings(session: Session) -> list[Finding]:
 
 
 def _read_template(path: Path) -> Mapping[str, Any]:
-    """A synthesised template.
+    """Return a synthesised template.
 
     :raises ValueError: it cannot be read, or is none.
     """
@@ -127,7 +127,7 @@ def _read_template(path: Path) -> Mapping[str, Any]:
 
 
 def _template(template: Mapping[str, Any]) -> list[Finding]:
-    """What a template promises: restorable tables, kept logs, alarms that reach somebody."""
+    """Return what a template promises: restorable tables, kept logs, alarms that reach somebody."""
     resources: Mapping[str, Any] = template.get("Resources", {})
 
     def of(kind: str) -> dict[str, Any]:

@@ -16,14 +16,14 @@ SHARED = frozenset({"url", "api_key", "as_json"})
 
 
 def reference(app: typer.Typer) -> str:
-    """Every command with its arguments and options."""
+    """Return every command with its arguments and options."""
     root = typer.main.get_command(app)
     parts = [_described(path, each) for path, each in _commands(root, ("ojs-aws",))]
     return "\n\n".join(parts)
 
 
 def in_document(text: str, app: typer.Typer) -> str:
-    """A document with the reference between its marks.
+    """Return a document with the reference between its marks.
 
     :raises ValueError: it has no marks.
     """
@@ -35,7 +35,7 @@ def in_document(text: str, app: typer.Typer) -> str:
 
 
 def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The commands below a group in the order of its help, depth first."""
+    """Yield the commands below a group in the order of its help, depth first."""
     for name, each in group.commands.items():
         if each.hidden:
             continue
@@ -95,7 +95,7 @@ def _help(parameter: Any) -> str:
 
 
 def _examples(epilog: str) -> list[str]:
-    """The examples of an epilog as a block of shell."""
+    """Return the examples of an epilog as a block of shell."""
     if not epilog.startswith("Example"):
         return [epilog]
     commands = epilog.partition(":")[2].strip().split("\n\n")

@@ -137,7 +137,7 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
 
 
 def _instant(out: Output, text: str) -> Instant:
-    """An instant that a person wrote.
+    """Return an instant that a person wrote.
 
     :raises typer.Exit: it is none.
     """

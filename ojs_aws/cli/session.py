@@ -110,7 +110,7 @@ class Session:
 
 
 def connect(url: str, api_key: str) -> Client:
-    """The client of the command line: no middleware, and little patience."""
+    """Return the client of the command line: no middleware, and little patience."""
     from ojs_aws.client import Client, Resends  # noqa: PLC0415 - so that --help is quick
 
     # An empty key is none: the environment's was read with the options.
@@ -206,7 +206,7 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
 
 
 def code_of(problem: OjsError) -> ExitCode:
-    """The exit code of an error."""
+    """Return the exit code of an error."""
     from ojs_aws.domain import errors  # noqa: PLC0415
 
     if isinstance(problem, errors.BackendUnavailableError):
@@ -221,18 +221,18 @@ def code_of(problem: OjsError) -> ExitCode:
 
 
 def request_id_of(problem: BaseException) -> str:
-    """By which the server's log has an error; empty where none is known."""
+    """Return by which the server's log has an error; empty where none is known."""
     found = [note.partition("request id ")[2] for note in notes_of(problem)]
     return next(filter(None, found), "")
 
 
 def notes_of(problem: BaseException) -> list[str]:
-    """What was added to an error on its way."""
+    """Return what was added to an error on its way."""
     return list(getattr(problem, "__notes__", ()))
 
 
 def moment(text: str | None) -> datetime | None:
-    """An instant that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
+    """Return an instant that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
 
     :raises InvalidRequestError: neither.
     """

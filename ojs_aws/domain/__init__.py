@@ -1,1 +1,1 @@
-"""The Open Job Spec as pure functions and values: no AWS, no HTTP, no clock."""
+"""Implements the Open Job Spec as pure functions and values: no AWS, no HTTP, no clock."""

@@ -1,4 +1,4 @@
-"""Who may do what: permissions, scopes that bundle them, and the bounds of a credential.
+"""Decides who may do what: permissions, scopes that bundle them, and a credential's bounds.
 
 Implements ojs-security, section 7: the operations that can be authorised one by one (7.2), the
 standard roles (7.3) with their matrix (7.5), and access by queue (7.1).
@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import PermissionDeniedError
 
 
 class Permission(StrEnum):
-    """What an operation needs of its caller."""
+    """Names what an operation needs of its caller."""
 
     PUBLIC = "public"
     """Nothing: the operation answers everybody, unless the deployment closes it."""
@@ -33,7 +33,7 @@ class Permission(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a credential is for."""
+    """Names what a credential may be used for."""
 
     PRODUCER = "producer"
     WORKER = "worker"
@@ -65,7 +65,7 @@ _FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who makes a request, as the authorizer found it; the one place to read it from.
+    """Describes who makes a request, as the authorizer found it; nothing else reads it.
 
     :ivar id: of the credential, for logs and limits; empty for anybody where access is open.
     :ivar name: what people call it.
@@ -82,7 +82,7 @@ class Caller:
 
     @property
     def principal(self) -> str:
-        """Whoever stands behind the credential, the same after each renewal of it.
+        """Return who owns the credential; it stays the same when the credential is renewed.
 
         A rotated key keeps its id. The sessions of an IAM role count as that role, since each
         renewal of its credentials may begin another session. Empty where access is open.
@@ -92,15 +92,15 @@ class Caller:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it may touch some queues or job types only."""
+        """Return whether it may use only some queues or job types."""
         return bool(self.queues or self.types)
 
     def may(self, permission: Permission) -> bool:
-        """Whether an operation that needs this is allowed."""
+        """Return whether the scopes allow an operation that needs this permission."""
         return permission in _FREE or permission in self.permissions
 
     def may_touch(self, queue: str, job_type: str | None = None) -> bool:
-        """Whether its bounds hold a queue, and a job type where one is meant."""
+        """Return whether its bounds include a queue, and the job type if one is given."""
         return _matches(self.queues, queue) and (job_type is None or _matches(self.types, job_type))
 
     def check(self, permission: Permission, operation: str) -> None:
@@ -130,7 +130,7 @@ class Caller:
             raise _outside("type", job_type, field.removesuffix("queue") + "type")
 
     def check_unbound(self, operation: str) -> None:
-        """Refuse an operation that is about more than single queues.
+        """Refuse a bound caller an operation that concerns more than single queues.
 
         :raises PermissionDeniedError: the credentials are bound to queues or job types.
         """
@@ -150,18 +150,18 @@ NOBODY: Final = Caller(permissions=frozenset())
 
 
 def permissions_of(scopes: Iterable[Scope]) -> frozenset[Permission]:
-    """All that some scopes allow together."""
+    """Return the permissions that some scopes grant together."""
     return frozenset(permission for scope in scopes for permission in GRANTS[scope])
 
 
 def read_scopes(words: Iterable[str]) -> frozenset[Scope]:
-    """The scopes that words name; other words are nobody's business here."""
+    """Return the scopes that these words name; words that name none are ignored."""
     known = {str(scope) for scope in Scope}
     return frozenset(Scope(word) for word in words if word in known)
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is meant: by itself, or by its beginning before a ``*``."""
+    """Return whether a pattern fits a name: the name itself, or its beginning followed by ``*``."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 

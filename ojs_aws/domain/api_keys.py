@@ -1,4 +1,4 @@
-"""API keys: their text, what is kept of them, rotation and revocation (ojs-security, 6.4 and 12).
+"""Makes and checks API keys: text, stored hashes, rotation, revocation (ojs-security, 6.4, 12).
 
 A key reads ``ojs_<id>_<secret>``. The id finds its record with one read; of the secret, 256 bits
 of chance, only a hash is kept. A secret of that size cannot be guessed, so the hash need not be
@@ -36,7 +36,7 @@ _NO_SECRET: Final = "0" * 64
 
 
 class Refusal(StrEnum):
-    """Why credentials were not accepted; for logs."""
+    """Says why credentials were not accepted; for logs."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
@@ -47,7 +47,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySecret:
-    """What is kept of one secret.
+    """Holds what is stored of one secret.
 
     :ivar digest: SHA-256, in hexadecimal.
     :ivar expires_at: when it ends; None for the current one.
@@ -60,7 +60,7 @@ class KeySecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key without its secret.
+    """Holds what is stored of a key: everything but its secret.
 
     :ivar secrets: the current one first, then at most one before it.
     :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
@@ -81,7 +81,7 @@ class ApiKey:
 
     @property
     def caller(self) -> Caller:
-        """The caller that the key stands for."""
+        """Return the caller that the key stands for."""
         return Caller(
             id=f"key:{self.id}",
             name=self.name,
@@ -93,7 +93,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """A key as somebody sent it. Never shown: its text has the id only."""
+    """Holds a key as somebody sent it. Its ``repr`` shows only the id."""
 
     id: str
     secret: str
@@ -103,13 +103,13 @@ class Presented:
 
 
 def read_key(text: str) -> Presented | None:
-    """The parts of a key's text, or None where it is none."""
+    """Return the parts of a key's text, or None if the text is no key."""
     match = _KEY.fullmatch(text)
     return Presented(match["id"], match["secret"]) if match else None
 
 
 def key_text(key_id: str, secret: bytes) -> str:
-    """The text of a key, which is shown once and kept nowhere.
+    """Return the text of a key, which is shown once and never stored.
 
     :param secret: :data:`SECRET_BYTES` bytes of chance.
     """
@@ -118,14 +118,14 @@ def key_text(key_id: str, secret: bytes) -> str:
 
 
 def digest_of(presented: Presented) -> str:
-    """The hash that is kept of a secret. The id is part of it: no hash fits two keys."""
+    """Return the hash that is stored of a secret. It covers the id, so it fits one key only."""
     return hashlib.sha256(f"ojs-api-key:{presented.id}:{presented.secret}".encode()).hexdigest()
 
 
 def verify(key: ApiKey | None, presented: Presented, now: Instant) -> Refusal | None:
-    """Why a key is refused, or None where it is valid. Takes as long whatever is wrong.
+    """Return why a key is refused, or None if it is valid. Always takes the same time.
 
-    An expiry is told only to who has the right secret.
+    Only who has the right secret learns that a key has expired.
     """
     digest = digest_of(presented)
     secrets = key.secrets if key else ()
@@ -144,7 +144,7 @@ def verify(key: ApiKey | None, presented: Presented, now: Instant) -> Refusal | 
 
 
 def check_key(key: ApiKey) -> None:
-    """Refuse a key that nobody should have.
+    """Refuse to create a key that nobody should have.
 
     :raises InvalidRequestError: no scope; scopes that need credentials of their own (ojs-security,
         6.2 and 6.3); bounds that a scope cannot have; a malformed name or bound.
@@ -174,7 +174,7 @@ def _check_scopes(key: ApiKey) -> None:
 
 
 def rotated(key: ApiKey, digest: str, now: Instant, grace_ms: int) -> ApiKey:
-    """The key with a new secret; the one before stays valid for a while, an older one does not.
+    """Return the key with a new secret. The last secret stays valid for a while, older ones do not.
 
     :param grace_ms: how long; 0 ends it at once.
     :raises InvalidRequestError: the key is revoked or expired, or the grace is out of range.
@@ -190,14 +190,14 @@ def rotated(key: ApiKey, digest: str, now: Instant, grace_ms: int) -> ApiKey:
 
 
 def revoked(key: ApiKey, now: Instant) -> ApiKey:
-    """The key, valid no more. Its hashes go; its record tells for a while who it was."""
+    """Return the key without its hashes, so that it is no longer valid; its record stays."""
     if key.revoked_at is not None:
         return key
     return replace(key, secrets=(), revoked_at=now, version=key.version + 1)
 
 
 def bounds_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Bounds in one order, each once; ``*`` alone is none."""
+    """Return bounds sorted and without repetitions; ``*`` alone means no bounds."""
     found = sorted({name.strip() for name in names if name.strip()})
     return () if "*" in found else tuple(found)
 

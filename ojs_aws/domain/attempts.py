@@ -1,4 +1,4 @@
-"""Which attempt of a job a worker's report is about, as far as the report says so."""
+"""Decides which attempt of a job a worker's report is about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.domain.job import JobRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRef:
-    """Names one attempt of a job. What it leaves open is not checked.
+    """Names one attempt of a job. What it leaves empty is not checked.
 
     A number alone may come again: an operator's retry counts from 0. The id of the reservation
     never does.
@@ -23,7 +23,7 @@ class AttemptRef:
     attempt: int | None = None
 
     def is_running(self, job: JobRecord) -> bool:
-        """Return True if the job's running attempt is the one that this names."""
+        """Return True if this names the job's running attempt."""
         held = job.reservation
         if held is None:
             return False
@@ -37,6 +37,6 @@ ANY_ATTEMPT: Final = AttemptRef()
 
 
 def attempt_of(job: JobRecord) -> AttemptRef:
-    """Name the running attempt of a claimed job, so that a later report can be about no other."""
+    """Return a reference to the running attempt of a claimed job, for later reports."""
     held = job.reservation
     return AttemptRef(reservation_id=held.id or None if held else None, attempt=job.attempt)

@@ -1,4 +1,4 @@
-"""Canonical JSON: equal values give equal text, whoever wrote them (RFC 8785).
+"""Writes canonical JSON: equal values give equal text, whoever wrote them (RFC 8785).
 
 Two things go beyond the RFC. Strings are brought to Unicode's composed form (NFC), as unique jobs
 demand. An integer keeps all its digits, where the RFC rounds those beyond 2^53 to a double: two
@@ -22,13 +22,13 @@ _MIN_PLAIN_POINT: Final = -6
 
 
 class _Text(str):
-    """Text that is already part of the result."""
+    """Marks text that is already part of the result."""
 
     __slots__ = ()
 
 
 def canonical_json(value: JsonValue) -> str:
-    """The one text of a JSON value: members sorted at every level, no whitespace, NFC.
+    """Return the canonical text of a JSON value: sorted members, no whitespace, NFC.
 
     :raises InvalidPayloadError: a value that JSON does not have (NaN, a date).
     """
@@ -57,7 +57,7 @@ def _array(items: list[object] | tuple[object, ...]) -> Iterator[object]:
 
 
 def _object(members: dict[str, object]) -> Iterator[object]:
-    """The members in the order of their names in UTF-16, which is the order of the RFC."""
+    """Yield the members ordered by their names in UTF-16, as the RFC demands."""
     named = sorted((_utf16(_nfc(name)), _utf16(name), name) for name in members)
     yield _Text("{")
     for position, (_, _, name) in enumerate(named):
@@ -105,7 +105,7 @@ def _integer(value: int) -> str:
 
 
 def _number(digits: str, point: int, *, is_negative: bool) -> str:
-    """A number as ECMAScript writes it, from its decimal digits and where their point stands."""
+    """Return a number as ECMAScript writes it, from its digits and the position of the point."""
     text = digits.rstrip("0")
     if not text:
         return "0"

@@ -1,4 +1,4 @@
-"""What is kept of a checkpoint beside its state (ojs-durable-execution; the SDKs' durable replay).
+"""Reads and writes the notes of a checkpoint, kept beside its state (ojs-durable-execution).
 
 The official Python and JavaScript SDKs save the log of side effects that they replay in
 ``metadata``, and the number of the step in ``step_index``. Both are kept word for word.
@@ -21,7 +21,7 @@ MAX_STEP: Final = 2**53 - 1
 
 
 def read_notes(members: Mapping[str, Member]) -> dict[str, RawJson]:
-    """Return the notes that a body gives; null counts as not given.
+    """Return the notes in a body; null counts as not given.
 
     :raises InvalidRequestError: ``step_index`` is no whole number, or ``metadata`` no object.
     """
@@ -38,12 +38,12 @@ def read_notes(members: Mapping[str, Member]) -> dict[str, RawJson]:
 
 
 def with_notes(state: RawJson, notes: Mapping[str, RawJson]) -> RawJson:
-    """Return the document to keep: the state alone, or an object of it and its notes."""
+    """Return the document to store: the state alone, or an object of the state and its notes."""
     return assemble({"state": state, **notes}) if notes else state
 
 
 def opened(saved: Checkpoint) -> dict[str, RawJson]:
-    """Return the state of a checkpoint and its notes; nothing where the document was not read."""
+    """Return the state of a checkpoint and its notes; nothing if the document was not read."""
     if not isinstance(saved.state, str):
         return {}
     return stored_texts(saved.state) if saved.has_notes else {"state": saved.state}

@@ -1,4 +1,4 @@
-"""The job envelope that people and middleware handle (core, section 5; middleware, section 3.4)."""
+"""Holds the job envelope that people and middleware use (core, 5; middleware, 3.4)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
 
 
 class Priority(IntEnum):
-    """Names for three priorities; any integer from -100 to 100 is one."""
+    """Names three priorities; any integer from -100 to 100 is one."""
 
     HIGH = 10
     NORMAL = 0
@@ -60,7 +60,7 @@ class Priority(IntEnum):
 
 
 class Job(JsonMembers):
-    """A job envelope: the attributes of the specification, and any others that came with it.
+    """Holds a job envelope: the specification's attributes and any others.
 
     ``args`` and ``meta`` may be changed in place; the other attributes by assignment or with
     :meth:`copy`. Attributes that the specification does not name are reached by ``job["name"]``.
@@ -152,17 +152,17 @@ class Job(JsonMembers):
         self._values = cast("dict[str, JsonValue]", values)
 
     def __repr__(self) -> str:
-        """Type, id and queue; never the arguments, which may be secret."""
+        """Show type, id and queue; never the arguments, which may be secret."""
         return f"<Job {self.get('type')} {self.get('id')} on {self.get('queue')}>"
 
     @property
     def specversion(self) -> str:
-        """Version of the specification that the envelope follows."""
+        """Return the version of the specification that the envelope follows."""
         return self._string("specversion", SPEC_VERSION)
 
     @property
     def id(self) -> str:
-        """UUIDv7 of the job; empty before the client made one."""
+        """Return the job's UUIDv7; empty before the client made one."""
         value = self._values.get("id")  # asked for by every layer of middleware
         return value if isinstance(value, str) else self._string("id")
 
@@ -172,7 +172,7 @@ class Job(JsonMembers):
 
     @property
     def type(self) -> str:
-        """Dot-namespaced type, which picks the handler."""
+        """Return the dot-separated type, which selects the handler."""
         return self._string("type")
 
     @type.setter
@@ -181,7 +181,7 @@ class Job(JsonMembers):
 
     @property
     def queue(self) -> str:
-        """Queue the job is or will be in."""
+        """Return the queue of the job."""
         return self._string("queue", DEFAULT_QUEUE)
 
     @queue.setter
@@ -190,7 +190,7 @@ class Job(JsonMembers):
 
     @property
     def args(self) -> list[JsonValue]:
-        """Positional arguments; may be changed in place."""
+        """Return the positional arguments; may be changed in place."""
         value = self.get("args")
         return value if isinstance(value, list) else []
 
@@ -200,7 +200,7 @@ class Job(JsonMembers):
 
     @property
     def meta(self) -> dict[str, JsonValue]:
-        """Metadata; may be changed in place."""
+        """Return the metadata; may be changed in place."""
         value = self._mapping("meta")
         if value is None:
             value = {}
@@ -213,7 +213,7 @@ class Job(JsonMembers):
 
     @property
     def priority(self) -> int:
-        """-100 to 100; higher first."""
+        """Return the priority from -100 to 100; higher runs first."""
         return self._number("priority")
 
     @priority.setter
@@ -222,7 +222,7 @@ class Job(JsonMembers):
 
     @property
     def timeout_ms(self) -> int | None:
-        """Execution timeout in milliseconds, if the envelope names one."""
+        """Return the execution timeout in milliseconds, if the envelope names one."""
         if value := self._number("timeout_ms"):
             return value
         seconds = self._number("timeout")
@@ -230,7 +230,7 @@ class Job(JsonMembers):
 
     @property
     def timeout(self) -> float | None:
-        """Execution timeout in seconds, if the envelope names one."""
+        """Return the execution timeout in seconds, if the envelope names one."""
         milliseconds = self.timeout_ms
         return None if milliseconds is None else milliseconds / 1000
 
@@ -242,14 +242,14 @@ class Job(JsonMembers):
 
     @property
     def visibility_timeout_ms(self) -> int | None:
-        """The job's own reservation length in milliseconds."""
+        """Return the job's own reservation length in milliseconds."""
         if value := self._number("visibility_timeout_ms"):
             return value
         return _visibility_ms(self.get("visibility_timeout"))
 
     @property
     def visibility_timeout(self) -> float | None:
-        """The job's own reservation length in seconds (middleware, section 3.4)."""
+        """Return the job's own reservation length in seconds (middleware, section 3.4)."""
         milliseconds = self.visibility_timeout_ms
         return None if milliseconds is None else milliseconds / 1000
 
@@ -263,7 +263,7 @@ class Job(JsonMembers):
 
     @property
     def scheduled_at(self) -> str | None:
-        """When the job becomes available, as it was written."""
+        """Return when the job becomes available, as its client wrote it."""
         return self._string("scheduled_at") or None
 
     @scheduled_at.setter
@@ -272,7 +272,7 @@ class Job(JsonMembers):
 
     @property
     def expires_at(self) -> str | None:
-        """When the job is no longer worth executing, as it was written."""
+        """Return when the job expires, as its client wrote it."""
         return self._string("expires_at") or None
 
     @expires_at.setter
@@ -281,49 +281,49 @@ class Job(JsonMembers):
 
     @property
     def retry(self) -> dict[str, JsonValue] | None:
-        """The retry policy as the client gave it."""
+        """Return the retry policy as the client gave it."""
         return self._mapping("retry")
 
     @property
     def unique(self) -> dict[str, JsonValue] | None:
-        """The unique policy as the client gave it."""
+        """Return the unique policy as the client gave it."""
         return self._mapping("unique")
 
     @property
     def schema(self) -> str | None:
-        """URI of the schema that the arguments follow."""
+        """Return the URI of the schema that the arguments follow."""
         return self._string("schema") or None
 
     @property
     def tags(self) -> list[str]:
-        """Tags."""
+        """Return the tags."""
         value = self.get("tags")
         return [tag for tag in value if isinstance(tag, str)] if isinstance(value, list) else []
 
     @property
     def state(self) -> str | None:
-        """State, once the system has the job."""
+        """Return the state, once the system has the job."""
         return self._string("state") or None
 
     @property
     def attempt(self) -> int:
-        """Current attempt; 0 before the first execution."""
+        """Return the current attempt; 0 before the first execution."""
         return self._number("attempt")
 
     @property
     def max_attempts(self) -> int | None:
-        """Executions that the retry policy allows."""
+        """Return how many executions the retry policy allows."""
         value = self.get("max_attempts")
         return value if isinstance(value, int) else None
 
     @property
     def result(self) -> JsonValue:
-        """What the handler returned, once completed."""
+        """Return what the handler returned, once completed."""
         return self.get("result")
 
     @property
     def error(self) -> dict[str, JsonValue] | None:
-        """The latest failure."""
+        """Return the latest failure."""
         return self._mapping("error")
 
 
@@ -339,7 +339,7 @@ def _priority(value: int | str | None) -> int | None:
 
 
 def _visibility_ms(value: JsonValue) -> int | None:
-    """Read a reservation length as it is sent: seconds, or a duration. None where it is neither."""
+    """Read a reservation length: seconds, or a duration. None if it is neither."""
     if isinstance(value, str):
         with suppress(InvalidRequestError):
             return parse_duration(value, "visibility_timeout") or None

@@ -1,4 +1,4 @@
-"""The OJS error catalogue: every code with its HTTP status and retryable flag, in this one place.
+"""Lists the OJS errors: every code with its HTTP status and retryable flag.
 
 Implements the HTTP binding, section 16, with the wire vocabulary of its table 16.3; the decision
 record on error codes says why this vocabulary and not the screaming one.
@@ -15,7 +15,7 @@ DOCS: Final = "https://openjobspec.org/spec/v1/errors"
 
 
 class OjsError(Exception):
-    """Base of every error that a caller can meet.
+    """Serves as the base of every error that a caller can meet.
 
     :ivar code: machine-readable code on the wire.
     :ivar status: HTTP status.
@@ -46,7 +46,7 @@ class OjsError(Exception):
         self.hint = hint
 
     def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
-        """The ``error`` object of an answer (HTTP binding, section 16.1)."""
+        """Return the ``error`` object of an answer (HTTP binding, section 16.1)."""
         error: dict[str, JsonValue] = {
             "code": self.code,
             "type": self.type,
@@ -62,7 +62,7 @@ class OjsError(Exception):
 
 
 class InvalidRequestError(OjsError):
-    """A missing or malformed attribute, parameter or header."""
+    """Reports a missing or malformed attribute, parameter or header."""
 
     usual_hint = "Correct what 'message' and 'details' name, and send the request again."
     code = "invalid_request"
@@ -72,27 +72,27 @@ class InvalidRequestError(OjsError):
 
 
 class InvalidPayloadError(InvalidRequestError):
-    """The body is no JSON object, or JSON that this system refuses (NaN, repeated keys ...)."""
+    """Reports a body that is no JSON object or is refused JSON (NaN, repeated keys ...)."""
 
     usual_hint = "Send one JSON object, in UTF-8 and without repeated keys."
     code = "invalid_payload"
 
 
 class InvalidWorkflowError(InvalidRequestError):
-    """A workflow that cannot be followed; the details name each fault (ojs-workflows, 11.1)."""
+    """Reports an invalid workflow; the details name each fault (ojs-workflows, 11.1)."""
 
     usual_hint = "Correct the steps that 'details' name; docs/workflows.md describes each form."
     code = "invalid_workflow"
 
 
 class InvalidPolicyError(InvalidRequestError):
-    """A policy that is well formed but cannot be followed (a backoff coefficient of 0.5, say)."""
+    """Reports a well-formed policy that cannot be followed (a backoff coefficient of 0.5, say)."""
 
     status = 422
 
 
 class SchemaValidationError(InvalidRequestError):
-    """The arguments do not follow the schema of the job's type; the details say where and why.
+    """Reports arguments that do not follow their type's schema; the details say where and why.
 
     The binding's table has 400 for this code; the schema registry, the error catalogue and the
     conformance case say 422, as does every other refusal of what is well formed.
@@ -113,13 +113,13 @@ class SchemaValidationError(InvalidRequestError):
         hint: str = "",
         of_type: str = "",
     ) -> None:
-        """Keep whose schema it is beside what every error has."""
+        """Keep whose schema it is, beside what every error has."""
         super().__init__(message, details=details, hint=hint)
         self.of_type = of_type
 
 
 class IncompatibleSchemaError(InvalidRequestError):
-    """A schema that breaks its predecessor, and whose version does not say so."""
+    """Reports a schema that breaks its predecessor although its version says otherwise."""
 
     usual_hint = "Register the schema under a new major version."
     code = "x_schema_incompatible"
@@ -127,7 +127,7 @@ class IncompatibleSchemaError(InvalidRequestError):
 
 
 class PayloadTooLargeError(InvalidRequestError):
-    """The envelope, result or body exceeds its limit; the details name size and limit in bytes."""
+    """Reports an envelope, result or body over its limit, with size and limit in bytes."""
 
     usual_hint = "Store the data elsewhere and send a reference to it."
     code = "payload_too_large"
@@ -136,13 +136,13 @@ class PayloadTooLargeError(InvalidRequestError):
 
 
 class ResultTooLargeError(PayloadTooLargeError):
-    """The result of a job exceeds its limit; the job stays active (ojs-results, section 7.2)."""
+    """Reports that a job's result is too large; the job stays active (ojs-results, 7.2)."""
 
     code = "result_too_large"
 
 
 class UnsupportedCompressionError(InvalidRequestError):
-    """The body is compressed in a way that this server does not read (ojs-payload-limits, 9.3)."""
+    """Reports a compression that this server does not read (ojs-payload-limits, 9.3)."""
 
     usual_hint = "Send the body as it is, or compressed with gzip."
     code = "unsupported_compression"
@@ -150,7 +150,7 @@ class UnsupportedCompressionError(InvalidRequestError):
 
 
 class UnsupportedError(OjsError):
-    """A version or feature that this server does not have."""
+    """Reports a version or feature that this server does not have."""
 
     usual_hint = "GET /ojs/manifest lists what this server supports."
     code = "unsupported"
@@ -160,7 +160,7 @@ class UnsupportedError(OjsError):
 
 
 class NotFoundError(OjsError):
-    """The job, queue or route does not exist."""
+    """Reports that the job, queue or route does not exist."""
 
     usual_hint = "Check the id or name. What has ended is removed after its retention."
     code = "not_found"
@@ -170,7 +170,7 @@ class NotFoundError(OjsError):
 
 
 class ResultPrunedError(OjsError):
-    """The job is over, and so is the time for which its outcome was kept (ojs-results, 10.5)."""
+    """Reports that an ended job's outcome is no longer stored (ojs-results, 10.5)."""
 
     usual_hint = "Keep results longer by 'result_ttl' of the job, or read them sooner."
     code = "result_pruned"
@@ -180,7 +180,7 @@ class ResultPrunedError(OjsError):
 
 
 class ResultPendingError(OjsError):
-    """The job was not over when the time of waiting was (ojs-results, section 8.2)."""
+    """Reports that the job had not ended when the waiting time was over (ojs-results, 8.2)."""
 
     usual_hint = "The job has not ended: ask again later."
     code = "x_result_pending"
@@ -190,7 +190,7 @@ class ResultPendingError(OjsError):
 
 
 class MethodNotAllowedError(OjsError):
-    """The route exists, but not with this method."""
+    """Reports that the route exists, but not with this method."""
 
     usual_hint = "Use one of the methods in 'details.allowed'."
     code = "method_not_allowed"
@@ -200,7 +200,7 @@ class MethodNotAllowedError(OjsError):
 
 
 class ConflictError(OjsError):
-    """The job is not in a state, or not in the caller's hands, for what was asked."""
+    """Reports that the job's state or its reservation does not permit the request."""
 
     usual_hint = "Read the resource again: 'details' say in which state it is."
     code = "conflict"
@@ -210,7 +210,7 @@ class ConflictError(OjsError):
 
 
 class DuplicateError(ConflictError):
-    """The id is taken by another job, or a unique policy rejects this one.
+    """Reports that another job has the id, or that a unique policy rejects this job.
 
     :ivar existing: queue and type of the job that is there already, which decide who may learn of
         it; None where they are not known.
@@ -228,13 +228,13 @@ class DuplicateError(ConflictError):
         hint: str = "",
         existing: tuple[str, str] | None = None,
     ) -> None:
-        """Keep what is there already beside what every error has."""
+        """Keep the existing job beside what every error has."""
         super().__init__(message, details=details, hint=hint)
         self.existing = existing
 
 
 class UnauthenticatedError(OjsError):
-    """No credentials, or none that are valid; which of it is for the server's log only.
+    """Reports missing or invalid credentials; only the server's log says which.
 
     :ivar challenge: the ``WWW-Authenticate`` header (RFC 9110, section 11.6.1; RFC 6750, 3).
     """
@@ -247,28 +247,28 @@ class UnauthenticatedError(OjsError):
 
     @property
     def challenge(self) -> str:
-        """How to authenticate; with credentials that were refused, what is wrong with them."""
+        """Return how to authenticate; for refused credentials, what is wrong with them."""
         return 'Bearer realm="ojs"'
 
 
 class InvalidTokenError(UnauthenticatedError):
-    """Credentials were sent, and are not valid."""
+    """Reports credentials that are not valid."""
 
     @property
     def challenge(self) -> str:
-        """The same, with RFC 6750's word for it."""
+        """Return how to authenticate, with RFC 6750's ``invalid_token``."""
         return 'Bearer realm="ojs", error="invalid_token"'
 
 
 class TokenExpiredError(InvalidTokenError):
-    """Credentials that were valid once."""
+    """Reports credentials that have expired."""
 
     usual_hint = "Make a new key with `ojs-aws keys create`, or renew the token."
     code = "token_expired"
 
 
 class PermissionDeniedError(OjsError):
-    """The caller is known, and may not do this."""
+    """Reports that a known caller may not do this."""
 
     usual_hint = "Use credentials with the scope that 'details' name."
     code = "permission_denied"
@@ -278,7 +278,7 @@ class PermissionDeniedError(OjsError):
 
 
 class EnqueueRejectedError(OjsError):
-    """An enqueue middleware of the backend refused the job."""
+    """Reports that an enqueue middleware of the backend refused the job."""
 
     usual_hint = "Send the jobs without those that the middleware refused."
     code = "x_enqueue_rejected"
@@ -288,7 +288,7 @@ class EnqueueRejectedError(OjsError):
 
 
 class BulkRefusedError(OjsError):
-    """No item of a bulk operation was done; each item says why (ojs-bulk-operations, 11.2)."""
+    """Reports that a bulk operation did no item; each item says why (ojs-bulk-operations, 11.2)."""
 
     usual_hint = "Send the items that 'details' do not name, or use the mode that is not atomic."
     code = "x_bulk_refused"
@@ -298,7 +298,7 @@ class BulkRefusedError(OjsError):
 
 
 class QueuePausedError(OjsError):
-    """The queue is paused."""
+    """Reports that the queue is paused."""
 
     usual_hint = "Resume the queue, or use another one."
     code = "queue_paused"
@@ -308,7 +308,7 @@ class QueuePausedError(OjsError):
 
 
 class QueueDrainingError(ConflictError):
-    """The queue takes no new jobs: it is to be emptied (ojs-queue-config, section 5.1)."""
+    """Reports that the queue is draining and takes no new jobs (ojs-queue-config, 5.1)."""
 
     usual_hint = "Use another queue, or resume this one."
     code = "x_queue_draining"
@@ -316,7 +316,7 @@ class QueueDrainingError(ConflictError):
 
 
 class JobTypeNotAllowedError(InvalidRequestError):
-    """The queue takes no jobs of this type (ojs-queue-config, section 6.5)."""
+    """Reports that the queue takes no jobs of this type (ojs-queue-config, section 6.5)."""
 
     usual_hint = "Use another queue, or have its settings allow the type."
     code = "JOB_TYPE_NOT_ALLOWED"
@@ -324,7 +324,7 @@ class JobTypeNotAllowedError(InvalidRequestError):
 
 
 class RateLimitedError(OjsError):
-    """Too many requests."""
+    """Reports too many requests."""
 
     usual_hint = "Wait as long as the header Retry-After says."
     code = "rate_limited"
@@ -334,7 +334,7 @@ class RateLimitedError(OjsError):
 
 
 class QueueFullError(OjsError):
-    """The queue has reached its bound (ojs-backpressure, section 7.1).
+    """Reports that the queue has reached its bound (ojs-backpressure, section 7.1).
 
     The code is in capitals, as its document and the conformance cases have it. What the document
     shows beside the code stands there too: ``queue``, ``depth``, ``bound`` and ``strategy``.
@@ -347,7 +347,7 @@ class QueueFullError(OjsError):
     type = "queue_full"
 
     def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
-        """The details are members of the error object as well."""
+        """Return the error object; it has the details as members of its own, too."""
         shown = {name: value for name, value in self.details.items() if name in _FULL}
         return {**super().as_dict(request_id), **shown}
 
@@ -356,19 +356,19 @@ _FULL: Final = frozenset({"queue", "depth", "bound", "strategy"})
 
 
 class BackendError(OjsError):
-    """An AWS call failed, and whether it took effect may be unknown.
+    """Reports that an AWS call failed; whether it took effect may be unknown.
 
     The status is 500 and not 502-504: several clients resend a PUSH without an id on those.
     """
 
 
 class BackendUnavailableError(BackendError):
-    """An AWS call was throttled or unreachable and certainly did not take effect."""
+    """Reports that an AWS call was throttled or unreachable and did not take effect."""
 
     status = 503
 
 
 class DocumentMissingError(BackendError):
-    """A document that belongs to a job is not where it was kept; asking again finds none either."""
+    """Reports that a job's document is not where it was stored; a retry does not help."""
 
     retryable = False

@@ -1,4 +1,4 @@
-"""Lifecycle events: their catalogue, their ids, and the envelope they travel in (ojs-events)."""
+"""Makes lifecycle events: their types, their ids and their envelope (ojs-events)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encod
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 SOURCE: Final = "ojs://ojs-aws/backend"
-"""Who tells the events (ojs-events, section 2.4); an id is unique under it."""
+"""The source of the events (ojs-events, section 2.4); an id is unique under it."""
 
 SPECVERSION: Final = "1.0"
 
@@ -84,7 +84,7 @@ _ERROR_PARTS: Final = ("type", "code", "message", "retryable", "attempt", "occur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A lifecycle event.
+    """Holds one lifecycle event.
 
     :ivar id: the same for the same transition, however often it is published.
     :ivar time: when it happened; a transition that time decided may be written later.
@@ -107,12 +107,12 @@ class Event:
 
 
 def event_id(time: Instant, *seed: str | int) -> str:
-    """An id in the form of a UUIDv7 that the same transition always gets (section 2.3).
+    """Return the id of an event, a UUIDv7: the same transition always gets the same (section 2.3).
 
     Its time is the event's, so that ids sort by it; where a UUIDv7 has chance, this one has a
     hash of ``seed``.
 
-    :param seed: what tells this event from every other: the item, its version, the place among
+    :param seed: what makes this event unique: the item, its version, the place among
         the events of that write.
     """
     digest = hashlib.sha256("\0".join(map(str, seed)).encode()).hexdigest()
@@ -123,7 +123,7 @@ def event_id(time: Instant, *seed: str | int) -> str:
 
 
 def render_event(event: Event) -> RawJson:
-    """The event in its envelope (section 2), which is also CloudEvents' in structured form."""
+    """Return the event in its envelope (section 2), which is also structured CloudEvents."""
     members = {
         "specversion": encode(SPECVERSION),
         "id": encode(event.id),
@@ -139,7 +139,7 @@ def render_event(event: Event) -> RawJson:
 
 
 def bounded(event: Event, max_bytes: int) -> Event:
-    """The event with data of at most so many bytes.
+    """Return the event with its data cut to this many bytes.
 
     What makes data large goes first: a result, then the details of errors, then long texts. What
     section 4 requires stays. Data that was shortened says ``"truncated": true``.

@@ -1,4 +1,4 @@
-"""Reading and writing the structured error object (core, section 8; binding, section 10.3)."""
+"""Reads and writes the structured error object (core, section 8; binding, section 10.3)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OWN: Final = frozenset(
 
 
 def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Failure:
-    """Read a client's error object; the forms of the core and of the binding are both accepted.
+    """Read a client's error object, in the form of the core or of the binding.
 
     The type is ``type``, else ``details.error_class``, else ``code``. Texts that are too long are
     cut; the backtrace keeps at most 50 frames and 10,000 characters. Further attributes (details
@@ -72,7 +72,7 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
 
 
 def render_failure(failure: Failure) -> RawJson:
-    """The error object as answered, with the names of the core and of the binding."""
+    """Return the error object as answered, with the names of the core and of the binding."""
     members: dict[str, RawJson] = {
         "type": encode(failure.type),
         "message": encode(failure.message),
@@ -93,7 +93,7 @@ def render_failure(failure: Failure) -> RawJson:
 
 
 def _truncated(extra: Mapping[str, RawJson]) -> dict[str, RawJson]:
-    """Keep as much of a failure's further attributes as there is room for, and mark them."""
+    """Keep as many further attributes of a failure as fit, and mark the failure as cut."""
     kept: dict[str, RawJson] = {"truncated": RawJson("true")}
     room = MAX_EXTRA_BYTES - _size(assemble(kept))
     for name, raw in sorted(extra.items(), key=lambda pair: pair[0] != "details"):
@@ -108,7 +108,7 @@ def _truncated(extra: Mapping[str, RawJson]) -> dict[str, RawJson]:
 
 
 def _shortened(raw: RawJson, room: int) -> RawJson | None:
-    """The beginning of a text, or those members of an object that have room; None for others."""
+    """Return the start of a text, or the members of an object that fit; None for others."""
     value = decode(raw, max_depth=ANY_DEPTH)
     if not isinstance(value, dict):
         return _cut(Member(raw, value), room)
@@ -129,7 +129,7 @@ def _truncated_object(members: Mapping[str, Member], room: int) -> dict[str, Raw
 
 
 def _cut(member: Member, room: int) -> RawJson | None:
-    """The beginning of a text that has no room; None for anything else."""
+    """Return the start of a text that is too long; None for anything else."""
     if not isinstance(member.value, str):
         return None
     text = member.value[: max(0, room // LONGEST_CHARACTER - 1)]
@@ -172,7 +172,7 @@ def _backtrace(error: Mapping[str, Member]) -> tuple[str, ...]:
 
 
 def bound_backtrace(frames: list[str], *, but: str = "") -> tuple[str, ...]:
-    """The first frames that fit into 50 frames and 10,000 characters; the last one may be cut.
+    """Return the first frames that fit into 50 frames and 10,000 characters.
 
     :param but: a further line that has to fit, too.
     """

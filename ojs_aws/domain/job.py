@@ -1,4 +1,4 @@
-"""A job as the system holds it: what it decides on, beside the client's own document."""
+"""Holds a job as the system stores it: what it decides on, and the client's own document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class JobState(StrEnum):
-    """The eight states (core, section 6.1)."""
+    """Names the eight states (core, section 6.1)."""
 
     SCHEDULED = "scheduled"
     AVAILABLE = "available"
@@ -29,7 +29,7 @@ class JobState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing automatic leaves this state."""
+        """Return whether a job never leaves this state by itself."""
         return self in _TERMINAL
 
 
@@ -41,7 +41,7 @@ _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.D
 
 @dataclass(frozen=True, slots=True)
 class StoredElsewhere:
-    """A document that left the hot item: its place (``item`` or ``s3``), and its size in bytes.
+    """Points to a document outside the job's item: its place (``item`` or ``s3``) and bytes.
 
     :ivar trace_id: the trace that it names, so that events need not read it; empty for none.
     """
@@ -57,12 +57,12 @@ Document: TypeAlias = RawJson | StoredElsewhere
 
 
 def size_of(document: Document) -> int:
-    """The size of a document in bytes, wherever it is kept."""
+    """Return the size of a document in bytes, wherever it is kept."""
     return len(document.encode()) if isinstance(document, str) else document.size_bytes
 
 
 def ready_place(priority: int, order: int) -> str:
-    """A place in line: priority first (higher sorts before), then order in microseconds."""
+    """Return a place in the ready list: by priority (higher first), then order in microseconds."""
     return f"{READY_BASE - priority:03d}#{order:016d}"
 
 
@@ -71,19 +71,19 @@ LIMIT_MARK: Final = "~"
 
 
 def ready_since(ready_key: str) -> Instant:
-    """When a job with this place in the ready list became available; 0 for no place."""
+    """Return when a job with this place became available; 0 for no place."""
     order = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
     return Instant(int(order) // 1000 if order else 0)
 
 
 def after_priority(ready_key: str) -> str:
-    """Comes after every place of the same priority, and before those of the next lower one."""
+    """Return the place behind all jobs of a priority and before those of lower ones."""
     return ready_key.partition("#")[0] + "$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """The right of one worker to execute one attempt of a job.
+    """Holds the right of one worker to execute one attempt of a job.
 
     :ivar id: new with each claim; empty where an earlier version made the claim.
     :ivar worker_id: the holder, or empty when it gave no name.
@@ -107,18 +107,18 @@ class Reservation:
 
     @property
     def due_at(self) -> Instant:
-        """When time ends this attempt, one way or the other."""
+        """Return when the attempt times out or its reservation expires, whichever comes first."""
         due = min(self.expires_at, self.execution_ends_at)
         return due if self.alive_until is None else min(due, self.alive_until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a worker saved of an execution, for the attempt after it (ojs-durable-execution).
+    """Holds what a worker saved of an execution for the next attempt (ojs-durable-execution).
 
     :ivar state: any JSON value; with notes an object of the state and of them.
     :ivar sequence: number of checkpoints of the job so far.
-    :ivar has_notes: whether the worker gave more than a state; ``checkpoints.opened`` tells apart.
+    :ivar has_notes: whether the worker gave notes, too; ``checkpoints.opened`` separates them.
     """
 
     state: Document
@@ -133,7 +133,7 @@ REDACTED: Final = "(redacted)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed attempt (core, section 8.1; ojs-retry, section 10.1).
+    """Describes one failed attempt (core, section 8.1; ojs-retry, section 10.1).
 
     :ivar type: class of the error; what retry patterns are matched against, with the code.
     :ivar code: code of the HTTP binding's error object, or empty.
@@ -153,17 +153,17 @@ class Failure:
     error_class: str = ""
 
     def without_backtrace(self) -> Failure:
-        """The failure without its frames; only the latest one keeps them."""
+        """Return the failure without its frames; only the latest failure keeps them."""
         return replace(self, backtrace=()) if self.backtrace else self
 
     def without_message(self) -> Failure:
-        """The failure by its type and code alone: message and details may quote arguments."""
+        """Return only the failure's type and code: message and details may quote arguments."""
         return replace(self, message=REDACTED, extra={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """That a dead letter was enqueued again by a rule (ojs-dead-letter, section 7.2).
+    """Records that a rule enqueued a dead letter again (ojs-dead-letter, section 7.2).
 
     :ivar count: how many times, since it was last retried by an operator.
     :ivar rule: name of the rule that did it last.
@@ -176,7 +176,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """A job's whole state. Immutable: transitions return a new record.
+    """Holds a job's whole state. Immutable: transitions return a new record.
 
     :ivar version: number of writes so far; each write is conditional on the one it read.
     :ivar order: microsecond stamp that gives the place within a priority; unique per process.
@@ -257,19 +257,19 @@ class JobRecord:
 
     @property
     def document_bytes(self) -> int:
-        """Size of the document in bytes, wherever it is kept."""
+        """Return the size of the document in bytes, wherever it is stored."""
         return size_of(self.document)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all its documents are in hand."""
+        """Return whether all its documents are loaded."""
         checkpoint = self.checkpoint.state if self.checkpoint else None
         parts = (self.document, self.result, checkpoint)
         return not any(isinstance(part, StoredElsewhere) for part in parts)
 
     @property
     def ready_key(self) -> str:
-        """Place in the queue's ready list: priority first (higher sorts before), then order.
+        """Return the place in the queue's ready list: by priority (higher first), then order.
 
         A job with a limit names its bucket behind that, so that FETCH can pass it by unread.
         """
@@ -278,17 +278,17 @@ class JobRecord:
 
     @property
     def allowed_attempts(self) -> int:
-        """Executions in all that the policy allows; a policy of 0 still runs the job once."""
+        """Return how many executions the policy allows; a policy of 0 still runs the job once."""
         return max(self.retry.max_attempts, 1)
 
     @property
     def counted_attempts(self) -> int:
-        """Attempts that count against the policy's maximum; the running one among them."""
+        """Return the attempts that count against the policy's maximum, the running one included."""
         return self.attempt - self.uncounted_attempts
 
     @property
     def current_progress(self) -> Progress | None:
-        """The progress of the current attempt; complete once the job is (ojs-progress, 8)."""
+        """Return the progress of the current attempt; 1 for a completed job (ojs-progress, 8)."""
         known = self.progress
         if known is None or known.attempt != self.attempt:
             return None
@@ -296,5 +296,5 @@ class JobRecord:
 
     @property
     def error(self) -> Failure | None:
-        """The latest failure, until a success clears it."""
+        """Return the latest failure, until a success clears it."""
         return self.failures[-1] if self.failures and self.state is not JobState.COMPLETED else None

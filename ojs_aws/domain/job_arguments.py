@@ -1,4 +1,4 @@
-"""Checks what a caller gives to :class:`~ojs_aws.Job`, and says what was probably meant.
+"""Checks what a caller passes to :class:`~ojs_aws.Job` and says what was probably meant.
 
 A wrong value is refused where it is written down, before a middleware or the backend sees it. What
 a value means (whether a policy can be followed, say) is the backend's to decide.
@@ -59,7 +59,7 @@ def unknown_attribute(name: str, known: Iterable[str]) -> TypeError:
 
 
 def argument_list(args: object) -> list[JsonValue]:
-    """Return the arguments of a job as a list of its own.
+    """Return a copy of the arguments of a job, as a list.
 
     :raises TypeError: they are no list or tuple: text and objects would fall apart into their
         characters and names.
@@ -73,7 +73,7 @@ def argument_list(args: object) -> list[JsonValue]:
 
 
 def metadata(meta: object) -> dict[str, JsonValue]:
-    """Return the metadata of a job as an object of its own.
+    """Return a copy of the metadata of a job, as an object.
 
     :raises TypeError: it is no mapping.
     """
@@ -81,7 +81,7 @@ def metadata(meta: object) -> dict[str, JsonValue]:
 
 
 def retry_policy(retry: object) -> dict[str, JsonValue]:
-    """Return a retry policy as an object of its own.
+    """Return a copy of a retry policy, as an object.
 
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no retry policy has.
@@ -98,7 +98,7 @@ def retry_policy(retry: object) -> dict[str, JsonValue]:
 
 
 def unique_policy(unique: object) -> dict[str, JsonValue]:
-    """Return a unique policy as an object of its own.
+    """Return a copy of a unique policy, as an object.
 
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no unique policy has.
@@ -111,7 +111,7 @@ def unique_policy(unique: object) -> dict[str, JsonValue]:
 
 
 def tag_list(tags: object) -> list[str]:
-    """Return the tags of a job as a list of its own.
+    """Return a copy of the tags of a job, as a list.
 
     :raises TypeError: they are no list or tuple.
     """
@@ -122,7 +122,7 @@ def tag_list(tags: object) -> list[str]:
 
 
 def rate_limit(limit: object) -> dict[str, JsonValue]:
-    """Return a limit as an object of its own.
+    """Return a copy of a limit, as an object.
 
     :raises TypeError: it is no mapping.
     """
@@ -130,7 +130,7 @@ def rate_limit(limit: object) -> dict[str, JsonValue]:
 
 
 def job_type(value: object) -> str:
-    """Return the type of a job.
+    """Return the type of a job, checked.
 
     :raises TypeError: it is no string.
     """
@@ -140,7 +140,7 @@ def job_type(value: object) -> str:
 
 
 def visibility_timeout(seconds: object) -> dict[str, JsonValue]:
-    """Return the attribute that a reservation length is: whole seconds, else milliseconds.
+    """Return the attribute for a reservation length: whole seconds, else milliseconds.
 
     :raises TypeError: it is no number.
     """
@@ -200,7 +200,7 @@ def _kind(value: object) -> str:
 
 
 def _example(value: object) -> str:
-    """Say how one argument is written; long ones, and what may be secret, are not repeated."""
+    """Return an example of an argument; long or possibly secret values are left out."""
     shown = "[...]"
     if isinstance(value, (str, dict)):
         shown = '["..."]' if isinstance(value, str) else "[{...}]"

@@ -1,4 +1,4 @@
-"""Versions of jobs and the ranges that workers accept (ojs-job-versioning, sections 5 and 8).
+"""Compares versions of jobs with the ranges that workers accept (ojs-job-versioning, 5 and 8).
 
 A version is ``{major}.{minor}``; existing producers also send whole numbers, and a third part.
 """
@@ -22,7 +22,7 @@ _CLAUSE: Final = re.compile(r"(>=|<=|>|<|=)?\s*([\d.]+)", re.ASCII)
 
 
 def read_version(value: JsonValue) -> Version | None:
-    """A version; None for what is none, and then the job counts as unversioned."""
+    """Return a version, or None for an invalid one: the job counts as unversioned."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value, 0, 0
     found = _VERSION.fullmatch(value) if isinstance(value, str) else None
@@ -33,14 +33,14 @@ def read_version(value: JsonValue) -> Version | None:
 
 
 def split_type(text: str) -> tuple[str, str]:
-    """The type and the version of ``invoice.generate@2.0``; empty where there is none (VER-002)."""
+    """Return type and version of ``invoice.generate@2.0``; an empty version for none (VER-002)."""
     job_type, mark, version = text.partition(MARK)
     return (job_type, version) if mark and read_version(version) is not None else (text, "")
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """The versions that a handler accepts; every one is unless clauses say otherwise."""
+    """Holds the versions that a handler accepts; without clauses it accepts all."""
 
     text: str
     clauses: tuple[tuple[str, Version], ...] = ()
@@ -66,11 +66,11 @@ class VersionRange:
 
     @property
     def is_any(self) -> bool:
-        """Whether it accepts everything."""
+        """Return whether the range accepts every version."""
         return not self.clauses
 
     def accepts(self, version: Version) -> bool:
-        """Whether a version is in the range."""
+        """Return whether a version is in the range."""
         return all(_holds(version, operator, bound) for operator, bound in self.clauses)
 
 

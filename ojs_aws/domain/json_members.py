@@ -1,4 +1,4 @@
-"""An ordered set of members over JSON texts, of which nothing is decoded before it is looked at.
+"""Holds an ordered set of members as JSON texts; each is decoded when it is first read.
 
 What came as text keeps each member's own text until somebody changes it, so that what nobody
 touched goes on exactly as it came.
@@ -24,7 +24,7 @@ from ojs_aws.domain.json_text import (
 
 
 class JsonMembers:
-    """Members by name; those that are lists or objects may be changed in place.
+    """Maps names to members; lists and objects among them may be changed in place.
 
     A name is in ``_raw`` as long as there is the member, with None for a text that no
     longer holds; in ``_values`` once it was decoded or set.
@@ -37,7 +37,7 @@ class JsonMembers:
 
     @classmethod
     def from_members(cls, members: Mapping[str, RawJson]) -> Self:
-        """Over JSON texts; nothing is decoded until it is looked at."""
+        """Build it from JSON texts; nothing is decoded until it is read."""
         job = cls.__new__(cls)
         job._raw = dict(members)  # noqa: SLF001 - of its own class
         job._values = {}  # noqa: SLF001
@@ -45,27 +45,27 @@ class JsonMembers:
 
     @classmethod
     def from_parsed(cls, members: Mapping[str, Member]) -> Self:
-        """Over a parsed body."""
+        """Build it from a parsed body."""
         return cls.from_members({name: member.raw for name, member in members.items()})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read the text of a JSON object.
+        """Build it from the text of a JSON object.
 
         :raises InvalidPayloadError: the text is no JSON object.
         """
         return cls.from_parsed(parse_object(text))
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is such a member."""
+        """Return whether there is such a member."""
         return name in self._raw
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in order."""
+        """Yield the names, in order."""
         return iter(self._raw)
 
     def __getitem__(self, name: str) -> JsonValue:
-        """The value of a member.
+        """Return the value of a member.
 
         :raises KeyError: there is none of this name.
         """
@@ -91,11 +91,11 @@ class JsonMembers:
         self._values.pop(name, None)
 
     def get(self, name: str, default: JsonValue = None) -> JsonValue:
-        """The value of a member, or the default."""
+        """Return the value of a member, or the default."""
         return self[name] if name in self._raw else default
 
     def json_type(self, name: str) -> str:
-        """The JSON type of a member ("array", "object" ...), without decoding a long text.
+        """Return the JSON type of a member ("array", "object" ...), without decoding a long text.
 
         :raises KeyError: there is none of this name.
         """
@@ -105,16 +105,16 @@ class JsonMembers:
         return _TYPES.get(raw.lstrip()[0], "number")
 
     def mentions(self, name: str, text: str) -> bool:
-        """Whether a member's JSON text holds a text; True where it has no text of its own."""
+        """Return whether a member's JSON text contains a text; True if it was changed."""
         raw = self._raw.get(name, RawJson(""))
         return raw is None or text in raw
 
     def __copy__(self) -> Self:
-        """A set of its own, as :meth:`copy` makes it."""
+        """Return an independent copy, as :meth:`copy` makes it."""
         return self.copy()
 
     def copy(self, **changes: JsonValue) -> Self:
-        """A new one with some members changed; None removes one."""
+        """Return a copy with some members changed; None removes one."""
         other = type(self).from_members(self.members())
         for name, value in changes.items():
             if value is not None:
@@ -124,7 +124,7 @@ class JsonMembers:
         return other
 
     def members(self) -> dict[str, RawJson]:
-        """Each member's JSON text: its own where nobody changed the value.
+        """Return each member's JSON text: the original text if nobody changed the value.
 
         :raises InvalidPayloadError: a value that was put into a list or an object is not JSON.
         """
@@ -143,7 +143,7 @@ class JsonMembers:
         return text
 
     def to_json(self) -> RawJson:
-        """All of them as one JSON object."""
+        """Return all of them as one JSON object."""
         return assemble(self.members())
 
     # ------------------------------------------------------------------ values of one type
@@ -170,4 +170,4 @@ _TYPES: Final = {
     "f": "boolean",
     "n": "null",
 }
-"""What the first character of a JSON text tells; other ones begin a number."""
+"""The type that the first character of a JSON text stands for; other ones begin a number."""

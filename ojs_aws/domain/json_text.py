@@ -1,4 +1,4 @@
-"""JSON as text: parsed once for validation, kept and returned as the very characters sent.
+"""Parses JSON once for validation, and keeps and returns the very characters sent.
 
 A client's data must come back exactly (integers of any size, floats, key order, escapes), so the
 members of an envelope are carried as raw text beside their decoded values.
@@ -35,7 +35,7 @@ _BRACKET: Final = re.compile(r"[\[{\]}]")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of a JSON object: its text and what the text says."""
+    """Holds one member of a JSON object: its text and its value."""
 
     raw: RawJson
     value: JsonValue
@@ -108,7 +108,7 @@ def _check_depth(text: str, max_depth: int) -> None:
 
 
 def _text(body: bytes | str, max_bytes: int | None) -> str:
-    """The body as text that UTF-8 can carry on, checked against the limit in bytes."""
+    """Return the body as text, checked as UTF-8 and against the limit in bytes."""
     try:
         raw = body if isinstance(body, bytes) else body.encode("utf-8")
         text = raw.decode("utf-8") if isinstance(body, bytes) else body
@@ -175,7 +175,7 @@ def parse_object(
 
 
 def _members(text: str) -> dict[str, Member]:
-    """Walk the top level only; the decoder reads each value and tells where it ends."""
+    """Yield the members of the top level; the decoder says where each value ends."""
     at = _skip(text, 0)
     if text[at : at + 1] != "{":
         value, end = _DECODER.raw_decode(text, at)
@@ -213,12 +213,12 @@ def _object_at(text: str, at: int) -> tuple[dict[str, Member], int]:
 
 
 def stored_texts(text: str) -> dict[str, RawJson]:
-    """The members of an object that was accepted before, each as its own text."""
+    """Return the members of a stored object, each as its own text."""
     return {name: member.raw for name, member in parse_object(text, max_depth=ANY_DEPTH).items()}
 
 
 def parse_array(text: RawJson) -> list[Member]:
-    """The items of an array, each with its own text; the text is known to be valid JSON."""
+    """Return the items of a valid JSON array, each with its own text."""
     items: list[Member] = []
     at = _skip(text, 1)
     while text[at] != "]":
@@ -262,7 +262,7 @@ def _expect(text: str, at: int, sign: str) -> int:
 
 
 def json_type(value: object) -> str:
-    """The JSON name of a value's type, for error messages."""
+    """Return the JSON name of a value's type, for error messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -279,7 +279,7 @@ _ESCAPING: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def encode(value: JsonValue) -> RawJson:
-    """Compact JSON text of a value; Unicode stays readable, lone surrogates are escaped.
+    """Return a value as compact JSON text; Unicode stays readable, lone surrogates are escaped.
 
     :raises ValueError: NaN, Infinity, or an integer of more than 4300 digits.
     """
@@ -292,12 +292,12 @@ def encode(value: JsonValue) -> RawJson:
 
 
 def assemble(members: Mapping[str, RawJson]) -> RawJson:
-    """Put an object together from the raw texts of its members."""
+    """Build an object from the raw texts of its members."""
     return RawJson("{" + ",".join(f"{encode(k)}:{raw}" for k, raw in members.items()) + "}")
 
 
 def assemble_array(items: Iterable[RawJson]) -> RawJson:
-    """Put an array together from the raw texts of its items."""
+    """Build an array from the raw texts of its items."""
     return RawJson("[" + ",".join(items) + "]")
 
 
@@ -320,7 +320,7 @@ def check_native(value: object, path: str, *, max_depth: int = MAX_NATIVE_DEPTH)
 
 
 def _items(value: Iterable[object], path: str) -> Iterator[tuple[str, object]]:
-    """The items of an array or object, with the step that leads to each."""
+    """Yield the items of an array or object, with the step that leads to each."""
     if not isinstance(value, dict):
         yield from ((f"[{position}]", item) for position, item in enumerate(value))
         return

@@ -1,4 +1,4 @@
-"""The transition table of the core specification, section 6.3, as pure functions.
+"""Implements the transition table (core, section 6.3) as pure functions.
 
 Each function takes a job and returns the job after one transition, or raises ConflictError. Time
 is an argument. :func:`settle_once` applies what time alone has already decided.
@@ -69,14 +69,14 @@ _UNDELAYED: Final = 1000  # microseconds in a millisecond: an instant as an orde
 
 
 def initial_state(scheduled_at: Instant | None, *, is_pending: bool, now: Instant) -> JobState:
-    """The state PUSH gives a job; the pending flag outweighs a schedule (section 7.1)."""
+    """Return the state that PUSH gives a job; the pending flag outweighs a schedule (7.1)."""
     if is_pending:
         return S.PENDING
     return S.SCHEDULED if scheduled_at is not None and scheduled_at > now else S.AVAILABLE
 
 
 def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
-    """FETCH: available -> active; counts the attempt and starts the reservation.
+    """Move available -> active (FETCH); counts the attempt and starts the reservation.
 
     As every operation here it takes a settled job: one that has expired is discarded by then.
     """
@@ -91,7 +91,7 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
 
 
 def drop(job: JobRecord, now: Instant) -> JobRecord:
-    """A limit that lets the job begin later, where its policy would rather have it discarded.
+    """Discard an available job because its limit's policy says so instead of waiting.
 
     ojs-rate-limiting, section 6.2: ``on_limit`` is ``drop``.
     """
@@ -100,7 +100,7 @@ def drop(job: JobRecord, now: Instant) -> JobRecord:
 
 
 def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
-    """A limit that lets the job begin later, where its policy would rather have it scheduled.
+    """Schedule an available job for later because its limit's policy says so.
 
     ojs-rate-limiting, section 6.2: ``on_limit`` is ``reschedule``. What the core's table does not
     know (available to scheduled) is what that extension adds.
@@ -112,13 +112,13 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
 
 
 def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
-    """ACK: active -> completed; clears the error left by earlier attempts."""
+    """Move active -> completed (ACK); clears the error left by earlier attempts."""
     require(job, "acknowledge", S.ACTIVE)
     return _moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
 
 
 def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
-    """FAIL: active -> retryable or discarded, as the retry policy and the handler say.
+    """Move active -> retryable or discarded (FAIL), as retry policy and handler say.
 
     A handler's response code outweighs the policy (ojs-retry, section 7.2).
     """
@@ -143,7 +143,7 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
 
 
 def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
-    """NACK with ``requeue``: active -> available at once, and the attempt does not count.
+    """Move active -> available at once (NACK with ``requeue``); the attempt does not count.
 
     The number of the attempt stays, since it never goes down (section 5); the job is as after the
     end of its reservation, only earlier (decision 55).
@@ -164,12 +164,12 @@ def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
 
 
 def is_requeue(before: JobRecord | None, after: JobRecord) -> bool:
-    """Return True if a change gave an attempt back: it did not fail."""
+    """Return True if a change gave an attempt back without a failure."""
     return before is not None and after.uncounted_attempts > before.uncounted_attempts
 
 
 def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = None) -> JobRecord:
-    """BEAT: the same state with a later end of the reservation, never an earlier one.
+    """Move the end of the reservation later, never earlier (BEAT); the state stays.
 
     :param alive_until: when the worker counts as dead unless it beats again; None where it is not
         known how often it does.
@@ -187,7 +187,7 @@ def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = No
 def report_progress(
     job: JobRecord, progress: Progress, expires_at: Instant, alive_until: Instant
 ) -> JobRecord:
-    """PROGRESS: the same state; the reservation goes on as after a heartbeat (PRG-008).
+    """Record progress (PROGRESS); extends the reservation like a heartbeat (PRG-008).
 
     :param alive_until: when a worker that is known to beat counts as dead unless it is heard of.
     """
@@ -201,14 +201,14 @@ def report_progress(
 def save_checkpoint(
     job: JobRecord, state: Document, now: Instant, *, has_notes: bool = False
 ) -> JobRecord:
-    """The same state with another checkpoint, which replaces the one before."""
+    """Replace the job's checkpoint; the state stays."""
     number = job.checkpoints + 1
     saved = Checkpoint(state=state, sequence=number, created_at=now, has_notes=has_notes)
     return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=number)
 
 
 def clear_checkpoint(job: JobRecord) -> JobRecord:
-    """The same state without a checkpoint; the next one is numbered as if it were there."""
+    """Remove the checkpoint; the next one is numbered as if it were still there."""
     if job.checkpoint is None:
         return job
     return replace(job, version=job.version + 1, checkpoint=None)
@@ -223,7 +223,7 @@ def _extended(held: Reservation, expires_at: Instant, alive_until: Instant | Non
 
 
 def cancel(job: JobRecord, now: Instant) -> JobRecord:
-    """CANCEL: any non-terminal state -> cancelled."""
+    """Move any non-terminal state -> cancelled (CANCEL)."""
     if job.state.is_terminal:
         raise ConflictError(
             f"Cannot cancel job in terminal state '{job.state}'.",
@@ -233,13 +233,13 @@ def cancel(job: JobRecord, now: Instant) -> JobRecord:
 
 
 def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """ACTIVATE: pending -> available."""
+    """Move pending -> available (ACTIVATE)."""
     require(job, "activate", S.PENDING)
     return _moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
 
 
 def reprioritise(job: JobRecord, priority: int) -> JobRecord:
-    """The same state in another place in line (ojs-priority, section 8.1).
+    """Move the job to another place in the ready list (ojs-priority, section 8.1).
 
     Within its new priority it stands where its time puts it. The job itself for the one it has.
 
@@ -260,7 +260,7 @@ _MOVABLE: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
 
 
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """The operator's retry: discarded -> available, attempt 0, history kept apart (6.5.3).
+    """Move discarded -> available by hand: attempt 0, history kept apart (6.5.3).
 
     An expiry that is over no longer counts, or the retry would be in vain; a later one does.
     """
@@ -286,20 +286,20 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
 
 
 def retry_now(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """An operator ends the backoff: retryable -> available, as time would have later."""
+    """Move retryable -> available by hand, before the backoff is over."""
     require(job, "retry", S.RETRYABLE)
     return _moved(job, S.AVAILABLE, enqueued_at=now, order=order, next_attempt_at=None)
 
 
 def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
-    """A rule's retry of a dead letter, which is counted (ojs-dead-letter, section 7)."""
+    """Move discarded -> available by a rule, and count it (ojs-dead-letter, section 7)."""
     earlier = job.replay.count if job.replay else 0
     after = retry_discarded(job, now, order)
     return replace(after, replay=Replay(count=earlier + 1, at=now, rule=rule))
 
 
 def next_due(job: JobRecord) -> Instant | None:
-    """When time will change the job next, if ever."""
+    """Return when time will change the job next; None for never."""
     match job.state:
         case S.ACTIVE:
             return job.reservation.due_at if job.reservation else None
@@ -313,12 +313,12 @@ def next_due(job: JobRecord) -> Instant | None:
 
 
 def place_when_due(priority: int, due: Instant) -> str:
-    """The place in line that a scheduled or retryable job has from its due time on."""
+    """Return the ready place that a scheduled or retryable job has from its due time on."""
     return ready_place(priority, due * _UNDELAYED)
 
 
 def wait_ms(job: JobRecord) -> int:
-    """How long a scheduled or retryable job has to wait, from when it came into its state."""
+    """Return how long a scheduled or retryable job waits, from when it entered its state."""
     due = next_due(job)
     if due is None or job.state not in {S.SCHEDULED, S.RETRYABLE}:
         return 0
@@ -326,7 +326,7 @@ def wait_ms(job: JobRecord) -> int:
 
 
 def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
-    """The next transition that time alone has decided, or None when nothing is due.
+    """Return the next transition that is due by time alone; None when nothing is due.
 
     The transition takes effect at its due instant, not at ``now``: whoever settles a job, and
     whenever, comes to the same record. An expiry that was over before the job came into its state
@@ -344,14 +344,14 @@ def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
 
 
 def settle(job: JobRecord, now: Instant) -> JobRecord:
-    """Apply every transition that is due; each step is one of the table's."""
+    """Apply every transition that is due by time alone, in order."""
     while (after := settle_once(job, now)) is not None:
         job = after
     return job
 
 
 def _overdue(job: JobRecord, due: Instant) -> JobRecord:
-    """An attempt that time ended: execution timeout, or a worker that was not heard of again.
+    """End an attempt whose time is over: its execution timeout, or the worker's reservation.
 
     An execution timeout goes through the retry policy. A lost worker is no error of the job: it is
     available at once, without backoff, while attempts are left (worker protocol, 5.5 and 10.2).
@@ -382,7 +382,7 @@ def _overdue(job: JobRecord, due: Instant) -> JobRecord:
 def _out_of_time(
     job: JobRecord, name: str, code: str, message: str, kind: str, due: Instant
 ) -> Failure:
-    """The failure of an attempt that time ended (ojs-timeouts, section 8)."""
+    """Return the failure of an attempt that timed out (ojs-timeouts, section 8)."""
     elapsed_ms = due - (job.started_at or due)
     limit_ms = job.timeout_ms if name == TIMEOUT else elapsed_ms
     return Failure(
@@ -424,7 +424,7 @@ def _discarded_after(
 
 
 def _recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
-    """The history with one more failure; only the latest keeps its backtrace."""
+    """Return the history with one more failure; only the latest keeps its backtrace."""
     earlier = tuple(past.without_backtrace() for past in job.failures)
     return (*earlier, failure)[-HISTORY_LIMIT:]
 
@@ -438,7 +438,7 @@ def _moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
 
 
 def require(job: JobRecord, verb: str, wanted: JobState) -> None:
-    """Refuse what only a job in one state may undergo.
+    """Refuse a transition that needs another state of the job.
 
     :raises ConflictError: naming the state the job is in.
     """
@@ -450,13 +450,13 @@ def require(job: JobRecord, verb: str, wanted: JobState) -> None:
 
 
 def _entered(job: JobRecord) -> Instant:
-    """When a job that waits came into its state: created, made available, or failed."""
+    """Return when a waiting job entered its state: created, made available, or failed."""
     failed = job.failures[-1].occurred_at if job.failures else job.created_at
     return max(job.created_at, job.enqueued_at or job.created_at, failed)
 
 
 def last_change(job: JobRecord) -> Instant:
-    """The instant of a job's last transition, as far as its record shows it."""
+    """Return the instant of a job's last transition, as far as its record shows it."""
     steps = (
         job.activated_at,
         job.started_at,

@@ -1,4 +1,4 @@
-"""How far an execution has come, as its worker says (ojs-progress, section 5)."""
+"""Reads and records how far an execution has come (ojs-progress, section 5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of one attempt.
+    """Holds the progress of one attempt.
 
     :ivar attempt: the attempt that reported it; another one starts without (section 5.3).
     :ivar fraction: from 0.0 to 1.0; None while only data was reported.
@@ -38,7 +38,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressReport:
-    """What one report says; None where it says nothing."""
+    """Holds one report of progress; None for what it leaves out."""
 
     fraction: float | None = None
     data: RawJson | None = None
@@ -46,7 +46,7 @@ class ProgressReport:
 
 
 def read_report(members: Mapping[str, Member]) -> ProgressReport:
-    """The report that a body makes: ``progress`` from 0 to 1, or ``percentage`` from 0 to 100.
+    """Read a report: ``progress`` from 0 to 1, or ``percentage`` from 0 to 100.
 
     Numbers beyond are clamped (section 5.1).
 
@@ -106,7 +106,7 @@ def _message(given: Mapping[str, Member]) -> str | None:
 def with_report(
     before: Progress | None, report: ProgressReport, attempt: int, now: Instant
 ) -> Progress:
-    """The progress after a report: the number never falls within an attempt (PRG-003)."""
+    """Return the progress after a report; it never falls within an attempt (PRG-003)."""
     earlier = before if before is not None and before.attempt == attempt else None
     if earlier is None:
         earlier = Progress(attempt=attempt, updated_at=now)

@@ -1,4 +1,4 @@
-"""How long the outcome of a job is kept, and how large a result may be (ojs-results, 6 and 7)."""
+"""Decides how long a job's outcome is kept and how large a result may be (ojs-results, 6, 7)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PERMANENT_S: Final = 10_000_000_000
 
 
 def keeps_result(job: JobRecord) -> bool:
-    """Whether a result is stored at all: a workflow needs those of its steps (section 9.1)."""
+    """Return whether a result is stored; a workflow needs those of its steps (section 9.1)."""
     return job.result_ttl_s != 0 or bool(job.workflow_id)
 
 
 def ended_at(job: JobRecord) -> Instant | None:
-    """When a job came into its terminal state."""
+    """Return when a job entered its terminal state."""
     return (
         job.completed_at or job.cancelled_at or job.discarded_at if job.state.is_terminal else None
     )
 
 
 def expires_at(job: JobRecord) -> Instant | None:
-    """When the outcome is pruned; None while the job is not over, and where it never is.
+    """Return when the outcome is pruned; None while the job is not over, and for never.
 
     Without a ``result_ttl`` of its own a job's outcome lives as long as the job.
     """
@@ -39,7 +39,7 @@ def expires_at(job: JobRecord) -> Instant | None:
 
 
 def is_pruned(job: JobRecord, now: Instant) -> bool:
-    """Whether the time of a job's outcome is over."""
+    """Return whether a job's outcome is past its retention."""
     if job.result_ttl_s is None:
         return False
     expiry = expires_at(job)
@@ -47,13 +47,13 @@ def is_pruned(job: JobRecord, now: Instant) -> bool:
 
 
 def as_of(job: JobRecord, now: Instant) -> JobRecord:
-    """The job as callers may see it: without a result whose time is over."""
+    """Return the job as callers may see it: without a result past its retention."""
     is_hidden = job.state is JobState.COMPLETED and job.result is not None and is_pruned(job, now)
     return replace(job, result=None) if is_hidden else job
 
 
 def kept_s(job: JobRecord, retention_s: int) -> int:
-    """Seconds that an ended job is kept for the sake of its outcome; 0 means for ever.
+    """Return how many seconds an ended job is kept for its outcome; 0 means for ever.
 
     :param retention_s: how long a job in this state is kept anyway; 0 means for ever.
     """

@@ -1,4 +1,4 @@
-"""The retry policy: what it may say, when it retries, and after how long (ojs-retry)."""
+"""Reads the retry policy and computes when it retries (ojs-retry)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_PATTERNS: Final = 100
 
 
 class BackoffStrategy(StrEnum):
-    """How the delay grows from retry to retry (ojs-retry, section 3)."""
+    """Says how the delay grows from retry to retry (ojs-retry, section 3)."""
 
     NONE = "none"
     LINEAR = "linear"
@@ -33,7 +33,7 @@ class BackoffStrategy(StrEnum):
 
 
 class Exhaustion(StrEnum):
-    """Where a job goes that may not be retried."""
+    """Says where a job goes that may not be retried."""
 
     DISCARD = "discard"
     DEAD_LETTER = "dead_letter"
@@ -41,7 +41,7 @@ class Exhaustion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """A complete retry policy; the defaults are the specification's (section 8).
+    """Holds a complete retry policy; the defaults are the specification's (section 8).
 
     :ivar max_attempts: executions in all, the first included; 0 and 1 both mean no retry.
     :ivar initial_interval_ms: delay before the first retry, in milliseconds; at least 1.
@@ -60,14 +60,14 @@ class RetryPolicy:
     on_exhaustion: Exhaustion = Exhaustion.DISCARD
 
     def delay_ms(self, retry: int, seed: str) -> int:
-        """Backoff before a retry, in milliseconds (sections 3 and 5).
+        """Return the backoff before a retry, in milliseconds (sections 3 and 5).
 
         The jitter is drawn from a hash of the seed, not from a generator: whoever computes the
         delay of one attempt comes to the same instant, so two processes that settle one job
         cannot disagree, while different jobs still spread evenly over [0.5, 1.5).
 
         :param retry: 1 for the first retry.
-        :param seed: what tells this delay from others: job id and attempt.
+        :param seed: what makes this delay differ from others: job id and attempt.
         """
         capped = min(self._raw_delay(retry), float(self.max_interval_ms))
         if self.jitter:
@@ -90,7 +90,7 @@ class RetryPolicy:
             return float(self.max_interval_ms)
 
     def forbids(self, *names: str) -> bool:
-        """Whether one of the error's names matches a non-retryable pattern (section 6.2)."""
+        """Return whether a name of the error matches a non-retryable pattern (section 6.2)."""
         patterns = self.non_retryable_errors
         return any(_matches(pattern, name) for pattern in patterns for name in names)
 
@@ -149,7 +149,7 @@ def read_retry_policy(value: JsonValue) -> RetryPolicy:
 
 
 def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    """Attributes by their own names, with the names they came by; the own name outweighs others."""
+    """Return attributes by their own names, which outweigh other spellings."""
     given: dict[str, tuple[str, JsonValue]] = {}
     for name, item in policy.items():
         canonical = _ALIASES.get(name, name)
@@ -159,7 +159,7 @@ def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValu
 
 
 def _with_checked_intervals(policy: RetryPolicy, *, has_own_cap: bool) -> RetryPolicy:
-    """The two rules of section 11.1 on intervals; a default cap gives way to a long interval."""
+    """Check section 11.1's two rules on intervals; a long interval raises a default cap."""
     first, cap = policy.initial_interval_ms, policy.max_interval_ms
     if first <= 0:
         raise _impossible("retry.initial_interval", "greater than zero", format_duration(first))

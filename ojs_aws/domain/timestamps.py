@@ -1,4 +1,4 @@
-"""Instants and durations: RFC 3339 timestamps, ISO 8601 durations, and the short forms in use.
+"""Reads and writes instants and durations: RFC 3339, ISO 8601, and short forms.
 
 Inside the system an instant is a whole number of milliseconds since the epoch, UTC.
 """
@@ -37,7 +37,7 @@ MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
 
 
 def instant_of(moment: datetime) -> Instant:
-    """The instant of an aware datetime.
+    """Return the instant of an aware datetime.
 
     :raises ValueError: the datetime is naive, or outside the years 1 to 9999 in UTC.
     """
@@ -54,7 +54,7 @@ def _since_epoch(moment: datetime) -> int:
 
 
 def datetime_of(instant: Instant) -> datetime:
-    """The datetime of an instant, UTC; of one beyond the years 1 to 9999, the nearest in them.
+    """Return the datetime of an instant in UTC, limited to the years 1 to 9999.
 
     Earlier versions stored such instants, and whoever reads them must not fail.
     """
@@ -62,7 +62,7 @@ def datetime_of(instant: Instant) -> datetime:
 
 
 def format_instant(instant: Instant) -> str:
-    """RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``; never fails."""
+    """Return RFC 3339 in UTC with milliseconds: ``2026-02-12T10:30:00.000Z``; never fails."""
     return datetime_of(instant).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
@@ -107,7 +107,7 @@ def read_date_time(text: object, field: str) -> int:
 
 
 def _ends_month(moment: datetime) -> bool:
-    """Whether it is the last second of a month in UTC, behind which a leap second can come.
+    """Return whether this is the last second of a month in UTC: a leap second can follow.
 
     :raises OverflowError: it is the last second of the year 9999, or not in the years up to then.
     """
@@ -116,7 +116,7 @@ def _ends_month(moment: datetime) -> bool:
 
 
 def resolve_timestamp(text: object, field: str, now: Instant) -> Instant:
-    """Like :func:`parse_timestamp`, but ``+PT2S`` is also accepted and counts from ``now``."""
+    """Read a timestamp like :func:`parse_timestamp`, or ``+PT2S``, which counts from ``now``."""
     if isinstance(text, str) and text.startswith("+"):
         return Instant(now + parse_duration(text[1:], field))
     return parse_timestamp(text, field)
@@ -140,7 +140,7 @@ def parse_duration(text: object, field: str) -> int:
 
 
 def _calendar(text: str, field: str) -> int:
-    """Durations with years, months, weeks or days; a month counts 30 days, a year 365."""
+    """Read a duration with years (365 days), months (30 days), weeks or days."""
     import isodate  # noqa: PLC0415 - rare, and not worth its import time at start-up
 
     try:
@@ -159,7 +159,7 @@ def _bounded(milliseconds: int, text: str, field: str) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """ISO 8601 duration in seconds and, where they come out even, minutes and hours."""
+    """Return an ISO 8601 duration in seconds, or in whole minutes and hours if it is even."""
     seconds, rest = divmod(milliseconds, 1000)
     if rest:
         return f"PT{milliseconds / 1000:.3f}".rstrip("0") + "S"

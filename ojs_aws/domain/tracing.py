@@ -1,4 +1,4 @@
-"""The trace that a job belongs to (ojs-events, section 8)."""
+"""Finds the trace that a job belongs to (ojs-events, section 8)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 
 
 def trace_id_of(document: str) -> str:
-    """The trace id that ``meta`` of a job's document names: its own, else that of ``traceparent``.
+    """Return the trace id in ``meta`` of a job's document, else that of its ``traceparent``.
 
     :returns: empty when there is none, or nothing that can be read as one.
     """
@@ -38,5 +38,5 @@ def trace_id_of(document: str) -> str:
 
 
 def trace_of(document: Document) -> str:
-    """The trace id of a job's document, wherever that is kept; empty for none."""
+    """Return the trace id of a job's document, wherever it is stored; empty for none."""
     return trace_id_of(document) if isinstance(document, str) else document.trace_id

@@ -1,4 +1,4 @@
-"""What makes two jobs the same: unique policies and their fingerprint (unique jobs, sections 2-4).
+"""Decides which jobs are the same: unique policies and fingerprints (unique jobs, 2-4).
 
 The fingerprint is the SHA-256 of the canonical JSON of the chosen dimensions, in lowercase
 hexadecimal. It is made from arguments, which may be secret: log it at DEBUG at most.
@@ -39,7 +39,7 @@ _STATES: Final = tuple(state.value for state in JobState)
 
 
 class OnConflict(Enum):
-    """What becomes of a job that has a duplicate (section 5)."""
+    """Says what happens to a job that has a duplicate (section 5)."""
 
     REJECT = "reject"
     REPLACE = "replace"
@@ -49,7 +49,7 @@ class OnConflict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniquePolicy:
-    """A unique policy, valid.
+    """Holds a valid unique policy.
 
     :ivar keys: the dimensions of the fingerprint; ``type`` is always one.
     :ivar args_keys: the arguments that count; None for all of them.
@@ -72,7 +72,7 @@ class UniquePolicy:
         args_keys: Sequence[str] | None = None,
         meta_keys: Sequence[str] = (),
     ) -> UniquePolicy:
-        """A policy over these dimensions, with the other defaults.
+        """Return a policy over these dimensions, with defaults for the rest.
 
         :raises InvalidRequestError: as :func:`parse_unique_policy`.
         """
@@ -128,7 +128,7 @@ def _conflict(value: JsonValue) -> OnConflict:
 def _words(
     policy: Mapping[str, JsonValue], name: str, among: Sequence[str] = ()
 ) -> tuple[str, ...] | None:
-    """A list of different strings; None when it was left out."""
+    """Return a list of distinct strings; None if it was left out."""
     given = policy.get(name)
     if given is None:
         return None
@@ -160,7 +160,7 @@ def _invalid(member: str, expected: str, value: JsonValue) -> InvalidRequestErro
 
 # ---------------------------------------------------------------------------------- the fingerprint
 def unique_key(job: Job, policy: UniquePolicy) -> str:
-    """The uniqueness key of a job: the one that the client sent, else the fingerprint.
+    """Return the uniqueness key of a job: the client's own, else the fingerprint.
 
     :raises InvalidRequestError: the client's is no key, or as :func:`fingerprint`.
     """
@@ -178,13 +178,13 @@ def unique_key(job: Job, policy: UniquePolicy) -> str:
 
 
 def named_key(job_type: str, name: str) -> str:
-    """The uniqueness key of jobs of one type that their client gives a name of its own."""
+    """Return the uniqueness key of jobs of one type under a name that the client chose."""
     text = canonical_json({"key": name, "type": job_type})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def bound_key(job: Job, given: str) -> str:
-    """Return a client's own key as it counts among the jobs of one type and queue only.
+    """Return a client's own key as it applies within one type and queue only.
 
     Jobs of credentials with bounds have such keys. A key that the client chose could else be that
     of any other job. As in a fingerprint, the queue counts where the unique policy names it.
@@ -198,12 +198,12 @@ def bound_key(job: Job, given: str) -> str:
 
 
 def is_key(value: JsonValue) -> bool:
-    """Whether a value can be a uniqueness key."""
+    """Return whether a value can be a uniqueness key."""
     return isinstance(value, str) and _KEY.fullmatch(value) is not None
 
 
 def keeps_out(policy: UniquePolicy, existing: JobRecord, now: Instant) -> bool:
-    """Whether a job with the same key is a duplicate to a newcomer's policy (section 7.4).
+    """Return whether a job with the same key counts as a duplicate for a policy (section 7.4).
 
     :param existing: as of now, with everything applied that time has decided.
     """
@@ -219,7 +219,7 @@ def fingerprint(job: Job, policy: UniquePolicy) -> str:
 
 
 def has_dimensions(job: Job, policy: UniquePolicy) -> bool:
-    """Return True if the job has all that ``args_keys`` and ``meta_keys`` of a policy name."""
+    """Return True if the job has all that a policy's ``args_keys`` and ``meta_keys`` name."""
     chosen = dimensions(job, policy)
     named = {"args": policy.args_keys, "meta": policy.meta_keys}
     for dimension, keys in named.items():
@@ -230,7 +230,7 @@ def has_dimensions(job: Job, policy: UniquePolicy) -> bool:
 
 
 def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
-    """Return the values that the fingerprint is made of (section 4.1, step 1).
+    """Return the values from which the fingerprint is made (section 4.1, step 1).
 
     What ``args_keys`` or ``meta_keys`` name and the job lacks counts as absent.
     """
@@ -248,7 +248,7 @@ def dimensions(job: Job, policy: UniquePolicy) -> dict[str, JsonValue]:
 
 
 def _arguments(args: JsonValue, keys: Sequence[str]) -> dict[str, JsonValue]:
-    """Return those of the arguments that the keys name, by key.
+    """Return the arguments that the keys name, by key.
 
     The specification's examples have an object for ``args``, the core an array. In an array the
     key is a member of the first object that has it, else a position: ``"0"`` is the first argument.

@@ -1,4 +1,4 @@
-"""The constraints of the job envelope (core, section 5), each refused with its name and reason.
+"""Checks the job envelope (core, section 5); each refusal has its name and reason.
 
 An envelope has one canonical, flat form here; how clients spell it is the transport's business.
 """
@@ -70,7 +70,7 @@ PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """A valid envelope, read: what the system decides on, and the document it only keeps.
+    """Holds a valid envelope: what the system decides on, and the document it only stores.
 
     :ivar id: empty when the client gave none.
     :ivar timeout_ms: None when the client gave none (or 0, which means the default).
@@ -130,7 +130,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
 
 
 def _limit(job: Job, queue: str) -> Limit | None:
-    """The job's own limit; most jobs have none, and their args need not be looked at."""
+    """Return the job's own limit; most jobs have none, and their args are not read."""
     if (value := job.get("rate_limit")) is None:
         return None
     return read_limit(value, queue, {"args": job.get("args"), "meta": job.get("meta")})
@@ -142,7 +142,7 @@ def _document(
     scheduled: Instant | None,
     expires: Instant | None,
 ) -> dict[str, RawJson]:
-    """The members that are only kept. A relative timestamp is kept as what it came to mean."""
+    """Return the members that are only stored, with relative timestamps made absolute."""
     document = {name: raw for name, raw in members.items() if name not in PROMOTED}
     for name, instant in (("scheduled_at", scheduled), ("expires_at", expires)):
         written = job.get(name)
@@ -153,7 +153,7 @@ def _document(
 
 
 def check_type(value: JsonValue) -> str:
-    """A job type: lowercase segments of letters, digits, ``_`` and ``-``, joined by dots.
+    """Check a job type: lowercase segments of letters, digits, ``_`` and ``-``, joined by dots.
 
     The hyphen is more than the core specification allows; existing producers send it.
     """
@@ -164,7 +164,7 @@ def check_type(value: JsonValue) -> str:
 
 
 def check_queue(value: JsonValue) -> str:
-    """A queue name: lowercase letters, digits, hyphens and dots, at most 128 characters."""
+    """Check a queue name: lowercase letters, digits, hyphens and dots, at most 128 characters."""
     if isinstance(value, str) and len(value) <= MAX_QUEUE_LENGTH and _QUEUE.fullmatch(value):
         return value
     expected = "lowercase letters, digits, hyphens and dots, at most 128 characters"
@@ -172,7 +172,7 @@ def check_queue(value: JsonValue) -> str:
 
 
 def check_job_id(value: JsonValue) -> str:
-    """A job id: a UUIDv7 in lowercase hexadecimal with hyphens."""
+    """Check a job id: a UUIDv7 in lowercase hexadecimal with hyphens."""
     return _check_id(value)
 
 
@@ -196,7 +196,7 @@ def _check_version(value: JsonValue) -> None:
 
 
 def _check_members(job: Job) -> None:
-    """The attributes that are kept and not decided on."""
+    """Check the attributes that are only stored."""
     if "args" not in job or job.json_type("args") != "array":
         raise invalid("args", "an array", job.get("args"), missing="args" not in job)
     if "meta" in job and job.json_type("meta") != "object":
@@ -240,7 +240,7 @@ def _check_schema(value: JsonValue) -> None:
 
 
 def check_priority(value: JsonValue) -> int:
-    """A priority; 0 for None.
+    """Return a priority, checked; 0 for None.
 
     :raises InvalidRequestError: it is no integer from -100 to 100.
     """
@@ -252,7 +252,7 @@ def check_priority(value: JsonValue) -> int:
 
 
 def _check_timeout(job: Job) -> int | None:
-    """``timeout_ms``, else ``timeout`` in seconds; 0 means the default."""
+    """Return ``timeout_ms``, else ``timeout`` in seconds; 0 means the default."""
     for name, unit in (("timeout_ms", 1), ("timeout", 1000)):
         value = job.get(name)
         if value is None:
@@ -266,7 +266,7 @@ def _check_timeout(job: Job) -> int | None:
 
 
 def _check_visibility(job: Job) -> int | None:
-    """``visibility_timeout_ms``, or ``visibility_timeout`` in seconds or as a duration."""
+    """Return ``visibility_timeout_ms``, else ``visibility_timeout`` (seconds or a duration)."""
     name, expected = "visibility_timeout_ms", "a whole number of milliseconds, up to 12 hours"
     given = value = job.get(name)
     if value is None:
@@ -308,7 +308,7 @@ def _is_integer(value: object) -> TypeGuard[int]:
 def invalid(
     field: str, expected: str, value: JsonValue, *, missing: bool = False
 ) -> InvalidRequestError:
-    """The error for an attribute that is missing or malformed."""
+    """Return the error for an attribute that is missing or malformed."""
     received = "nothing" if missing else json_type(value)
     shown = f" {value[:80]!r}" if isinstance(value, str) else ""
     if isinstance(value, (int, float)) and not isinstance(value, bool):

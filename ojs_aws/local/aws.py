@@ -38,7 +38,7 @@ AWS_LOCK: Final = threading.RLock()
 
 
 def queue_url_prefix() -> str:
-    """What the URLs of moto's SQS queues begin with."""
+    """Return what the URLs of moto's SQS queues begin with."""
     return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
 
 

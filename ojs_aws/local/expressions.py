@@ -46,7 +46,7 @@ def fast_expressions() -> Iterator[None]:
 
 
 def _lex(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The words of a condition, which its text alone decides."""
+    """Return the words of a condition, which its text alone decides."""
     kept: dict[str, tuple[Any, ...]] = {}
 
     def lex(self: Any) -> Any:
@@ -65,7 +65,7 @@ def _nodes() -> Any:
 
 
 def _parsing(module: str) -> Any:
-    """A module of moto, an extra, that has no types."""
+    """Return a module of moto, an extra, that has no types."""
     return importlib.import_module(f"moto.dynamodb.parsing.{module}")
 
 

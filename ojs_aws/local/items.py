@@ -83,7 +83,7 @@ def _serialize(original: Original) -> Original:
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute value as JSON takes it."""
+    """Return an attribute value as JSON takes it."""
     ((kind, content),) = value.items()
     if kind == "B":
         return {kind: _text(content)}

@@ -50,7 +50,7 @@ class LambdaContext:
 def http_event(
     method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
 ) -> Event:
-    """The API Gateway HTTP API event (payload format 2.0) of a request.
+    """Return the API Gateway HTTP API event (payload format 2.0) of a request.
 
     Bodies whose content type API Gateway does not know as text arrive base64-encoded, as they do
     when deployed.

@@ -209,7 +209,7 @@ class LocalServer:
                 self._trigger(url, worker.lambda_handler, queue, self._is_paused(settings, queue))
 
     def _is_paused(self, settings: Settings, queue: str) -> Callable[[], bool]:
-        """Whether a queue is paused: what switches its trigger off when deployed."""
+        """Return whether a queue is paused: what switches its trigger off when deployed."""
         from ojs_aws.bootstrap import build_backend  # noqa: PLC0415
 
         registry = build_backend(settings).ports.queues
@@ -269,7 +269,7 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Where the API answers."""
+        """Return where the API answers."""
         return f"http://{self.options.host}:{self._server.server_port}"
 
     def serve(self) -> None:

@@ -35,11 +35,11 @@ class EmbeddedStream:
 
     @property
     def position(self) -> int:
-        """How many records of the stream have been handled."""
+        """Return how many records of the stream have been handled."""
         return self._position
 
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
-        """The next records."""
+        """Return the next records."""
         from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
 
         table = dynamodb_backends[ACCOUNT][REGION].get_table(self._table)
@@ -73,7 +73,7 @@ class RemoteStream:
         self._iterator = ""
 
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
-        """The next records."""
+        """Return the next records."""
         iterator = self._iterator or self._open()
         try:
             page = self._streams.get_records(ShardIterator=iterator, Limit=BATCH)
@@ -112,14 +112,14 @@ class RemoteStream:
 
 
 def _is_told(record: Event) -> bool:
-    """Whether the deployed trigger would hand the record over."""
+    """Return whether the deployed trigger would hand the record over."""
     keys = record["dynamodb"]["Keys"]
     partition, sort_key = (keys[name]["S"] for name in (TABLE.partition_key, TABLE.sort_key))
     return is_told(partition, sort_key)
 
 
 def _as_event(record: Event) -> Event:
-    """A record as Lambda hands it over: the time of creation as a number."""
+    """Return a record as Lambda hands it over: the time of creation as a number."""
     created = record["dynamodb"].get("ApproximateCreationDateTime")
     if hasattr(created, "timestamp"):
         record["dynamodb"]["ApproximateCreationDateTime"] = created.timestamp()

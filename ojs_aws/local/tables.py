@@ -109,7 +109,7 @@ def _all_items(original: Any) -> Any:
 
 
 def _lists(table: Any) -> dict[str, dict[tuple[str, str], Any]]:
-    """The index: items by partition and key. Made at the first use, kept by :func:`_add`."""
+    """Return the index: items by partition and key. Made at the first use, kept by :func:`_add`."""
     lists: dict[str, dict[tuple[str, str], Any]] | None = table.__dict__.get(_LISTS)
     if lists is None:
         lists = {}

@@ -1,4 +1,4 @@
-"""What the services need from the world, as protocols by role.
+"""Declares what the services need from the world, as protocols by role.
 
 Adapters implement them; services and tests know nothing else. Unless a method says otherwise it
 may raise :class:`~ojs_aws.domain.errors.BackendError`, after which the call may or may not have

@@ -1,4 +1,4 @@
-"""The records of API keys."""
+"""Declares the store of API keys."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ojs_aws.domain.api_keys import ApiKey
 
 
 class StaleKeyError(Exception):
-    """Somebody else changed the key in between, or there is one of this id already."""
+    """Reports that somebody else changed the key in between, or that the id exists."""
 
 
 class ApiKeys(Protocol):
-    """The records of API keys, without their secrets."""
+    """Stores API keys, without their secrets."""
 
     def load(self, key_id: str) -> ApiKey | None:
-        """One key, strongly consistent: a key that was revoked is not accepted again."""
+        """Read one key, strongly consistent: a revoked key is never accepted again."""
 
     def save(self, key: ApiKey) -> None:
         """Write a key, if its record has the version before this one, or is new at version 0.
@@ -25,4 +25,4 @@ class ApiKeys(Protocol):
         """
 
     def page(self, after: str, limit: int) -> Sequence[ApiKey]:
-        """Up to ``limit`` keys by id, those after the named one."""
+        """Return up to ``limit`` keys by id, after the named one."""

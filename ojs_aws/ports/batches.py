@@ -1,4 +1,4 @@
-"""Batches that are too large for one transaction: a log of jobs, and one record that decides."""
+"""Declares the store of batches too large for one transaction: a log and a deciding record."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MARK_BYTES: Final = 4
 
 
 def mark_of(job_id: str) -> bytes:
-    """A few bytes that tell most ids apart."""
+    """Return a few bytes that differ for most ids."""
     return hashlib.sha256(job_id.encode()).digest()[:MARK_BYTES]
 
 
 @dataclass(frozen=True, slots=True)
 class StagedJob:
-    """A job of the log.
+    """Holds a job of the log.
 
     :ivar replaces: it takes the place, or goes into, the job that holds its uniqueness key.
     """
@@ -32,10 +32,10 @@ class StagedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBatch:
-    """A committed batch whose jobs may not all be in their places yet.
+    """Describes a committed batch whose jobs may not all be in their places yet.
 
     :ivar id: made of the ids of its jobs, so that the same request sent again has the same one.
-    :ivar token: tells who wrote its log; several requests may have, and one was committed.
+    :ivar token: names who wrote its log; several requests may have, and one was committed.
     :ivar sizes: how many jobs each part of the log has.
     :ivar marks: of its jobs' ids, in their order.
     """
@@ -47,12 +47,12 @@ class OpenBatch:
     marks: bytes
 
     def holds_any(self, job_ids: Sequence[str]) -> bool:
-        """Whether one of these jobs may be in the batch."""
+        """Return whether one of these jobs may be in the batch."""
         marks = {self.marks[at : at + MARK_BYTES] for at in range(0, len(self.marks), MARK_BYTES)}
         return any(mark_of(job_id) in marks for job_id in job_ids)
 
     def part_of(self, job_id: str) -> int | None:
-        """The part in which a job may be; None when it is not in the batch."""
+        """Return the part in which a job may be; None if it is not in the batch."""
         wanted, at = mark_of(job_id), 0
         for number, size in enumerate(self.sizes):
             for _ in range(size):
@@ -64,7 +64,7 @@ class OpenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What stands of a batch.
+    """Says whether a batch was committed.
 
     :ivar token: of the log that was committed; empty when the batch was given up.
     """
@@ -73,19 +73,19 @@ class Decision:
 
     @property
     def is_committed(self) -> bool:
-        """Whether its jobs exist."""
+        """Return whether its jobs exist."""
         return bool(self.token)
 
 
 class LogLostError(BackendError):
-    """Something of a committed batch's log is gone: nobody can put those jobs into their places."""
+    """Reports a gap in a committed batch's log: these jobs cannot be put into their places."""
 
 
 class Batches(Protocol):
-    """Logs of batches. What was never committed vanishes by itself after some days."""
+    """Stores logs of batches. What was never committed expires after some days."""
 
     def token(self) -> str:
-        """A new name for a log."""
+        """Return a new name for a log."""
 
     def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
         """Write the log of a batch; nobody reads it before the batch is committed.
@@ -94,28 +94,28 @@ class Batches(Protocol):
         """
 
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
-        """Commit a batch, or give it up (``commit`` is None), unless that is decided already.
+        """Commit a batch, or give it up (``commit`` is None), unless this is already decided.
 
         :returns: what stands: the first decision is the last.
         """
 
     def decided(self, batch_id: str) -> Decision | None:
-        """What stands of a batch, strongly consistent; None while nothing is decided."""
+        """Return the decision on a batch, strongly consistent; None while there is none."""
 
     def open(self) -> list[OpenBatch]:
-        """Committed batches whose jobs may not all be in their places, the oldest first.
+        """Return committed batches whose jobs may not all be in their places, oldest first.
 
         Strongly consistent: a batch that is committed and not closed is among them.
         """
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """The jobs of one part of a batch's log.
+        """Return the jobs of one part of a batch's log.
 
         :raises LogLostError: it is gone.
         """
 
     def done(self, batch: OpenBatch) -> int:
-        """How many parts of a batch, the first ones, are known to be in their places.
+        """Return how many parts of a batch, counted from the first, are in their places.
 
         :raises LogLostError: nobody knows any more.
         """
@@ -124,10 +124,10 @@ class Batches(Protocol):
         """Note that the first parts are in their places."""
 
     def close(self, batch: OpenBatch) -> None:
-        """All jobs of a batch are in their places: nobody need look for them here."""
+        """Close a batch: all its jobs are in their places."""
 
     def abandon(self, batch: OpenBatch, now: Instant) -> None:
-        """Some jobs of a batch are lost: nobody looks for them here any more.
+        """Give up a committed batch of which some jobs are lost.
 
         What is known of the batch is kept for some months.
         """

@@ -1,4 +1,4 @@
-"""Answers of bulk operations, kept under the keys that clients gave them."""
+"""Declares the store of bulk operations' answers, under the clients' idempotency keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkRequest:
-    """A bulk operation with an idempotency key (ojs-bulk-operations, section 10).
+    """Describes a bulk operation with an idempotency key (ojs-bulk-operations, section 10).
 
     :ivar key: of the operation, the caller and the client's own key.
     :ivar digest: of the request's body.
@@ -28,7 +28,7 @@ class BulkRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkDone:
-    """A bulk operation that is over, to be told of by the stream.
+    """Describes a finished bulk operation, which the stream publishes.
 
     :ivar id: names it.
     :ivar operation: enqueue, cancel, retry or delete.
@@ -46,7 +46,7 @@ class BulkDone:
 
 
 class BulkRequests(Protocol):
-    """Bulk operations by their idempotency keys."""
+    """Stores bulk operations by their idempotency keys."""
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
         """Store a request, unless its key is taken since ``forgotten_before``.
@@ -55,7 +55,7 @@ class BulkRequests(Protocol):
         """
 
     def answer(self, request: BulkRequest) -> None:
-        """Keep the answer of a request that was begun."""
+        """Store the answer of a request that was begun."""
 
     def tell(self, done: BulkDone) -> None:
-        """Let the stream tell of an operation; one write."""
+        """Store a finished operation for the stream to publish; one write."""

@@ -1,4 +1,4 @@
-"""What is counted of API clients."""
+"""Declares the counters of API clients' requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ojs_aws.domain.limits.clients import Standing
 
 
 class ClientBuckets(Protocol):
-    """One token bucket for each client, shared by all processes."""
+    """Stores one token bucket for each client, shared by all processes."""
 
     def charge(
         self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
     ) -> Standing:
-        """Take tokens, all or none, atomically; as long as there is one, more may be owed.
+        """Take tokens, all or none, atomically; while one is left, more may be owed.
 
         :param cost_us: by how much the instant at which the bucket is full moves on.
         :param latest_us: the latest instant that leaves a token to take.

@@ -1,4 +1,4 @@
-"""Where time and identifiers come from."""
+"""Declares the sources of time and identifiers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """Provides the time."""
 
     def now(self) -> Instant:
-        """The current instant (milliseconds)."""
+        """Return the current instant (milliseconds)."""
 
     def order(self) -> int:
-        """Microseconds since the epoch, strictly increasing within the process.
+        """Return microseconds since the epoch, strictly increasing within the process.
 
         Jobs of one priority are fetched in this order, so that two jobs enqueued within one
         millisecond keep theirs.
@@ -22,10 +22,10 @@ class Clock(Protocol):
 
 
 class IdGenerator(Protocol):
-    """Where identifiers come from."""
+    """Makes identifiers."""
 
     def job_id(self) -> str:
-        """A new lowercase UUIDv7."""
+        """Return a new lowercase UUIDv7."""
 
     def request_id(self) -> str:
-        """A new request id, ``req_`` and a UUIDv7."""
+        """Return a new request id, ``req_`` and a UUIDv7."""

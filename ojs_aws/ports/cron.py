@@ -1,4 +1,4 @@
-"""Registered cron jobs, and what wakes the tick for them."""
+"""Declares the store of cron jobs, and what wakes the tick for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class StaleCronError(Exception):
-    """A conditional write found the cron job changed since it was read.
+    """Reports that the cron job changed between the read and a conditional write.
 
     :ivar current: the entry as the write found it, or None when there is none.
     """
@@ -23,13 +23,13 @@ class StaleCronError(Exception):
 
 
 class CronEntries(Protocol):
-    """Registered cron jobs. Each write is one conditional write, recognised when repeated."""
+    """Stores cron jobs. Each write is one conditional write, recognised when repeated."""
 
     def load(self, name: str) -> CronEntry | None:
         """Read an entry, strongly consistent."""
 
     def all(self) -> list[CronEntry]:
-        """Every entry, by name."""
+        """Return every entry, by name."""
 
     def save(self, before: CronEntry | None, after: CronEntry) -> None:
         """Replace one version of an entry by the next, or store a new one.
@@ -44,11 +44,11 @@ class CronEntries(Protocol):
         """
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
-        """Names of entries that need attention before an instant, and since when; may lag."""
+        """Return entries that need attention before an instant, and since when; may lag."""
 
 
 class CronAlarms(Protocol):
     """Wakes the tick at a second, so that a cron job does not wait for the next minute."""
 
     def set(self, name: str, delay_s: int) -> None:
-        """Have an entry looked at in 0 to 900 seconds; at least once, where alarms are deployed."""
+        """Wake the tick for an entry in 0 to 900 seconds, at least once if alarms are deployed."""

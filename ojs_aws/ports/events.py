@@ -1,4 +1,4 @@
-"""The log of lifecycle events, and the bus."""
+"""Declares the log of lifecycle events, and the bus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events to read. Empty filters match all; those that are given must all match.
+    """Says which events to read. Empty filters match all; all given ones must match.
 
     :ivar types: event types; one that ends in ``*`` stands for all that begin so.
     :ivar job_ids: jobs that events are about.
@@ -31,7 +31,7 @@ class EventQuery:
     after_id: str = ""
 
     def matches(self, event: Event) -> bool:
-        """Whether an event is wanted."""
+        """Return whether an event is wanted."""
         return (
             (self.since is None or event.time >= self.since)
             and (not self.queues or event.queue in self.queues)
@@ -47,7 +47,7 @@ def _is_named(kind: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in the order of the log, and the cursor to go on from.
+    """Holds events in the order of the log, and the cursor to go on from.
 
     :ivar has_more: there may be more right now; the page may be empty all the same, when what was
         looked through for it held nothing wanted.
@@ -60,7 +60,7 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAside:
-    """A change whose events could not be told, kept for an operator.
+    """Holds a change whose events could not be published, for an operator.
 
     :ivar number: sequence number of the stream record.
     :ivar reason: what was wrong.
@@ -73,10 +73,10 @@ class SetAside:
 
 
 class EventLog(Protocol):
-    """The log of lifecycle events: appended to, and read from any place on."""
+    """Stores lifecycle events: appends them, and reads them from any place on."""
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
-        """Put events at the end, in this order: all at once where they fit one chunk.
+        """Put events at the end, in this order: all at once if they fit one chunk.
 
         An event that is appended twice stands there twice, under the same id.
         """
@@ -88,14 +88,14 @@ class EventLog(Protocol):
         """
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
-        """Keep a change that makes no events; again changes nothing."""
+        """Store a change that makes no events; may be repeated."""
 
     def aside(self, limit: int) -> Sequence[SetAside]:
-        """The first changes that were set aside, by number."""
+        """Return the first changes that were set aside, by number."""
 
     def forget_aside(self, number: str) -> None:
-        """Keep a change no more: its events are told."""
+        """Remove a change that was set aside: its events are published."""
 
 
 Announce = Callable[[Sequence[Event]], Collection[str]]
-"""Tells the bus of events; answers the ids of those that it did not take."""
+"""Puts events on the bus; returns the ids of those that it refused."""

@@ -1,4 +1,4 @@
-"""The store of jobs, and the lists of its index."""
+"""Declares the store of jobs, and the lists of its index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class JobList(StrEnum):
-    """The lists that the index keeps for each queue."""
+    """Names the lists that the index keeps for each queue."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -29,12 +29,12 @@ class JobList(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedJob:
-    """One row of the index: enough to claim or arm a job without reading it.
+    """Holds one row of the index: enough to claim or arm a job without reading it.
 
     :ivar sort_key: place within its list; smaller comes first.
     :ivar is_far: waits for an instant that was beyond the reach of an SQS delay when the job
         began to wait, so that nobody but the sweep sends its message.
-    :ivar priority: of a job that waits, where its row tells it.
+    :ivar priority: of a waiting job, if its row has it.
     """
 
     id: str
@@ -49,13 +49,13 @@ class ListedJob:
 
     @property
     def due(self) -> Instant:
-        """When a row of the waiting list is due."""
+        """Return when a row of the waiting list is due."""
         return Instant(int(self.sort_key))
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first ready jobs of a queue, in fetch order, and whether the queue is paused.
+    """Holds the first ready jobs of a queue, in fetch order, and whether the queue is paused.
 
     :ivar limit: the policy that limits the whole queue, as JSON text; empty for none.
     :ivar visibility_timeout_ms: reservation length that the queue's settings name, if they do.
@@ -69,7 +69,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A range of instants, both ends included."""
+    """Holds a range of instants, both ends included."""
 
     since: Instant
     until: Instant
@@ -77,7 +77,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of rows; at least so many, where it is not exact."""
+    """Holds a number of rows; a lower bound if it is not exact."""
 
     rows: int
     is_exact: bool = True
@@ -85,14 +85,14 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list. ``cursor`` is empty on the last page."""
+    """Holds a page of a list. ``cursor`` is empty on the last page."""
 
     jobs: tuple[ListedJob, ...]
     cursor: str = ""
 
 
 class StaleJobError(Exception):
-    """A conditional write found the job changed since it was read.
+    """Reports that the job changed between the read and a conditional write.
 
     :ivar current: the job as the write found it, or None when there is none.
     """
@@ -104,11 +104,11 @@ class StaleJobError(Exception):
 
 
 class BucketTakenError(Exception):
-    """A bucket of a limit has changed since it was read."""
+    """Reports that a bucket of a limit has changed since it was read."""
 
 
 class AlreadyStoredError(Exception):
-    """An insert met ids that are taken.
+    """Reports that an insert met ids that are taken.
 
     :ivar existing: the stored jobs by their position in the insert.
     """
@@ -120,7 +120,7 @@ class AlreadyStoredError(Exception):
 
 
 class JobStore(Protocol):
-    """Jobs. Each write is one conditional write (or one transaction), atomic.
+    """Stores jobs. Each write is one conditional write (or one transaction), atomic.
 
     A write that took effect although its answer was lost is recognised when it is repeated, and
     answered as the success it was.
@@ -145,7 +145,7 @@ class JobStore(Protocol):
         """
 
     def load(self, job_id: str) -> JobRecord | None:
-        """Read a job, strongly consistent, without documents that are kept elsewhere."""
+        """Read a job, strongly consistent, without documents that are stored elsewhere."""
 
     def load_whole(self, job_id: str) -> JobRecord | None:
         """Read a job with all its documents, strongly consistent, in one call (two with S3)."""
@@ -154,7 +154,7 @@ class JobStore(Protocol):
         """Read up to 100 jobs like :meth:`load`; absent ones are left out."""
 
     def fill(self, job: JobRecord) -> JobRecord:
-        """The job with the documents that are kept elsewhere; no call when there are none."""
+        """Return the job with the documents that are stored elsewhere; no call if it has none."""
 
     def save(self, before: JobRecord, after: JobRecord) -> None:
         """Replace one version of a job by the next.
@@ -188,7 +188,7 @@ class JobStore(Protocol):
         takes: Sequence[tuple[Bucket, Bucket]],
         now: Instant,
     ) -> JobRecord:
-        """Like :meth:`claim`, taking the reservation's places in the same transaction.
+        """Claim a job like :meth:`claim`, and take its places in the same transaction.
 
         :param takes: each bucket before and after.
         :raises StaleJobError: the job is no longer what was read.
@@ -203,7 +203,7 @@ class JobStore(Protocol):
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
     ) -> JobRecord:
-        """Move an active job whose reservation is not over to completed, without reading it.
+        """Move an active job in time to completed, without reading it.
 
         :param worker_id: the holder to insist on; None accepts any, and a reservation made
             without a name accepts every worker.
@@ -214,19 +214,19 @@ class JobStore(Protocol):
         """
 
     def fits_inline(self, result: RawJson) -> bool:
-        """Whether a result stays with its job, so that :meth:`keep_result` makes no call."""
+        """Return whether a result stays with its job, so that :meth:`keep_result` makes no call."""
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
-        """Put a result where it belongs before :meth:`acknowledge`; small ones need no call."""
+        """Store a result before :meth:`acknowledge`; small ones need no call."""
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
-        """Put a checkpoint where it belongs before :meth:`save`; small ones need no call.
+        """Store a checkpoint before :meth:`save`; small ones need no call.
 
         Never in the place of another one, so that the one before can be removed late.
         """
 
     def forget_document(self, job_id: str, document: Document) -> None:
-        """Remove a document that its job no longer names; again is no error."""
+        """Remove a document that its job no longer names; may be repeated."""
 
     def delete(self, job: JobRecord) -> None:
         """Remove a job and its documents.
@@ -235,13 +235,13 @@ class JobStore(Protocol):
         """
 
     def forget_documents(self, job: JobRecord) -> None:
-        """Remove the documents that a job which is gone kept elsewhere; again is no error."""
+        """Remove the documents that a deleted job stored elsewhere; may be repeated."""
 
     def head(self, queue: str, limit: int) -> Head:
-        """The first ready jobs of a queue; what others claimed a moment ago may still be there."""
+        """Return the first ready jobs of a queue; jobs claimed a moment ago may be among them."""
 
     def oldest_ready(self, queue: str) -> Instant | None:
-        """Since when the job has been available that has been for longest; of any priority.
+        """Return since when the oldest ready job has been available, whatever its priority.
 
         One call for each priority that jobs are available in, eight at most: the highest ones.
         """
@@ -249,7 +249,7 @@ class JobStore(Protocol):
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:
-        """A page of the waiting jobs whose next due time lies in [since, until], earliest first.
+        """Return a page of waiting jobs whose next due time is in [since, until], earliest first.
 
         :param cursor: where the page before ended; any number of jobs may share an instant.
         """
@@ -264,25 +264,25 @@ class JobStore(Protocol):
         newest_first: bool = True,
         between: Between | None = None,
     ) -> Page:
-        """A page of one list of a queue; of those lists that are ordered by time, of a time range.
+        """Return a page of one list of a queue; for lists ordered by time, of a time range.
 
         :param cursor: of the page before, or of :meth:`place_of` a row.
         """
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
-        """The cursor of the page that begins after a row of a list."""
+        """Return the cursor of the page that begins after a row of a list."""
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """How many rows a list has, in one call; not exact beyond some thousands."""
+        """Return how many rows a list has, in one call; not exact beyond some thousands."""
 
     def count_priorities(self, queue: str) -> tuple[Mapping[int, int], bool]:
-        """How many jobs are ready in each priority, in one call; bounded like :meth:`count`.
+        """Return how many jobs are ready in each priority, in one call; bounded like :meth:`count`.
 
         :returns: the numbers by priority, and whether they are exact.
         """
 
     def count_waiting(self, queue: str) -> Mapping[JobState, Count]:
-        """How many jobs wait for time in each state, in one call; bounded like :meth:`count`.
+        """Return how many jobs wait in each state, in one call; bounded like :meth:`count`.
 
         :returns: scheduled, retryable and active ones.
         """

@@ -1,4 +1,4 @@
-"""The buckets of limits."""
+"""Declares the store of limits' buckets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class Limits(Protocol):
-    """The buckets of limits. Places are taken and given back by the writes of jobs."""
+    """Stores the buckets of limits. Writes of jobs take places and give them back."""
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
-        """Remember the policy that a job brought; no call for one that this process has seen."""
+        """Remember the policy that a job named; no call if this process has seen it."""
 
     def override(
         self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
-        """Lay down what counts for a key. Whoever is taking a place meanwhile takes notice.
+        """Set the policy that applies to a key. Jobs that begin meanwhile notice it.
 
         FETCH learns of a queue's from the head of the ready list, of a type's by :meth:`scopes`.
 
@@ -28,10 +28,10 @@ class Limits(Protocol):
         """
 
     def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
-        """Undo :meth:`override`."""
+        """Remove what :meth:`override` set."""
 
     def scopes(self, now: Instant) -> Sequence[Scope]:
-        """The types that something is laid down for, in one call."""
+        """Return the types that have an override, in one call."""
 
     def block(self, key: str, until: Instant, exhausted: str) -> None:
         """Let no job of a key begin before an instant; an earlier one changes nothing.
@@ -40,13 +40,13 @@ class Limits(Protocol):
         """
 
     def tell(self, key: str, exhausted: str, now: Instant) -> None:
-        """Note that jobs have to wait for a bucket, unless it says so already."""
+        """Note that jobs have to wait for a bucket, unless that is noted already."""
 
     def policy_of_queue(self, key: str) -> str:
-        """What was last laid down for a queue's key, as text; empty for no limit."""
+        """Return the last policy set for a queue's key, as text; empty for no limit."""
 
     def load(self, key: str) -> Bucket | None:
-        """One bucket, strongly consistent."""
+        """Return one bucket, strongly consistent."""
 
     def page(self, after: str, limit: int) -> Sequence[Bucket]:
-        """Up to ``limit`` buckets by key, those after the named one."""
+        """Return up to ``limit`` buckets by key, after the named one."""

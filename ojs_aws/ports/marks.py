@@ -1,4 +1,4 @@
-"""How far some upkeep has been done."""
+"""Declares the store of how far some upkeep has been done."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class Marks(Protocol):
-    """Instants up to which some upkeep has been done, by name."""
+    """Stores instants up to which some upkeep has been done, by name."""
 
     def read(self, name: str) -> Instant | None:
-        """The mark; None where there is none yet."""
+        """Return the mark; None if there is none yet."""
 
     def move(self, name: str, until: Instant) -> None:
         """Set a mark, never back."""

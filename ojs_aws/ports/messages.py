@@ -1,4 +1,4 @@
-"""The SQS queues behind the OJS queues."""
+"""Declares the SQS queues behind the OJS queues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an SQS message says: one job of this queue may run, probably this one.
+    """Says that one job of this queue may run, probably this one.
 
     :ivar sort_key: the job's place in the ready list, empty when it was not ready yet.
     """
@@ -22,7 +22,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message in hand, until its visibility timeout ends."""
+    """Holds a received message, until its visibility timeout ends."""
 
     message: Message
     handle: str
@@ -31,7 +31,7 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """About how many messages a queue has.
+    """Says about how many messages a queue has.
 
     :ivar visible: not delayed, and in nobody's hands.
     :ivar hidden: in somebody's hands, or set aside for a while.
@@ -44,23 +44,23 @@ class Backlog:
 
     @property
     def total(self) -> int:
-        """All messages, whatever they wait for."""
+        """Return the number of all messages, whatever they wait for."""
         return self.visible + self.hidden + self.delayed
 
 
 class QueueMissingError(Exception):
-    """There is no SQS queue behind this OJS queue yet; the registry can make one."""
+    """Reports that this OJS queue has no SQS queue yet; the registry can make one."""
 
 
 class MessageQueue(Protocol):
-    """The SQS queues behind the OJS queues. Times are in whole seconds.
+    """Sends and receives messages of the SQS queues. Times are in whole seconds.
 
     Nothing may be concluded from an answer: messages repeat, reorder and come late. Sending
     raises QueueMissingError, receiving finds nothing, where no SQS queue exists.
     """
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
-        """Send a message that turns visible after 0 to 900 seconds."""
+        """Send a message that becomes visible after 0 to 900 seconds."""
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
         """Send messages with their delays, ten to a call."""
@@ -71,13 +71,13 @@ class MessageQueue(Protocol):
         """Receive up to ten messages; unreadable ones are moved to the dead-letter queue."""
 
     def reject(self, queue: str, body: str) -> None:
-        """Send a body that nobody can decode to the dead-letter queue, with the queue's name."""
+        """Send an unreadable body to the dead-letter queue, with the queue's name."""
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
         """Delete messages, ten to a call. A handle that is too old is no error."""
 
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
-        """Make messages visible again after so many seconds from now (0 to 43,200)."""
+        """Hide messages for this many seconds from now (0 to 43,200)."""
 
     def backlog(self, queue: str) -> Backlog:
         """Count the messages of a queue, roughly."""

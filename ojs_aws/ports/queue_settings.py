@@ -1,4 +1,4 @@
-"""The settings of queues, and how full bounded queues are."""
+"""Declares the store of queues' settings, and the counters of bounded queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class QueueState(StrEnum):
-    """Whether a queue takes jobs (ojs-queue-config, section 5.1); pausing is kept elsewhere."""
+    """Says whether a queue takes jobs (ojs-queue-config, 5.1); pausing is stored elsewhere."""
 
     ACTIVE = "active"
     DRAINING = "draining"
@@ -21,7 +21,7 @@ class QueueState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """What was set for a queue.
+    """Holds what was set for a queue.
 
     :ivar members: as ``domain.queue_config`` keeps them, the queue's limit not among them.
     :ivar revision: writes so far; 0 where nothing was ever set.
@@ -37,23 +37,23 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """A new limit of the whole queue, as JSON text; None for no limit."""
+    """Holds a new limit of the whole queue as JSON text; None for no limit."""
 
     policy: str | None
 
 
 class StaleSettingsError(Exception):
-    """The settings have changed since they were read."""
+    """Reports that the settings have changed since they were read."""
 
 
 class SettingsBook(Protocol):
-    """The settings of queues."""
+    """Stores the settings of queues."""
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
-        """Read those of some queues in one call, strongly consistent; absent ones are left out."""
+        """Read the settings of some queues in one strongly consistent call, if they have any."""
 
     def all(self) -> list[QueueSettings]:
-        """All settings, by name."""
+        """Return all settings, by name."""
 
     def save(
         self, before: QueueSettings, after: QueueSettings, limit: LimitChange | None = None
@@ -68,7 +68,7 @@ class SettingsBook(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many jobs of a bounded queue have not ended.
+    """Counts the jobs of a bounded queue that have not ended.
 
     :ivar version: changes so far; the same twice means that nothing was counted between.
     """
@@ -78,7 +78,7 @@ class Depth:
 
 
 class QueueIsFullError(Exception):
-    """There is no place for so many more jobs.
+    """Reports that the queue has no room for this many jobs.
 
     :ivar depth: how many there are.
     """
@@ -100,27 +100,27 @@ class Depths(Protocol):
         """
 
     def add(self, queue: str, amount: int) -> int | None:
-        """Count jobs that are there, or are there no more; one write.
+        """Count jobs that were added or are gone; one write.
 
         :returns: the depth after it; None, and nothing is counted, for a queue without a bound.
         """
 
     def load(self, queue: str) -> Depth | None:
-        """What is counted, strongly consistent; None for a queue without a bound."""
+        """Return the depth, strongly consistent; None for a queue without a bound."""
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
-        """Set the depth to what was counted by reading, if nothing has changed since ``seen``."""
+        """Set the depth to a count by reading, if nothing has changed since ``seen``."""
 
     def forget(self, queue: str) -> None:
-        """Count a queue no more."""
+        """Stop counting a queue."""
 
     def count(self, queue: str, most: int) -> int:
-        """Count by reading the lists, up to about ``most`` jobs; costs one query for thousands."""
+        """Count by reading the lists, up to about ``most`` jobs; one query reads thousands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressure:
-    """What is to be told of a bounded queue.
+    """Holds what events report of a bounded queue.
 
     :ivar is_warned: whether its depth is above the warning threshold.
     :ivar rejected: jobs that found no place so far.
@@ -138,10 +138,10 @@ class Pressure:
 
 
 class Pressures(Protocol):
-    """What producers' processes leave for the stream to tell."""
+    """Stores what producers' processes leave for the stream to publish."""
 
     def warn(self, pressure: Pressure) -> None:
-        """Note that a queue came above its threshold, or fell below it; one write."""
+        """Note that a queue went above its threshold, or below it; one write."""
 
     def reject(self, pressure: Pressure) -> None:
-        """Add ``rejected`` jobs that found no place; one write."""
+        """Count ``rejected`` jobs that found no place; one write."""

@@ -1,4 +1,4 @@
-"""What the calls to AWS of one request have in common: its time, and whether anything was written.
+"""Holds what one request's AWS calls share: its time, and whether anything was written.
 
 A context variable, so that calls in threads belong to the request that they are made for. Outside
 of a request (the stream, the tick, workers) there is none.
@@ -14,9 +14,9 @@ from typing import Final
 
 @dataclass(slots=True)
 class RequestScope:
-    """One request.
+    """Describes one request.
 
-    :ivar left_s: tells how many seconds the request has left.
+    :ivar left_s: returns how many seconds the request has left.
     :ivar may_have_written: whether a call of it changed what others see, or may have. Such a
         request must not be answered as one that can be sent again.
     """

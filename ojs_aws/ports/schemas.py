@@ -1,4 +1,4 @@
-"""The schemas of job types."""
+"""Declares the store of job types' schemas."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 class SchemaTakenError(Exception):
-    """The version of the type, or the URI, has a schema.
+    """Reports that the version of the type, or the URI, already has a schema.
 
     :ivar existing: which; None when it is gone again.
     """
 
     def __init__(self, existing: SchemaName | None) -> None:
-        """Keep which."""
+        """Keep which of them it is."""
         super().__init__("taken")
         self.existing = existing
 
 
 class Schemas(Protocol):
-    """The schemas of job types. One that is registered never changes; it can be deleted."""
+    """Stores the schemas of job types. A registered one never changes; it can be deleted."""
 
     def add(self, entry: SchemaEntry) -> None:
         """Store a schema.
@@ -30,13 +30,13 @@ class Schemas(Protocol):
         """
 
     def load(self, uri: str) -> SchemaEntry | None:
-        """One read, and never an old one."""
+        """Read a schema, strongly consistent, in one call."""
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
-        """The version of a type; 1 and "1" are the same."""
+        """Return the version of a type; 1 and "1" are the same."""
 
     def names(self, job_type: str = "") -> list[SchemaName]:
-        """All versions of a type, or of all types, by type and in no order of versions."""
+        """Return all versions of a type, or of all types, by type; versions are unordered."""
 
     def delete(self, name: SchemaName) -> None:
-        """Remove a schema; one that is gone is no error."""
+        """Remove a schema; a missing one is no error."""

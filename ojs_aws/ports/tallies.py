@@ -1,4 +1,4 @@
-"""What queues did, minute by minute, and what they hold."""
+"""Declares the counters of what queues did by minute, and of what they hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class Tallies(Protocol):
-    """Counters of each queue and minute, kept for a month, and totals of each queue."""
+    """Counts by queue and minute, kept for a month, and in totals of each queue."""
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
         """Add to the totals of a queue and to the counters of a minute.
@@ -24,14 +24,14 @@ class Tallies(Protocol):
         """
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
-        """The minutes that begin in a time range, both ends included, in their order.
+        """Return the minutes that begin in a time range, both ends included, in their order.
 
         Minutes in which nothing happened are left out. Costs one read, and one query for some
         4,000 minutes.
         """
 
     def totals(self) -> Mapping[str, QueueTotals]:
-        """Return the totals of every queue that has any: a query for some thousand queues."""
+        """Return the totals of every queue that has any; one query reads some thousand queues."""
 
     def load(self, queue: str) -> QueueTotals:
         """Return the totals of one queue, strongly consistent."""
@@ -44,7 +44,7 @@ class Tallies(Protocol):
         at: Instant,
         at_least: Collection[str],
     ) -> bool:
-        """Add to the jobs of a queue what was missing when they were counted.
+        """Correct the number of a queue's jobs after they were counted by reading.
 
         :param seen: the totals before the jobs were counted.
         :param changes: how many more there are, by the names of ``jobs``.

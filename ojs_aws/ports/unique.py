@@ -1,4 +1,4 @@
-"""Jobs that are let in under uniqueness keys."""
+"""Declares the store of jobs that are admitted under uniqueness keys."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueLock:
-    """Which job was last let in under a uniqueness key.
+    """Says which job was last admitted under a uniqueness key.
 
-    It is a pointer and no more: whether the job keeps others out is told by the job itself, so
-    nothing has to release a lock.
+    It is only a pointer: the job itself decides whether it keeps others out, so nothing has to
+    release a lock.
 
     :ivar version: names the write that made it; empty in one that is to be written.
     :ivar until: when it is of no use any more, if that is known.
@@ -35,13 +35,13 @@ class UniqueLock:
 
     @property
     def is_brought(self) -> bool:
-        """Whether its batch brings arguments into the job that has it already."""
+        """Return whether the lock's batch changes the arguments of the job that has it."""
         return bool(self.batch) and self.job_id == self.previous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """One job on its way in, with what has to be as it was seen.
+    """Describes a job to admit, and what must not have changed since it was read.
 
     :ivar job: the new job; None when what it brings goes into the job ``before``.
     :ivar lock: the lock that it takes; None for a job without a unique policy.
@@ -63,7 +63,7 @@ it."""
 
 
 class NotAdmittedError(Exception):
-    """Jobs were not let in. When neither attribute tells why, something else has changed.
+    """Reports that jobs were not admitted. Without an attribute, something else has changed.
 
     :ivar existing: stored jobs with these ids, by the position of the admission.
     :ivar locks: locks that are not as they were seen, by the position of the admission.
@@ -77,7 +77,7 @@ class NotAdmittedError(Exception):
 
 
 class UniqueJobs(Protocol):
-    """Jobs that are let in under uniqueness keys."""
+    """Stores jobs that are admitted under uniqueness keys."""
 
     def admit(self, admissions: Sequence[Admission]) -> None:
         """Store new jobs, take their locks and change the jobs they replace, all or none.
@@ -86,7 +86,7 @@ class UniqueJobs(Protocol):
         """
 
     def actions(self, admission: Admission) -> list[TransactAction]:
-        """What :meth:`admit` would write for one job, for somebody else's transaction; no call.
+        """Return what :meth:`admit` would write for one job, for a caller's transaction; no call.
 
         :raises PayloadTooLargeError: its document does not fit into the table.
         """
@@ -100,10 +100,10 @@ class UniqueJobs(Protocol):
         """
 
     def lock(self, key: str) -> UniqueLock | None:
-        """The lock of a key, strongly consistent."""
+        """Return the lock of a key, strongly consistent."""
 
     def forget(self, key: str, job_id: str) -> None:
-        """Remove the lock of a job that is gone; one that another job holds stays."""
+        """Remove the lock of a job that is gone; another job's lock stays."""
 
 
 MAX_ACTIONS: Final = 100

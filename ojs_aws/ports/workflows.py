@@ -1,4 +1,4 @@
-"""Workflows and their plans."""
+"""Declares the store of workflows and their plans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StaleWorkflowError(Exception):
-    """A conditional write found the workflow changed since it was read.
+    """Reports that the workflow changed between the read and a conditional write.
 
     :ivar current: the workflow as the write found it, or None when there is none.
     """
@@ -28,7 +28,7 @@ class StaleWorkflowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowPlan:
-    """What of a workflow never changes.
+    """Holds the part of a workflow that never changes.
 
     :ivar envelopes: of its jobs as the enqueue middleware left them, by the index of their step.
     """
@@ -39,14 +39,14 @@ class WorkflowPlan:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowPage:
-    """A page of workflows, the newest first. ``cursor`` is empty on the last page."""
+    """Holds a page of workflows, newest first. ``cursor`` is empty on the last page."""
 
     workflows: tuple[Workflow, ...]
     cursor: str = ""
 
 
 class Workflows(Protocol):
-    """Workflows. Each write is one conditional write or transaction, recognised when repeated."""
+    """Stores workflows. Each write is one conditional write or transaction, safe to repeat."""
 
     def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
         """Store a new workflow with up to 90 first jobs, all or nothing.
@@ -61,7 +61,7 @@ class Workflows(Protocol):
         results: Mapping[int, RawJson],
         jobs: Sequence[JobRecord],
     ) -> None:
-        """Replace one version of a workflow by the next, with what the change brings.
+        """Replace one version of a workflow by the next, with its results and new jobs.
 
         :param results: of jobs by the index of their step, two megabytes at most.
         :param jobs: up to 90 that begin; they exist exactly if the change does.
@@ -75,10 +75,10 @@ class Workflows(Protocol):
         """Read the plan of a workflow."""
 
     def results(self, workflow_id: str) -> dict[int, RawJson]:
-        """Read what the jobs of a workflow left, by the index of their step."""
+        """Read the results of a workflow's jobs, by the index of their step."""
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
-        """A page of workflows, of those in one state if it is given; new ones may lag."""
+        """Return a page of workflows, in one state if it is given; new ones may lag."""
 
     def forget(self, workflow_id: str) -> None:
-        """Remove what a workflow that is gone kept beside itself; again is no error."""
+        """Remove what a deleted workflow stored beside itself; may be repeated."""

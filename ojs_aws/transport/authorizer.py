@@ -30,7 +30,7 @@ def build_authorizer(
     logger: Logger | None = None,
     tracing: Tracing = NO_TRACING,
 ) -> Handler:
-    """The handler of a Lambda authorizer with simple responses, payload format 2.0.
+    """Return the handler of a Lambda authorizer with simple responses, payload format 2.0.
 
     Where the table does not answer it raises, which the gateway answers with 500 and does not
     remember.

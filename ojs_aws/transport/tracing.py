@@ -40,7 +40,7 @@ class Tracing(Protocol):
     """Tells of pieces of work, nested as they are called."""
 
     def span(self, name: str, **values: Noted) -> AbstractContextManager[Span]:
-        """A piece of work, from entering to leaving; what it raises counts as its failure.
+        """Return a piece of work, from entering to leaving; what it raises counts as its failure.
 
         :param values: see :meth:`Span.note`.
         """
@@ -70,7 +70,7 @@ NO_TRACING: Final = NoTracing()
 
 
 def function_tracing(settings: Settings, environ: Mapping[str, str] = os.environ) -> Tracing:
-    """The tracing of a function: AWS X-Ray where ``OJS_TRACING`` asks for it, in AWS Lambda.
+    """Return the tracing of a function: AWS X-Ray where ``OJS_TRACING`` asks for it, in AWS Lambda.
 
     Anywhere else nobody listens, so it is off there, as Powertools' own Tracer is.
 

@@ -125,7 +125,7 @@ class _TaskLocal:
 
     @property
     def entities(self) -> list[Entity]:
-        """The open subsegments of this task, the last one innermost: a list of its own."""
+        """Return the open subsegments of this task, the last one innermost: a list of its own."""
         return self._entities.get([])
 
     @entities.setter
@@ -134,7 +134,7 @@ class _TaskLocal:
 
     @property
     def segment(self) -> Entity | None:
-        """The invocation's segment."""
+        """Return the invocation's segment."""
         return self._segment.get()
 
     @segment.setter

@@ -32,7 +32,7 @@ class ActiveJob:
 
     @property
     def is_executing(self) -> bool:
-        """Whether the handler is at work; not so while the outcome is reported."""
+        """Return whether the handler is at work; not so while the outcome is reported."""
         return self._execution is not None and not self._execution.done()
 
     async def execute(self, executor: Executor) -> Outcome | None:
@@ -85,15 +85,15 @@ class ActiveJobs:
         left.set()
 
     def get(self, job_id: str) -> ActiveJob | None:
-        """A job by its id."""
+        """Return a job by its id."""
         return self._jobs.get(job_id)
 
     def ids(self) -> list[str]:
-        """The ids of all jobs that have not been given up."""
+        """Return the ids of all jobs that have not been given up."""
         return [job_id for job_id, active in self._jobs.items() if not active.gone]
 
     def reservation_ids(self, job_ids: Iterable[str]) -> dict[str, str]:
-        """The ids of the reservations of some jobs, by job id, where they are known."""
+        """Return the ids of the reservations of some jobs, by job id, where they are known."""
         known = ((job_id, self._jobs.get(job_id)) for job_id in job_ids)
         return {
             job_id: active.reservation_id
@@ -102,7 +102,7 @@ class ActiveJobs:
         }
 
     def one_left(self) -> Awaitable[object]:
-        """What waits until the next job leaves, counted from this call."""
+        """Return what waits until the next job leaves, counted from this call."""
         return self._left.wait()
 
     async def empty(self) -> None:
@@ -111,9 +111,9 @@ class ActiveJobs:
             await self._left.wait()
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self._jobs)
 
     def __iter__(self) -> Iterator[ActiveJob]:
-        """The jobs, as of now."""
+        """Yield the jobs, as of now."""
         return iter(list(self._jobs.values()))

@@ -47,7 +47,7 @@ class BaseWorker:
 
     @property
     def middleware(self) -> ExecutionChain:
-        """The execution chain; another one can be assigned until the worker starts."""
+        """Return the execution chain; another one can be assigned until the worker starts."""
         return self._middleware
 
     @middleware.setter
@@ -57,7 +57,7 @@ class BaseWorker:
 
     @property
     def hooks(self) -> Hooks:
-        """The hooks; others can be assigned until the worker starts."""
+        """Return the hooks; others can be assigned until the worker starts."""
         return self._hooks
 
     @hooks.setter
@@ -92,7 +92,7 @@ class BaseWorker:
 
 
 def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:
-    """The chain that a caller means: their own, one of their middleware, or the default."""
+    """Return the chain that a caller means: their own, one of their middleware, or the default."""
     if middleware is None:
         return ExecutionChain.default()
     return middleware if isinstance(middleware, ExecutionChain) else ExecutionChain(middleware)

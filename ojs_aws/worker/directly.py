@@ -111,7 +111,7 @@ class DirectReservations:
         self._known = saved.job
 
     def _start(self, job_id: str) -> JobRecord | None:
-        """The job as last seen; a write that finds another one starts over from that."""
+        """Return the job as last seen; a write that finds another one starts over from that."""
         known = self._known
         return known if known is not None and known.id == job_id else None
 

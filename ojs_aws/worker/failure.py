@@ -73,7 +73,7 @@ class PermanentError(JobError):
 
 
 def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, JsonValue]:
-    """The error object of an exception.
+    """Return the error object of an exception.
 
     :param origin: where it was raised: ``handler``, or ``middleware:<name>``.
     """
@@ -104,7 +104,7 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
 
 
 def shutdown_failure() -> dict[str, JsonValue]:
-    """The error object of a job that its worker gives back at the end of the grace period.
+    """Return the error object of a job that its worker gives back at the end of the grace period.
 
     Its type is that of ojs-graceful-shutdown (GS-005).
     """

@@ -52,7 +52,7 @@ def _new_future() -> asyncio.Future[Claimed]:
 
 
 def _told(job: JobRecord) -> dict[str, str | int]:
-    """What a span says of a job; by its trace the enqueueing span is found."""
+    """Return what a span says of a job; by its trace the enqueueing span is found."""
     return {
         "job_id": job.id,
         "job_type": job.type,

@@ -130,7 +130,7 @@ class LambdaWorker(BaseWorker):
 
     @property
     def backend(self) -> Backend:
-        """The services; built from the environment when first asked for.
+        """Return the services; built from the environment when first asked for.
 
         :raises SettingsError: the environment has a setting that cannot be used.
         """

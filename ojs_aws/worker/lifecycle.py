@@ -44,12 +44,12 @@ class Lifecycle:
 
     @property
     def is_running(self) -> bool:
-        """Whether jobs may be fetched."""
+        """Return whether jobs may be fetched."""
         return self.state is WorkerState.RUNNING
 
     @property
     def is_ending(self) -> bool:
-        """Whether the worker is on its way out."""
+        """Return whether the worker is on its way out."""
         return self.state is WorkerState.TERMINATE
 
     @property
@@ -95,7 +95,7 @@ class Lifecycle:
             self.terminate("the server says so")
 
     def changed(self) -> Awaitable[object]:
-        """What waits for the next change, counted from this call."""
+        """Return what waits for the next change, counted from this call."""
         return self._changed.wait()
 
     async def forced(self) -> None:

@@ -13,7 +13,7 @@ class WorkerPathError(ValueError):
 
 
 def load_worker(path: str) -> BaseWorker:
-    """The worker at ``module:attribute`` (``worker`` when the attribute is left out).
+    """Return the worker at ``module:attribute`` (``worker`` when the attribute is left out).
 
     :raises WorkerPathError: no such module, no such attribute, or it is no worker.
     """

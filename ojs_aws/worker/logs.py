@@ -6,5 +6,5 @@ from ojs_aws.domain.envelope import Job
 
 
 def about(job: Job) -> dict[str, object]:
-    """The fields of a line about a job; those of its handler have them by ``ctx.log``."""
+    """Return the fields of a line about a job; those of its handler have them by ``ctx.log``."""
     return {"job_id": job.id, "job_type": job.type, "queue": job.queue, "attempt": job.attempt}

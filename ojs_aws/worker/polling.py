@@ -140,7 +140,7 @@ class Worker(BaseWorker):
 
     @property
     def active_jobs(self) -> int:
-        """How many jobs are in the worker's hands."""
+        """Return how many jobs are in the worker's hands."""
         return len(self._active)
 
     def run(self) -> None:

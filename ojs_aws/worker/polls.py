@@ -23,7 +23,7 @@ class Polls:
     longest_failing_s: float = 15.0
 
     def start(self, timer: Timer) -> Polling:
-        """The pace of one worker."""
+        """Return the pace of one worker."""
         return Polling(self, timer)
 
 

@@ -114,7 +114,7 @@ class HandlerRegistry:
         self._handlers[job_type] = [*registered, made]
 
     def find(self, job_type: str, version: JsonValue = None) -> Handler:
-        """The handler of a type, and of a version of it.
+        """Return the handler of a type, and of a version of it.
 
         A versioned job goes to the first handler whose versions include it, one for any version
         coming last. A job without a version goes to the one for any, else to the first.
@@ -138,7 +138,7 @@ class HandlerRegistry:
         self._is_frozen = True
 
     def __contains__(self, job_type: object) -> bool:
-        """Whether the type has a handler."""
+        """Return whether the type has a handler."""
         return job_type in self._handlers
 
     def __iter__(self) -> Iterator[str]:
@@ -146,12 +146,12 @@ class HandlerRegistry:
         return iter(self._handlers)
 
     def __len__(self) -> int:
-        """How many types have a handler."""
+        """Return how many types have a handler."""
         return len(self._handlers)
 
 
 def _of_version(handlers: Sequence[Handler], job_type: str, version: Version | None) -> Handler:
-    """The one of a type's handlers that takes a version (VER-004, VER-006)."""
+    """Return the one of a type's handlers that takes a version (VER-004, VER-006)."""
     any_version = next((each for each in handlers if each.versions.is_any), None)
     if version is None:
         return any_version or handlers[0]

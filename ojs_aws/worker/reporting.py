@@ -88,7 +88,7 @@ class Reporter:
 
 
 def _unacceptable(problem: OjsError) -> dict[str, JsonValue]:
-    """The failure of a job whose result the backend refuses (too large, too deep)."""
+    """Return the failure of a job whose result the backend refuses (too large, too deep)."""
     kind = "ResultRefused" if isinstance(problem, InvalidRequestError) else type(problem).__name__
     return {
         "type": kind,

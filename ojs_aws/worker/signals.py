@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def reactions(lifecycle: Lifecycle) -> dict[str, Callable[[], None]]:
-    """What each signal does, by its name.
+    """Return what each signal does, by its name.
 
     SIGINT is treated as SIGTERM (ojs-graceful-shutdown, section 4.1): Ctrl-C drains, and pressed
     again ends at once.

@@ -27,7 +27,7 @@ class Turns:
         self._credit = dict.fromkeys(self._weights, 0)
 
     def next(self) -> tuple[str, ...]:
-        """The order for the next fetch."""
+        """Return the order for the next fetch."""
         if not self._weights:
             return self._strict
         for name, weight in self._weights.items():

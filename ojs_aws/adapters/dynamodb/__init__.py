@@ -1,1 +1,1 @@
-"""Jobs, queues, workers and events in one DynamoDB table."""
+"""Stores jobs, queues, workers and events in one DynamoDB table."""

@@ -1,4 +1,4 @@
-"""Large batches in the table: parts of a log, one deciding record, and a row while it is open.
+"""Stores large batches: a log in parts, one deciding record, and a row while it is open.
 
     batch#<id>   <token>#0000#0   the jobs of a part, deflated
     batch#<id>   decision         committed, with the token of its log; or given up
@@ -69,7 +69,7 @@ DONE: Final = "dn"
 
 @dataclass(frozen=True, slots=True)
 class DynamoBatches:
-    """The port Batches over the table.
+    """Implements the port Batches over the table.
 
     :ivar new_token: makes the name of a log.
     """
@@ -80,11 +80,11 @@ class DynamoBatches:
     new_token: Callable[[], str]
 
     def token(self) -> str:
-        """No call."""
+        """Make no call."""
         return self.new_token()
 
     def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
-        """One put for each part; more only for a job that is too large for one."""
+        """Make one put for each part; more only for a job that is too large for one."""
         sizes: list[int] = []
         now = max((job.record.created_at for job in jobs), default=Instant(0))
         for size, data in self._parts(jobs):
@@ -102,7 +102,7 @@ class DynamoBatches:
         return tuple(sizes)
 
     def _parts(self, jobs: Sequence[StagedJob]) -> list[tuple[int, bytes]]:
-        """Parts of even size, halved where they would not fit an item."""
+        """Yield parts of even size, halved if they do not fit an item."""
         made: list[tuple[int, bytes]] = []
         waiting = [jobs[at : at + PART_JOBS] for at in range(0, len(jobs), PART_JOBS)]
         while waiting:
@@ -116,7 +116,7 @@ class DynamoBatches:
         return made
 
     def _text(self, jobs: Sequence[StagedJob]) -> str:
-        """The items of jobs as JSON, their documents readable: together they deflate better."""
+        """Return the items of jobs as JSON with readable documents, which deflate better."""
         items = []
         for job in jobs:
             item = to_item(job.record, self.retention)
@@ -126,7 +126,7 @@ class DynamoBatches:
         return json.dumps(items, separators=(",", ":"), ensure_ascii=False, default=_base64)
 
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
-        """One conditional put to give up; one transaction to commit."""
+        """Make one conditional put to give up, or one transaction to commit."""
         item: Item = {
             n.PK: string(_pk(batch_id)),
             n.SK: string(DECISION),
@@ -162,12 +162,12 @@ class DynamoBatches:
         return Decision(commit.token)
 
     def decided(self, batch_id: str) -> Decision | None:
-        """One consistent read."""
+        """Make one consistent read."""
         item = self._get(_pk(batch_id), DECISION)
         return _decision(item) if item else None
 
     def open(self) -> list[OpenBatch]:
-        """One consistent query, of as many pages as there are."""
+        """Run one consistent query, of as many pages as there are."""
         batches: list[OpenBatch] = []
         more: dict[str, Any] = {}
         while True:
@@ -186,7 +186,7 @@ class DynamoBatches:
             more = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """One consistent read, for a very large job some more."""
+        """Make one consistent read; for a very large job some more."""
         data, pieces = b"", 1
         for piece in count():
             if piece == pieces:
@@ -200,14 +200,14 @@ class DynamoBatches:
         return [StagedJob(from_item(read_values(image)), replaces) for image, replaces in listed]
 
     def done(self, batch: OpenBatch) -> int:
-        """One consistent read."""
+        """Make one consistent read."""
         item = self._get(_pk(batch.id), DECISION)
         if not item:
             raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
         return read_number(item, DONE) or 0
 
     def advance(self, batch: OpenBatch, done: int) -> None:
-        """One update."""
+        """Make one update."""
         with translated("UpdateItem"):
             self.client.update_item(
                 TableName=self.table,
@@ -218,7 +218,7 @@ class DynamoBatches:
             )
 
     def close(self, batch: OpenBatch) -> None:
-        """One delete."""
+        """Make one delete."""
         row = _row(batch)
         with translated("DeleteItem"):
             self.client.delete_item(
@@ -226,7 +226,7 @@ class DynamoBatches:
             )
 
     def abandon(self, batch: OpenBatch, now: Instant) -> None:
-        """One transaction, which moves the row."""
+        """Make one transaction, which moves the row."""
         row = _row(batch)
         kept = row | {n.PK: string(LOST), n.TTL: number(now // 1000 + LOST_KEPT_S)}
         actions: Any = [
@@ -260,7 +260,7 @@ def _part_sk(token: str, number: int, piece: int) -> str:
 
 
 def _pieces(data: bytes) -> int:
-    """How many items the text of a part needs."""
+    """Return how many items the text of a part needs."""
     return max(1, -(-len(data) // PART_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""Bulk operations and their answers in the table, an item each; they go by their TTL."""
+"""Stores bulk operations and their answers, an item each, which expire by TTL."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ TOTAL: Final = "bt"
 DONE: Final = "bn"
 ATOMIC: Final = "bm"
 TOLD_S: Final = 3600
-"""How long an operation that is to be told of is kept."""
+"""How long a finished operation stays for the stream to publish it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoBulkRequests:
-    """The port BulkRequests over the table."""
+    """Implements the port BulkRequests over the table."""
 
     client: DynamoDBClient
     table: str
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
-        """One conditional put."""
+        """Make one conditional put."""
         try:
             with conditional("PutItem"):
                 self.client.put_item(
@@ -60,12 +60,12 @@ class DynamoBulkRequests:
         return request
 
     def answer(self, request: BulkRequest) -> None:
-        """One put."""
+        """Make one put."""
         with translated("PutItem"):
             self.client.put_item(TableName=self.table, Item=_item(request))
 
     def tell(self, done: BulkDone) -> None:
-        """One put."""
+        """Make one put."""
         item: Item = {
             n.PK: string(BULK_PARTITION),
             n.SK: string(done.id),
@@ -81,7 +81,7 @@ class DynamoBulkRequests:
 
 
 def read_done(item: Item) -> BulkDone:
-    """The operation that an item tells of."""
+    """Return the finished operation that an item describes."""
     return BulkDone(
         id=read_string(item, n.SK),
         operation=read_string(item, n.TYPE),

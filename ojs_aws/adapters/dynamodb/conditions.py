@@ -1,4 +1,4 @@
-"""Conditions that did not hold, with the items they met."""
+"""Reports conditions that did not hold, with the items they met."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 
 
 class ConditionFailedError(Exception):
-    """A condition did not hold.
+    """Reports that a condition did not hold.
 
     :ivar item: the item as the write found it; empty when there is none.
     """
@@ -27,13 +27,13 @@ class ConditionFailedError(Exception):
         self.item = item
 
     def is_own(self, written: Item) -> bool:
-        """Whether the item is the very one that this write made before its answer was lost."""
+        """Return whether this write itself made the item before its answer was lost."""
         token = read_string(written, n.TOKEN)
         return bool(self.item) and read_string(self.item, n.TOKEN) == token
 
 
 class ItemsTakenError(Exception):
-    """A transaction met items that exist.
+    """Reports that a transaction met items that exist.
 
     :ivar items: the items by the position of the put that met them.
     """
@@ -46,7 +46,7 @@ class ItemsTakenError(Exception):
 
 @contextmanager
 def conditional(operation: str) -> Iterator[None]:
-    """Like ``translated``, but a failed condition is raised with the item it met.
+    """Translate errors like ``translated``; a failed condition comes with the item it met.
 
     :raises ConditionFailedError: the condition did not hold.
     :raises BackendError: anything else that botocore raises.
@@ -62,7 +62,7 @@ def conditional(operation: str) -> Iterator[None]:
 
 
 def taken_items(problem: ClientError, count: int) -> dict[int, Item] | None:
-    """The items that kept a transaction from storing its first ``count`` new ones.
+    """Return the items that kept a transaction from storing its first ``count`` new ones.
 
     None when it failed for another reason.
     """
@@ -82,7 +82,7 @@ CONDITION_CODE: Final = "ConditionalCheckFailed"
 
 
 def cancellation_codes(problem: ClientError) -> list[tuple[str, Item]]:
-    """Why each part of a transaction failed, with the item it met; empty for another error."""
+    """Return why each part of a transaction failed, and the item it met; empty for other errors."""
     if error_code(problem) != "TransactionCanceledException":
         return []
     response: Any = problem.response

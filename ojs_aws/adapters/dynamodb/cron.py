@@ -1,4 +1,4 @@
-"""Cron jobs in the table: an item for each, listed in the index by when it needs attention."""
+"""Stores cron jobs: an item each, listed in the index by when it needs attention."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LATEST: Final = "ck"
 
 @dataclass(frozen=True, slots=True)
 class DynamoCronEntries:
-    """The port CronEntries over the table.
+    """Implements the port CronEntries over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -64,13 +64,13 @@ class DynamoCronEntries:
     token: Callable[[], str]
 
     def load(self, name: str) -> CronEntry | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(TableName=self.table, Key=_key(name), ConsistentRead=True)
         return entry_of(answer["Item"]) if "Item" in answer else None
 
     def all(self) -> list[CronEntry]:
-        """One query for each megabyte of entries."""
+        """Run one query for each megabyte of entries."""
         entries: list[CronEntry] = []
         start: Item = {}
         while True:
@@ -90,7 +90,7 @@ class DynamoCronEntries:
                 return entries
 
     def save(self, before: CronEntry | None, after: CronEntry) -> None:
-        """One update of what differs, if the version is still the one that was read."""
+        """Make one update of what differs, if the version is still the one that was read."""
         old, new = {} if before is None else _item(before), _item(after)
         update = Update()
         for name, value in new.items():
@@ -102,7 +102,7 @@ class DynamoCronEntries:
             update.when(f"attribute_not_exists({version})")
         else:
             update.when(f"{version} = {update.value(number(before.version))}")
-            # One that was deleted and registered again has counted its versions anew.
+            # One that was deleted and registered again counts its versions from 0 again.
             update.when(f"{update.name(n.CREATED)} = {update.value(number(before.created_at))}")
         token = string(self.token())
         update.set(n.TOKEN, token)
@@ -119,7 +119,7 @@ class DynamoCronEntries:
                 raise StaleCronError(entry_of(failed.item) if failed.item else None) from None
 
     def delete(self, entry: CronEntry) -> None:
-        """One conditional delete."""
+        """Make one conditional delete."""
         try:
             with conditional("DeleteItem"):
                 self.client.delete_item(
@@ -138,7 +138,7 @@ class DynamoCronEntries:
                 raise StaleCronError(entry_of(failed.item)) from None
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
-        """One query of the index, which holds no disabled entry."""
+        """Run one query of the index, which holds no disabled entry."""
         with translated("Query"):
             answer = self.client.query(
                 TableName=self.table,
@@ -162,7 +162,7 @@ def _key(name: str) -> Item:
 
 
 def read_cron(item: Item) -> CronEntry | None:
-    """The cron job that an image in the stream shows; None for an image without attributes.
+    """Return the cron job of a stream image; None for an image without attributes.
 
     Some emulators show the item that an update is about to make as one that has its keys alone.
     """
@@ -208,7 +208,7 @@ def _item(entry: CronEntry) -> Item:
 
 
 def entry_of(item: Item) -> CronEntry:
-    """The cron job that an item is."""
+    """Return the cron job that an item holds."""
 
     def instant(name: str) -> Instant | None:
         value = read_number(item, name)
@@ -246,7 +246,7 @@ def entry_of(item: Item) -> CronEntry:
 
 
 def _description(item: Item) -> str | None:
-    """Kept as JSON, which can say half of a surrogate pair."""
+    """Return a description as JSON, which can hold half of a surrogate pair."""
     return str(json.loads(read_string(item, DESCRIPTION))) if DESCRIPTION in item else None
 
 

@@ -1,4 +1,4 @@
-"""Cursors: where a page ended, as text that clients pass back and do not look into."""
+"""Writes cursors: where a page ended, as opaque text that clients send back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MAX_LENGTH: Final = 1024
 
 
 def encode_cursor(*parts: str) -> str:
-    """A cursor of some parts."""
+    """Return the cursor for some parts."""
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, count: int) -> list[str]:
-    """The parts of a cursor.
+    """Return the parts of a cursor.
 
     :raises InvalidRequestError: it is none of ours.
     """

@@ -1,4 +1,4 @@
-"""Reading the item images of stream records, as Lambda and as botocore hand them over."""
+"""Reads the item images of stream records, from Lambda and from botocore."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     cron_entries.PARTITION: cron_entries.read_cron,
     limits.PARTITION: limits.read_bucket,
 }
-"""What an item stands for whose changes are events, by its partition key; jobs and workflows are
-told by their sort key. See ``services/events`` for how to add a kind."""
+"""Readers of the items whose changes are events, by partition key; jobs and workflows are known
+by their sort key. See ``services/events`` for how to add a kind."""
 
 
 _BY_SORT_KEY: Final[Mapping[str, Callable[[Item], object]]] = {
@@ -39,7 +39,7 @@ _BY_SORT_KEY: Final[Mapping[str, Callable[[Item], object]]] = {
 
 
 def read_image(image: Mapping[str, Any]) -> object | None:
-    """What an image shows: a job, a worker, a queue; None for an item whose changes are no events.
+    """Return what an image shows: a job, a worker, a queue; None if its changes make no events.
 
     Lambda's events are JSON, in which binaries stand as base64; botocore gives bytes.
     """
@@ -51,7 +51,7 @@ def read_image(image: Mapping[str, Any]) -> object | None:
 
 
 def read_values(item: Mapping[str, Any]) -> Item:
-    """The values of an item that came as JSON, in which binaries stand as base64."""
+    """Return the values of an item that came as JSON, with binaries in base64."""
     return {name: _value(value) for name, value in item.items()}
 
 

@@ -1,4 +1,4 @@
-"""The buckets of limits: one item each, all in one partition by key."""
+"""Stores the buckets of limits: one item each, all in one partition by key."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _SCOPES_KEY: Final[Item] = {n.PK: string(SCOPES), n.SK: string("types")}
 
 
 def bucket_key(key: str) -> Item:
-    """The key of a bucket's item."""
+    """Return the key of a bucket's item."""
     return {n.PK: string(PARTITION), n.SK: string(key)}
 
 
 def read_bucket(item: Item) -> Bucket:
-    """The bucket that an item holds."""
+    """Return the bucket that an item holds."""
 
     def instant(name: str) -> Instant | None:
         value = read_number(item, name)
@@ -78,13 +78,13 @@ def read_bucket(item: Item) -> Bucket:
 
 
 def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> dict[str, Any]:
-    """The part of a transaction that takes a place, if nobody took one since."""
+    """Return the part of a transaction that takes a place; fails if the bucket has changed."""
     update = Update()
     for name, value in ((OPENED, after.opened_at), (NEXT, after.next_at)):
         if value is not None:
             update.set(name, number(value))
     update.set(STARTED, number(after.started))
-    if not before.override:  # what is laid down stays, used or not
+    if not before.override:  # an operator's policy stays, used or not
         update.set(n.TTL, number(_kept_until(now)))
     if after.policy != before.policy:
         update.set(POLICY, string(after.policy))
@@ -102,7 +102,7 @@ def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant)
 
 
 def releasing(table: str, key: str, count: int = 1) -> dict[str, Any]:
-    """The part of a transaction that gives places back."""
+    """Return the part of a transaction that gives places back."""
     update = Update()
     update.add(ACTIVE, -count)
     return _part(table, bucket_key(key), update.arguments())
@@ -117,7 +117,7 @@ def _kept_until(now: Instant) -> int:
 
 
 def _limiting(queue: str, policy: str | None) -> Update:
-    """What is laid down for a whole queue, or no more: a row of its ready list says so."""
+    """Return the update that limits a whole queue, or no longer does: a row of its ready list."""
     update = Update()
     if policy is None:
         update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
@@ -132,7 +132,7 @@ def _limiting(queue: str, policy: str | None) -> Update:
 
 
 def _noting(policy: str, queue: str) -> Update:
-    """A policy that jobs of a queue bring, as long as there is room for another queue."""
+    """Return the update that stores a job's policy, while there is room for another queue."""
     update = Update()
     update.set(POLICY, string(policy))
     update.add_to_set(QUEUES, {"SS": [queue]})
@@ -143,27 +143,27 @@ def _noting(policy: str, queue: str) -> Update:
 
 
 def queue_limit(table: str, queue: str, key: str, policy: str | None) -> dict[str, Any]:
-    """The part of a transaction that limits a whole queue, or no more."""
+    """Return the part of a transaction that limits a whole queue, or no longer does."""
     arguments = _limiting(queue, policy).arguments()
     return {"Update": {"TableName": table, "Key": bucket_key(key), **arguments}}
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoLimits:
-    """The port Limits over the table."""
+    """Implements the port Limits over the table."""
 
     client: DynamoDBClient
     table: str
     noted: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
-        """One update for a policy that this process has not seen; sometimes up to two more."""
+        """Make one update for a policy new to this process; sometimes up to two more."""
         if (key, policy, queue) in self.noted:
             return
         fresh = _noting(policy, queue)
         fresh.set(n.TTL, number(_kept_until(now)))
         fresh.when(f"attribute_not_exists({fresh.name(OVERRIDE)})")
-        # What is laid down stays, so it gets no end; nor does one with queues enough get more.
+        # An operator's policy stays, so it gets no end; nor does one with queues enough get more.
         if not self._update(key, fresh) and not self._update(key, _noting(policy, queue)):
             bare = Update()
             bare.set(POLICY, string(policy))
@@ -174,7 +174,7 @@ class DynamoLimits:
     def override(
         self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
-        """One update; a transaction with the item of the scopes for a type.
+        """Make one update; a transaction with the item of the scopes for a type.
 
         A queue's bucket becomes a row of its ready list.
         """
@@ -191,7 +191,7 @@ class DynamoLimits:
         self._lay_down(key, scope, update, until or Instant(0))
 
     def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
-        """As many calls as to lay it down."""
+        """Make as many calls as ``override`` does."""
         update = Update()
         update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
         update.set(n.TTL, number(_kept_until(now)))
@@ -218,12 +218,12 @@ class DynamoLimits:
             self.client.transact_write_items(TransactItems=parts)  # type: ignore[arg-type]
 
     def policy_of_queue(self, key: str) -> str:
-        """One consistent read."""
+        """Make one consistent read."""
         bucket = self.load(key)
         return bucket.override if bucket else ""
 
     def scopes(self, now: Instant) -> list[Scope]:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=_SCOPES_KEY, ConsistentRead=True
@@ -237,7 +237,7 @@ class DynamoLimits:
         return [scope for key in keys if (scope := scope_of(key)) is not None]
 
     def block(self, key: str, until: Instant, exhausted: str) -> None:
-        """One update."""
+        """Make one update."""
         update = Update()
         moment = update.value(number(until))
         update.set(BLOCKED, number(until))
@@ -248,7 +248,7 @@ class DynamoLimits:
         self._update(key, update)
 
     def tell(self, key: str, exhausted: str, now: Instant) -> None:
-        """One update."""
+        """Make one update."""
         update = Update()
         update.set(EXHAUSTED, string(exhausted))
         update.set(PAUSED_ATTRIBUTE, number(now))
@@ -259,7 +259,7 @@ class DynamoLimits:
         self._update(key, update)
 
     def _update(self, key: str, update: Update) -> bool:
-        """Send an update; False when its condition does not hold."""
+        """Send an update; return False if its condition does not hold."""
         try:
             with conditional("UpdateItem"):
                 self.client.update_item(
@@ -270,7 +270,7 @@ class DynamoLimits:
         return True
 
     def load(self, key: str) -> Bucket | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=bucket_key(key), ConsistentRead=True
@@ -278,7 +278,7 @@ class DynamoLimits:
         return read_bucket(answer["Item"]) if "Item" in answer else None
 
     def page(self, after: str, limit: int) -> Sequence[Bucket]:
-        """One query."""
+        """Run one query."""
         condition, values = "#pk = :pk", {":pk": string(PARTITION)}
         names = {"#pk": n.PK}
         if after:

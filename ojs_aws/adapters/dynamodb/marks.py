@@ -1,4 +1,4 @@
-"""Marks: how far some upkeep got, one small item each."""
+"""Stores how far some upkeep got: one small item each."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ UNTIL: Final = "un"
 
 @dataclass(frozen=True, slots=True)
 class DynamoMarks:
-    """The port Marks over the table."""
+    """Implements the port Marks over the table."""
 
     client: DynamoDBClient
     table: str
 
     def read(self, name: str) -> Instant | None:
-        """One read."""
+        """Make one read."""
         with translated("GetItem"):
             answer = self.client.get_item(TableName=self.table, Key=_key(name))
         until = read_number(answer.get("Item", {}), UNTIL)
         return None if until is None else Instant(until)
 
     def move(self, name: str, until: Instant) -> None:
-        """One conditional update; one that comes late changes nothing."""
+        """Make one conditional update; a late one changes nothing."""
         update = Update()
         update.set(UNTIL, number(until))
         mark = update.name(UNTIL)

@@ -1,4 +1,4 @@
-"""The attributes of the table's items. Short, because DynamoDB bills names with each item."""
+"""Names the attributes of the table's items. Short, because DynamoDB bills names, too."""
 
 from __future__ import annotations
 
@@ -92,32 +92,32 @@ DEPTHS: Final = "depths"
 
 
 def job_pk(job_id: str) -> str:
-    """Partition key of everything that belongs to a job."""
+    """Return the partition key of everything that belongs to a job."""
     return f"job#{job_id}"
 
 
 def lock_pk(key: str) -> str:
-    """Partition key of the lock of a uniqueness key."""
+    """Return the partition key of the lock of a uniqueness key."""
     return f"uniq#{key}"
 
 
 def job_id_of(pk: str) -> str:
-    """The job a partition key belongs to."""
+    """Return the job that a partition key belongs to."""
     return pk.removeprefix("job#")
 
 
 def blob_sk(digest: str) -> str:
-    """Sort key of a document that has an item of its own."""
+    """Return the sort key of a document that has an item of its own."""
     return f"{BLOB}{digest}"
 
 
 def list_key(queue: str, name: str) -> str:
-    """Partition of the index that holds one list of a queue."""
+    """Return the partition of the index that holds one list of a queue."""
     return f"{queue}|{name}"
 
 
 def instant_key(milliseconds: int) -> str:
-    """Sort key of an instant; as text in the order of time until the year 9999."""
+    """Return the sort key of an instant; as text it sorts by time until the year 9999."""
     return f"{max(milliseconds, 0):015d}"
 
 
@@ -130,7 +130,7 @@ RANK: Final = "#"
 
 
 def due_key(milliseconds: int, *, is_far: bool, priority: int | None = None) -> str:
-    """Sort key of a waiting job: its due time, and what the sweep and FETCH want to know of it.
+    """Return the sort key of a waiting job: its due time, and what sweep and FETCH need to know.
 
     :param priority: None where who writes the key does not know it.
     """
@@ -139,6 +139,6 @@ def due_key(milliseconds: int, *, is_far: bool, priority: int | None = None) -> 
 
 
 def priority_of(key: str) -> int | None:
-    """The priority in the sort key of a waiting job, if it is there."""
+    """Return the priority in the sort key of a waiting job, if it is there."""
     rank = key.partition(RANK)[2].removesuffix(FAR)
     return READY_BASE - int(rank) if rank else None

@@ -1,4 +1,4 @@
-"""A DynamoDB client that tries again what others were in the way of.
+"""Wraps a DynamoDB client that retries calls which met concurrent ones.
 
 botocore repeats calls that were throttled as a whole. It leaves to its caller: a plain write that
 met a transaction, a transaction that met another one or was throttled in one of its parts, and the
@@ -39,7 +39,7 @@ clients, how full queues are, and which queues there are."""
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Pauses between tries.
+    """Decides how long to pause between tries.
 
     :ivar chance: a number from 0 to 1, so that those who met do not meet again.
     """
@@ -48,7 +48,7 @@ class Patience:
     chance: Callable[[], float]
 
     def pause(self, tries: int) -> bool:
-        """Wait before another try; False when there were enough, or the time is over.
+        """Wait before another try; return False after enough tries or time.
 
         :param tries: how many there were before the one that failed.
         """
@@ -63,20 +63,20 @@ class Patience:
 
 
 def patient(client: DynamoDBClient, patience: Patience) -> DynamoDBClient:
-    """The same client with patience, which also tells the request what was written."""
+    """Return a client that retries, and notes in the request what was written."""
     return cast("DynamoDBClient", PatientClient(client, patience))
 
 
 class PatientClient:
-    """Stands in for a client; what it does not say itself, the client says."""
+    """Wraps a client; methods that it lacks are the client's."""
 
     def __init__(self, client: DynamoDBClient, patience: Patience) -> None:
-        """Stand in for this client."""
+        """Wrap this client."""
         self._client = client
         self._patience = patience
 
     def __getattr__(self, name: str) -> Any:
-        """Give what the client has of this name."""
+        """Return the client's attribute of this name."""
         return getattr(self._client, name)
 
     def put_item(self, **request: Any) -> Any:
@@ -92,13 +92,13 @@ class PatientClient:
         return self._write(self._client.delete_item, request, [request["Key"]])
 
     def transact_write_items(self, **request: Any) -> Any:
-        """Write items together."""
+        """Write items in one transaction."""
         parts = [part for action in request["TransactItems"] for part in action.values()]
         keys = [part.get("Item") or part["Key"] for part in parts]
         return self._write(self._client.transact_write_items, request, keys)
 
     def batch_get_item(self, **request: Any) -> Any:
-        """Read items together, those too that were not processed at once.
+        """Read items together; unprocessed ones are read again.
 
         :raises BackendUnavailableError: some are never processed.
         """
@@ -143,13 +143,13 @@ def _count(requested: Any) -> int:
 
 
 def _note_write(keys: list[Item]) -> None:
-    """Tell the request that it may have written something that a second one would write again."""
+    """Note in the request that it may have written something that a retry would repeat."""
     request = current_request.get()
     if request is not None and not all(map(_is_bookkeeping, keys)):
         request.may_have_written = True
 
 
 def _is_bookkeeping(key: Item) -> bool:
-    """Whether an item is none of a job, or a document that goes ahead of its job."""
+    """Return whether an item belongs to no job, or is a document stored ahead of its job."""
     partition, sort = str(key[n.PK]["S"]), str(key[n.SK]["S"])
     return partition.startswith(_BOOKKEEPING) or sort.startswith(n.BLOB)

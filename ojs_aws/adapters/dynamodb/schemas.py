@@ -1,4 +1,4 @@
-"""Schemas in the table: a small item in the list of all versions, and one with the schema.
+"""Stores schemas: a small item in the list of all versions, and one with the schema.
 
 The list is one partition, so that it is read by a query; a job's schema is one read by its URI.
 """
@@ -41,7 +41,7 @@ SCHEMA_VERSION: Final = "vv"
 
 @dataclass(frozen=True, slots=True)
 class DynamoSchemas:
-    """The port Schemas over the table.
+    """Implements the port Schemas over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -51,7 +51,7 @@ class DynamoSchemas:
     token: Callable[[], str]
 
     def add(self, entry: SchemaEntry) -> None:
-        """One transaction of two puts; a read where it finds one of them there."""
+        """Make one transaction of two puts; read the item if one of them exists."""
         token = string(self.token())
         listed = {**_list_key(entry.type, entry.version), **_attributes(entry), n.TOKEN: token}
         document = {
@@ -82,7 +82,7 @@ class DynamoSchemas:
                     raise SchemaTakenError(_name(taken) if taken else None) from problem
 
     def load(self, uri: str) -> SchemaEntry | None:
-        """One consistent read."""
+        """Make one consistent read."""
         item = self._item(_key(uri))
         if not item:
             return None
@@ -96,12 +96,12 @@ class DynamoSchemas:
         )
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
-        """One consistent read."""
+        """Make one consistent read."""
         item = self._item(_list_key(job_type, version))
         return _name(item) if item else None
 
     def names(self, job_type: str = "") -> list[SchemaName]:
-        """One query of the list for each megabyte."""
+        """Run one query of the list for each megabyte."""
         prefix = {":sk": string(f"{job_type} ")} if job_type else {}
         condition = "#pk = :pk AND begins_with(#sk, :sk)" if job_type else "#pk = :pk"
         names = {"#pk": n.PK, "#sk": n.SK} if job_type else {"#pk": n.PK}
@@ -124,7 +124,7 @@ class DynamoSchemas:
                 return found
 
     def delete(self, name: SchemaName) -> None:
-        """One transaction of two deletes; another registration under the name is left alone."""
+        """Make one transaction of two deletes; a newer registration of the name stays."""
         deletes: Any = [
             {
                 "Delete": {
@@ -155,7 +155,7 @@ class DynamoSchemas:
 
 
 def _is_condition(problem: ClientError) -> bool:
-    """Whether a condition did not hold, which no repetition changes."""
+    """Return whether a condition did not hold: a retry does not help."""
     response: Any = problem.response
     reasons = response.get("CancellationReasons") or ()
     return error_code(problem) == "TransactionCanceledException" and any(
@@ -168,7 +168,7 @@ def _key(uri: str) -> Item:
 
 
 def _list_key(job_type: str, version: SchemaVersion) -> Item:
-    """No type holds a space; 1 and "1" are one version."""
+    """Return the key in the list. No type holds a space; 1 and "1" are one version."""
     return {n.PK: string(SCHEMA_LIST), n.SK: string(f"{job_type} {version}")}
 
 

@@ -1,4 +1,4 @@
-"""A table restored to a point in time, made what a deployment needs.
+"""Restores a table to a point in time, and completes what a deployment needs.
 
 DynamoDB restores items, indexes and encryption. Stream, TTL, point-in-time recovery and deletion
 protection of the new table are off, and have to be switched on before it is used.
@@ -68,7 +68,7 @@ class TableRestore:
     pause: Callable[[float], None]
 
     def begin(self, source: str, target: str, at: Instant | None) -> bool:
-        """Let DynamoDB make ``target`` out of what ``source`` was.
+        """Start to restore ``source`` at a point in time as ``target``.
 
         :param at: the instant; None for the latest possible, some minutes ago.
         :returns: False where ``target`` is there already: of an earlier try, or by mistake.
@@ -90,7 +90,7 @@ class TableRestore:
         return True
 
     def wait(self, target: str, step: Callable[[], None] = lambda: None) -> None:
-        """Wait until the table is there and has its indexes.
+        """Wait until the table and its indexes are active.
 
         :param step: called at each look.
         :raises BackendError: it is not there after hours.
@@ -105,7 +105,7 @@ class TableRestore:
         )
 
     def complete(self, target: str) -> str:
-        """Switch on what a restored table lacks; what is on stays so.
+        """Switch on what a restored table lacks; what is on stays on.
 
         :returns: ARN of its stream.
         """

@@ -1,4 +1,4 @@
-"""Unique jobs in DynamoDB: the job, its lock and the job it replaces in one transaction."""
+"""Stores unique jobs: the job, its lock and the job it replaces in one transaction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EXPLAINED: Final = frozenset({CONDITION_CODE, _MET})
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A document with an item of its own."""
+    """Holds a document with an item of its own."""
 
     job: JobRecord
     place: StoredElsewhere
@@ -43,7 +43,7 @@ class _Document:
 
 @dataclass(slots=True)
 class _Transaction:
-    """A transaction being put together.
+    """Collects the parts of a transaction.
 
     :ivar jobs: positions of the admissions whose job an action puts, by the action's position.
     :ivar locks: the same for locks.
@@ -62,18 +62,18 @@ class _Transaction:
     places: Counter[str] = field(default_factory=Counter)
 
     def releases(self, table: str) -> list[dict[str, Any]]:
-        """What gives the places of replaced jobs back."""
+        """Return the writes that give the places of replaced jobs back."""
         return [releasing(table, key, count) for key, count in sorted(self.places.items())]
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoUniqueJobs:
-    """The port UniqueJobs over the table of a job store."""
+    """Implements the port UniqueJobs over the table of a job store."""
 
     store: DynamoJobStore
 
     def admit(self, admissions: Sequence[Admission]) -> None:
-        """One transaction; documents for S3 are put before it."""
+        """Make one transaction; documents for S3 are put before it."""
         token = self.store.writes.token()
         with self.store.ahead() as ahead:
             transaction = _Transaction([], {}, {}, [], ahead)
@@ -83,7 +83,7 @@ class DynamoUniqueJobs:
             self._write(transaction, token)
 
     def actions(self, admission: Admission) -> list[TransactAction]:
-        """The same writes, with their conditions; nothing is uploaded."""
+        """Return the writes of ``admit`` with their conditions; nothing is uploaded."""
         ahead = Ahead(self.store.blobs, self.store.writes.token())
         transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
         self._add(transaction, 0, admission, self.store.writes.token())
@@ -95,7 +95,7 @@ class DynamoUniqueJobs:
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
     def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
-        """One conditional put."""
+        """Make one conditional put."""
         token = self.store.writes.token()
         put = self._lock_put(lock, seen, token)["Put"]
         try:
@@ -107,7 +107,7 @@ class DynamoUniqueJobs:
         return replace(lock, version=token)
 
     def lock(self, key: str) -> UniqueLock | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.store.client.get_item(
                 TableName=self.store.table, Key=_key(key), ConsistentRead=True
@@ -115,7 +115,7 @@ class DynamoUniqueJobs:
         return _read(answer["Item"]) if "Item" in answer else None
 
     def forget(self, key: str, job_id: str) -> None:
-        """One conditional delete."""
+        """Make one conditional delete."""
         try:
             with conditional("DeleteItem"):
                 self.store.client.delete_item(
@@ -163,7 +163,7 @@ class DynamoUniqueJobs:
     def _placed(
         self, transaction: _Transaction, job: JobRecord, life: str, of: tuple[int, Admission]
     ) -> JobRecord:
-        """The job with its document where it belongs."""
+        """Return the job with its document in its place."""
         placed, text = self.store.blobs.placed(job.document, life)
         if isinstance(placed, StoredElsewhere) and text:
             if placed.place == ITEM:
@@ -182,7 +182,7 @@ class DynamoUniqueJobs:
         return replace(job, document=placed)
 
     def _require_seen(self, position: int, admission: Admission) -> None:
-        """Do not upload what will probably be refused: nobody would remove it.
+        """Check the lock before an upload: nobody would remove a refused document.
 
         :raises NotAdmittedError: the lock is not as it was seen.
         """
@@ -231,7 +231,7 @@ class DynamoUniqueJobs:
                 self._explain(transaction, reasons, token, problem)
 
     def _documents(self, transaction: _Transaction) -> list[dict[str, Any]]:
-        """The puts of documents; those that the transaction has no room for are made now."""
+        """Return the puts of documents; those that do not fit the transaction are made now."""
         room = MAX_ACTIONS - len(transaction.actions) - len(transaction.places)
         left = MAX_TRANSACTION_BYTES - sum(
             item_bytes(action["Put"]["Item"]) for action in transaction.actions if "Put" in action
@@ -254,10 +254,10 @@ class DynamoUniqueJobs:
         token: str,
         problem: ClientError,
     ) -> None:
-        """Tell from the reasons of a cancelled transaction who stood in the way.
+        """Raise why a transaction was cancelled, unless it had taken effect.
 
         :raises NotAdmittedError: unless it was this very transaction, whose answer was lost. One
-            item is enough to tell: others may have been changed since.
+            item proves it: others may have been changed since.
         :raises ClientError: some jobs are stored, and others are in a transaction.
         """
         met = {at: reason["Item"] for at, reason in enumerate(reasons) if reason.get("Item")}
@@ -273,7 +273,7 @@ class DynamoUniqueJobs:
 
 
 def _reasons(problem: ClientError) -> Sequence[dict[str, Any]] | None:
-    """Why a transaction was cancelled, if others were the cause and not its content."""
+    """Return why a transaction was cancelled, if other writes and not its content caused it."""
     if error_code(problem) != _CANCELLED:
         return None
     response: Any = problem.response

@@ -1,4 +1,4 @@
-"""Building an UpdateItem: every attribute by a placeholder, every clause of a condition named."""
+"""Builds an UpdateItem: every attribute by a placeholder, every clause of a condition named."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ojs_aws.adapters.dynamodb.values import Value, number
 
 
 class Update:
-    """One update expression with its condition."""
+    """Holds one update expression with its condition."""
 
     def __init__(self) -> None:
-        """Nothing to do, no condition."""
+        """Start with no change and no condition."""
         self._names: dict[str, str] = {}
         self._values: dict[str, Value] = {}
         self._sets: dict[str, str] = {}
@@ -20,32 +20,32 @@ class Update:
         self._clauses: list[str] = []
 
     def name(self, attribute: str) -> str:
-        """The placeholder of an attribute's name."""
+        """Return the placeholder of an attribute's name."""
         self._names[f"#{attribute}"] = attribute
         return f"#{attribute}"
 
     def value(self, value: Value) -> str:
-        """The placeholder of a value."""
+        """Return the placeholder of a value."""
         placeholder = f":{len(self._values)}"
         self._values[placeholder] = value
         return placeholder
 
     def set(self, attribute: str, value: Value) -> None:
-        """Give an attribute a value."""
+        """Set an attribute to a value."""
         self._sets[self.name(attribute)] = self.value(value)
 
     def set_if_absent(self, attribute: str, source: str, value: Value) -> None:
-        """Give an attribute what another one has, or a value where that one is absent."""
+        """Set an attribute to another one's value, or to a given one if that is absent."""
         other = self.name(source)
         self._sets[self.name(attribute)] = f"if_not_exists({other}, {self.value(value)})"
 
     def set_sum(self, attribute: str, source: str, value: Value, amount: Value) -> None:
-        """Give an attribute what another one has, or a value where it is absent, and so much."""
+        """Set an attribute to another one's value, or a given one if absent, plus an amount."""
         first = f"if_not_exists({self.name(source)}, {self.value(value)})"
         self._sets[self.name(attribute)] = f"{first} + {self.value(amount)}"
 
     def copy(self, attribute: str, source: str) -> None:
-        """Give an attribute the value that another one has."""
+        """Set an attribute to the value of another one."""
         self._sets[self.name(attribute)] = self.name(source)
 
     def add(self, attribute: str, amount: int) -> None:
@@ -65,7 +65,7 @@ class Update:
         self._clauses.append(clause)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of UpdateItem."""
+        """Return the arguments of UpdateItem."""
         parts = []
         if self._sets:
             parts.append("SET " + ", ".join(f"{k} = {v}" for k, v in self._sets.items()))

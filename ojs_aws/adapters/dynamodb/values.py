@@ -1,4 +1,4 @@
-"""Attribute values: numbers, texts that are deflated where that saves, receipt handles."""
+"""Encodes attribute values: numbers, texts deflated if that is shorter, receipt handles."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _RAW: Final = -15  # zlib without header and checksum: six bytes less
 
 
 def number(value: int) -> Value:
-    """A number."""
+    """Return a number as an attribute value."""
     return {"N": str(value)}
 
 
 def string(value: str) -> Value:
-    """A string."""
+    """Return a string as an attribute value."""
     return {"S": value}
 
 
 def read_number(item: Item, name: str) -> int | None:
-    """A number, or None where the item has none."""
+    """Return a number, or None if the item has none."""
     value = item.get(name)
     return None if value is None else int(value["N"])
 
 
 def read_string(item: Item, name: str) -> str:
-    """A string, empty where the item has none."""
+    """Return a string, empty if the item has none."""
     value = item.get(name)
     return "" if value is None else str(value["S"])
 
 
 def packed(text: str) -> Value:
-    """A text, deflated into a binary if that is shorter."""
+    """Return a text, deflated into a binary if that is shorter."""
     raw = text.encode()
     if len(raw) >= DEFLATE_FROM:
         deflated = deflate(raw)
@@ -53,12 +53,12 @@ def packed(text: str) -> Value:
 
 
 def stored_bytes(value: Value) -> int:
-    """How long what :func:`packed` made is."""
+    """Return the length of what :func:`packed` made."""
     return len(value["B"]) if "B" in value else len(str(value["S"]).encode())
 
 
 def unpacked(value: Value) -> str:
-    """The text that :func:`packed` took."""
+    """Return the text that :func:`packed` encoded."""
     if "S" in value:
         return str(value["S"])
     return inflate(bytes(value["B"])).decode()
@@ -71,12 +71,12 @@ def deflate(raw: bytes) -> bytes:
 
 
 def inflate(data: bytes) -> bytes:
-    """Undo :func:`deflate`."""
+    """Expand what :func:`deflate` made."""
     return zlib.decompress(data, _RAW)
 
 
 def handle_value(handle: str) -> Value:
-    """A receipt handle. SQS's are base64 of some 300 bytes: kept as those bytes where exact."""
+    """Return a receipt handle as bytes: SQS's are base64; others stay text."""
     try:
         raw = base64.b64decode(handle, validate=True)
     except (binascii.Error, ValueError):
@@ -85,7 +85,7 @@ def handle_value(handle: str) -> Value:
 
 
 def read_handle(item: Item, name: str) -> str:
-    """The receipt handle that :func:`handle_value` took."""
+    """Return the receipt handle that :func:`handle_value` encoded."""
     value = item.get(name)
     if value is None:
         return ""
@@ -93,7 +93,7 @@ def read_handle(item: Item, name: str) -> str:
 
 
 def item_bytes(item: Item) -> int:
-    """The size of an item as DynamoDB bills it: names and values."""
+    """Return the size of an item as DynamoDB bills it: names and values."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
@@ -112,5 +112,5 @@ def _value_bytes(value: Value) -> int:
 
 
 def write_units(*sizes: int) -> int:
-    """Write units of items of these sizes in bytes: one for each begun kilobyte."""
+    """Return the write units of items of these sizes: one for each started kilobyte."""
     return sum(max(1, -(-size // 1024)) for size in sizes)

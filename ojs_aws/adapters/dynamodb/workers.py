@@ -1,4 +1,4 @@
-"""The registry of workers: an item for each worker that heartbeats."""
+"""Stores the registry of workers: an item for each worker that sends heartbeats."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ID_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DynamoWorkerRegistry:
-    """The port WorkerRegistry over the table."""
+    """Implements the port WorkerRegistry over the table."""
 
     client: DynamoDBClient
     table: str
@@ -59,7 +59,7 @@ class DynamoWorkerRegistry:
     def beat(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
     ) -> WorkerInfo:
-        """One update, which also answers what the worker is told to do."""
+        """Make one update, which also returns the worker's directive."""
         has_ended = report.state == TERMINATE and not report.active_jobs
         update = Update()
         # Evaluated on the item as it was: the first heartbeat finds none before.
@@ -69,7 +69,7 @@ class DynamoWorkerRegistry:
         update.set(ACTIVE, number(report.active_jobs))
         update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
         if has_ended:
-            # A process that takes the id again must not be ended by what this one was told.
+            # A process that takes the id again must not be ended by this one's directive.
             update.remove(DIRECTIVE)
         ids = _packed_ids(report.job_ids)
         if ids:
@@ -95,7 +95,7 @@ class DynamoWorkerRegistry:
         return read_worker(answer["Attributes"])
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=_key(worker_id), ConsistentRead=True
@@ -104,7 +104,7 @@ class DynamoWorkerRegistry:
         return read_worker(item) if item and _is_kept(item, now) else None
 
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
-        """One query, more only beyond a megabyte or where many have ended."""
+        """Run one query, more only beyond a megabyte or if many have ended."""
         found: list[WorkerInfo] = []
         query: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk",
@@ -125,7 +125,7 @@ class DynamoWorkerRegistry:
             query["ExclusiveStartKey"] = start
 
     def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
-        """One conditional update."""
+        """Make one conditional update."""
         update = Update()
         if directive == RUNNING:
             update.remove(DIRECTIVE)
@@ -151,7 +151,7 @@ class DynamoWorkerRegistry:
         return read_worker(answer["Attributes"])
 
     def forget(self, worker_id: str, last_seen: Instant) -> bool:
-        """One conditional delete."""
+        """Make one conditional delete."""
         try:
             with conditional("DeleteItem"):
                 self.client.delete_item(
@@ -185,12 +185,12 @@ def _key(worker_id: str) -> Item:
 
 
 def _is_kept(item: Item, now: Instant) -> bool:
-    """DynamoDB removes what has expired within days, not at once."""
+    """Return whether an item has not expired; DynamoDB removes expired ones within days."""
     return (read_number(item, n.TTL) or 0) > now // 1000
 
 
 def read_worker(item: Item) -> WorkerInfo:
-    """The worker that an item describes."""
+    """Return the worker that an item describes."""
     last_seen = Instant(read_number(item, LAST_SEEN) or 0)
     before = read_number(item, SEEN_BEFORE)
     return WorkerInfo(

@@ -1,1 +1,1 @@
-"""The EventBridge bus."""
+"""Publishes to the EventBridge bus."""

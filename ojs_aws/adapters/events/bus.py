@@ -1,4 +1,4 @@
-"""Publishing lifecycle events to an EventBridge bus."""
+"""Publishes lifecycle events to an EventBridge bus."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EventBus:
     types: tuple[str, ...] = ()
 
     def __call__(self, events: Sequence[Event]) -> Collection[str]:
-        """Put events on the bus in order, as many to a call as it takes; only refused ones again.
+        """Put events on the bus in order, in batches; refused ones are sent again.
 
         :returns: ids of events that the bus did not take.
         """
@@ -64,7 +64,7 @@ class EventBus:
         return is_wanted and not any(fnmatchcase(kind, pattern) for pattern in barred)
 
     def _put(self, group: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Put entries; answers those that were refused each time."""
+        """Put entries; return the refused ones of each try."""
         for _ in range(TRIES):
             with translated("PutEvents"):
                 entries = [entry for _, entry in group]
@@ -89,7 +89,7 @@ class EventBus:
 
 
 def entry_bytes(entry: dict[str, Any]) -> int:
-    """The size of an entry by EventBridge's rules: time, source, type, detail, resources."""
+    """Return the size of an entry by EventBridge's rules: time, source, type, detail, resources."""
     texts = (entry["Source"], entry["DetailType"], entry["Detail"], *entry["Resources"])
     return TIME_BYTES + sum(len(text.encode()) for text in texts)
 

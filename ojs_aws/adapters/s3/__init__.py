@@ -1,1 +1,1 @@
-"""Large documents in S3."""
+"""Stores large documents in S3."""

@@ -1,4 +1,4 @@
-"""Documents that were deleted from a bucket with versions, brought back."""
+"""Restores deleted documents in a bucket with versions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PREFIX: Final = "jobs/"
 
 @dataclass(frozen=True, slots=True)
 class DeletedDocuments:
-    """What was deleted from a bucket and is still kept as an older version."""
+    """Finds deleted documents that are still kept as older versions."""
 
     client: S3Client
     bucket: str
 
     def bring_back(self, since: Instant, *, is_dry: bool = False) -> Iterator[int]:
-        """Undo the deletions since an instant, page by page; again is no error.
+        """Undo the deletions since an instant, page by page; may be repeated.
 
         :param is_dry: only count.
         :returns: how many documents of each page were, or would be, brought back.
@@ -52,7 +52,7 @@ class DeletedDocuments:
             }
 
     def _remove(self, markers: list[Any]) -> None:
-        """Removing the marker of a deletion shows the version before it again."""
+        """Remove deletion markers, which shows the versions before them again."""
         with translated("DeleteObjects"):
             answer = self.client.delete_objects(
                 Bucket=self.bucket, Delete={"Objects": markers, "Quiet": True}

@@ -1,4 +1,4 @@
-"""The object store of large documents."""
+"""Stores large documents in S3."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MISSING: Final = frozenset({"NoSuchKey", "AccessDenied"})
 
 @dataclass(frozen=True, slots=True)
 class S3Documents:
-    """Texts in one bucket. The client is made at the first use: few jobs need it."""
+    """Stores texts in one bucket. The client is made at the first use: few jobs need it."""
 
     client: Callable[[], S3Client]
     bucket: str
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text under a key; the same text again changes nothing."""
+        """Store a text under a key; the same text again changes nothing."""
         client = self.client()
         with translated("PutObject"):
             client.put_object(
@@ -35,7 +35,7 @@ class S3Documents:
             )
 
     def get(self, key: str) -> str:
-        """The text under a key.
+        """Return the text under a key.
 
         :raises DocumentMissingError: there is none.
         """

@@ -1,4 +1,4 @@
-"""Files of an export: written once under a name that tells what is in them."""
+"""Writes files of an export: each once, under a name that says what is in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class S3Files:
-    """Compressed texts in one bucket."""
+    """Writes compressed texts to one bucket."""
 
     client: S3Client
     bucket: str

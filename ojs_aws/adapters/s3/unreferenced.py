@@ -1,4 +1,4 @@
-"""Documents of jobs that are gone: what a process left that died between two calls."""
+"""Removes documents that no job names: a process died between two calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUSPICIOUS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What was found in a page of the bucket.
+    """Counts what was found in a page of the bucket.
 
     :ivar documents: how many were looked at.
     :ivar unreferenced: of these, how many old ones belong to jobs that are gone.
@@ -59,7 +59,7 @@ class UnreferencedDocuments:
     existing: Callable[[Sequence[str]], Collection[str]]
 
     def sweep(self, before: Instant, *, is_dry: bool, takes_most: bool = False) -> Iterator[Swept]:
-        """Go through the bucket, a thousand documents at a time; again is no error.
+        """Go through the bucket, a thousand documents at a time; may be repeated.
 
         One call for a page of the list, one read for each hundred jobs, and where something is
         deleted a call more for the page and the reads once more.
@@ -100,7 +100,7 @@ class UnreferencedDocuments:
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def _gone(self, page: Sequence[Any], before: Instant) -> list[Any]:
-        """The old documents whose jobs are not there."""
+        """Return the old documents whose jobs do not exist."""
         latest = datetime.fromtimestamp(before / 1000, UTC)
         old = [each for each in page if each["LastModified"] < latest and _job_of(each["Key"])]
         there = self._existing([each["Key"] for each in old])
@@ -111,7 +111,7 @@ class UnreferencedDocuments:
         return self.existing(ids) if ids else ()
 
     def _delete(self, keys: Sequence[str]) -> int:
-        """Delete documents, and take back what a job has begun to name meanwhile."""
+        """Delete documents, and restore those that a job has named meanwhile."""
         if not keys:
             return 0
         answer = self._remove([{"Key": key} for key in keys])
@@ -146,6 +146,6 @@ class UnreferencedDocuments:
 
 
 def _job_of(key: str) -> str:
-    """The job that a document belongs to; empty where the key is no document's."""
+    """Return the job that a document belongs to; empty if the key is not a document's."""
     job_id, slash, digest = key.removeprefix(PREFIX).partition("/")
     return job_id if slash and digest and "/" not in digest else ""

@@ -1,1 +1,1 @@
-"""The SQS queues behind the OJS queues."""
+"""Implements the SQS queues behind the OJS queues."""

@@ -1,4 +1,4 @@
-"""The port CronAlarms: a delayed message for the function that ticks."""
+"""Implements the port CronAlarms: a delayed message for the function that ticks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqsCronAlarms:
-    """Messages in a queue of their own; each says the name of a cron job and nothing else."""
+    """Sends messages to a queue of their own; each contains only a cron job's name."""
 
     client: SQSClient
     url: str
 
     def set(self, name: str, delay_s: int) -> None:
-        """One call; where the queue is not deployed, the tick has to do."""
+        """Make one call; without a deployed queue, the next tick finds the entry."""
         with translated("SendMessage"):
             try:
                 self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)

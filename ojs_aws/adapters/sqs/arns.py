@@ -1,4 +1,4 @@
-"""The ARNs of a deployment's SQS queues, without asking for them."""
+"""Builds the ARNs of a deployment's SQS queues without a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def queue_arn(client: SQSClient, url_prefix: str, sqs_name: str) -> str:
-    """The ARN of an SQS queue, from the URL that all queues of the deployment share."""
+    """Return the ARN of an SQS queue, from the URL that all queues of the deployment share."""
     host, account = url_prefix.rstrip("/").split("/")[2:4]
     labels = host.split(".")
     has_region = labels[0] == "sqs" and len(labels) > 2  # noqa: PLR2004 - sqs.<region>.<domain>

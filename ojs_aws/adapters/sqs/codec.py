@@ -1,4 +1,4 @@
-"""The body of an SQS message: compact JSON, with a version."""
+"""Encodes the body of an SQS message: compact JSON, with a version."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ VERSION: Final = 1
 
 
 class UnreadableMessageError(ValueError):
-    """A message that this system did not send, or not this version of it."""
+    """Reports a message that this version of the system did not send."""
 
 
 def encode_message(message: Message) -> str:
-    """The body that says this."""
+    """Return the body of a message."""
     body: dict[str, Any] = {"v": VERSION, "id": message.job_id}
     if message.sort_key:
         body["k"] = message.sort_key
@@ -27,7 +27,7 @@ def encode_message(message: Message) -> str:
 
 
 def decode_message(body: str) -> Message:
-    """What a body says.
+    """Read the body of a message.
 
     :raises UnreadableMessageError: it is none of ours.
     """

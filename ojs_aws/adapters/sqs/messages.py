@@ -1,4 +1,4 @@
-"""The port MessageQueue over SQS."""
+"""Implements the port MessageQueue over SQS."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SqsMessageQueue:
-    """SQS queues, addressed by OJS queue names."""
+    """Sends and receives messages of SQS queues, addressed by OJS queue names."""
 
     client: SQSClient
     queue_prefix: str
     queue_url_prefix: str
 
     def url(self, queue: str) -> str:
-        """The URL of the SQS queue behind an OJS queue."""
+        """Return the URL of the SQS queue behind an OJS queue."""
         return self.queue_url_prefix + sqs_queue_name(self.queue_prefix, queue)
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
-        """One call."""
+        """Make one call."""
         with _missing(), translated("SendMessage"):
             self.client.send_message(
                 QueueUrl=self.url(queue),
@@ -67,7 +67,7 @@ class SqsMessageQueue:
             )
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
-        """One call for ten messages."""
+        """Make one call for ten messages."""
 
         def entry(item: tuple[Message, int]) -> dict[str, Any]:
             return {"MessageBody": encode_message(item[0]), "DelaySeconds": item[1]}
@@ -77,7 +77,7 @@ class SqsMessageQueue:
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
     ) -> list[ReceivedMessage]:
-        """One call; nothing where no SQS queue exists."""
+        """Make one call; return nothing if no SQS queue exists."""
         try:
             with _missing(), translated("ReceiveMessage"):
                 answer = self.client.receive_message(
@@ -102,7 +102,7 @@ class SqsMessageQueue:
         return received
 
     def reject(self, queue: str, body: str) -> None:
-        """One call."""
+        """Make one call."""
         name = dead_letter_queue_name(self.queue_prefix)
         with _missing(), translated("SendMessage"):
             self.client.send_message(
@@ -112,7 +112,7 @@ class SqsMessageQueue:
             )
 
     def _move_unreadable(self, queue: str, body: str, handle: str) -> None:
-        """Move a message to the dead-letter queue; one that cannot be moved comes back."""
+        """Move a message to the dead-letter queue; if that fails, it comes back."""
         try:
             self.reject(queue, body)
             self.delete(queue, [handle])
@@ -120,7 +120,7 @@ class SqsMessageQueue:
             _log.warning("An unreadable message stays in queue %s", queue, exc_info=True)
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
-        """One call for ten messages."""
+        """Make one call for ten messages."""
         if len(handles) == 1:
             with _missing(), translated("DeleteMessage"), _stale():
                 self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])
@@ -133,7 +133,7 @@ class SqsMessageQueue:
         self._in_batches(queue, "DeleteMessageBatch", delete, handles, entry)
 
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
-        """One call for ten messages."""
+        """Make one call for ten messages."""
         if len(handles) == 1:
             handle, seconds = handles[0]
             with _missing(), translated("ChangeMessageVisibility"):
@@ -149,7 +149,7 @@ class SqsMessageQueue:
         self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
 
     def backlog(self, queue: str) -> Backlog:
-        """One call; the numbers are SQS's estimates."""
+        """Make one call; the numbers are SQS's estimates."""
         with _missing(), translated("GetQueueAttributes"):
             answer = self.client.get_queue_attributes(
                 QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN, DELAYED]
@@ -168,7 +168,7 @@ class SqsMessageQueue:
         items: Sequence[T],
         entry: Callable[[T], dict[str, Any]],
     ) -> None:
-        """Ten to a call; what fails for a reason of SQS's own is tried once more."""
+        """Send ten to a call; what fails because of SQS is tried once more."""
         for begin in range(0, len(items), BATCH):
             entries = [
                 {"Id": str(index), **entry(item)}
@@ -191,7 +191,7 @@ class SqsMessageQueue:
 
 @contextmanager
 def _missing() -> Iterator[None]:
-    """Tell a queue that does not exist from other errors."""
+    """Raise QueueMissingError for a queue that does not exist, other errors as they are."""
     try:
         yield
     except BackendError as problem:
@@ -203,7 +203,7 @@ def _missing() -> Iterator[None]:
 
 @contextmanager
 def _stale() -> Iterator[None]:
-    """A handle that is too old is no error when a message is to be deleted."""
+    """Ignore the error of a handle that is too old when a message is deleted."""
     try:
         yield
     except ClientError as problem:

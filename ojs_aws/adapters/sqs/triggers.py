@@ -1,4 +1,4 @@
-"""The port Triggers: Lambda's event source mappings of an SQS queue."""
+"""Implements the port Triggers: Lambda's event source mappings of an SQS queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GONE: Final = "ResourceNotFoundException"
 
 @dataclass(frozen=True, slots=True)
 class LambdaTriggers:
-    """Event source mappings.
+    """Switches event source mappings on and off.
 
     Lambda refuses to change one that is just being changed (``ResourceInUseException``): then the
     caller repeats it later, as after any failure.
@@ -34,7 +34,7 @@ class LambdaTriggers:
     arn_of: Callable[[str], str]
 
     def running(self, queue: str) -> list[str]:
-        """One call for a hundred mappings."""
+        """Make one call for a hundred mappings."""
         found: list[str] = []
         marker = ""
         while True:
@@ -50,7 +50,7 @@ class LambdaTriggers:
                 return found
 
     def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
-        """One call for each; all are tried before the first error is raised."""
+        """Make one call for each; all are tried before the first error is raised."""
         problem: OjsError | None = None
         for uuid in ids:
             try:

@@ -1,1 +1,1 @@
-"""Cron jobs: expressions, time zones and occurrences."""
+"""Implements cron jobs: expressions, time zones and occurrences."""

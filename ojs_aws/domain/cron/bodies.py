@@ -1,4 +1,4 @@
-"""What a registration of a cron job says, as a body of the HTTP binding."""
+"""Writes the registration of a cron job as a body of the HTTP binding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def registration_body(  # noqa: PLR0913 - each of them is named
     enabled: bool,
     description: str | None,
 ) -> dict[str, JsonValue]:
-    """The body that registers a cron job; the id of its job does not matter."""
+    """Return the body that registers a cron job; the id of its job does not matter."""
     options = {key: job[key] for key in job if key not in {"id", "specversion"}}
     kind, args = options.pop("type", None), options.pop("args", [])
     meta = options.pop("meta", None)

@@ -1,4 +1,4 @@
-"""A registered cron job, and what may happen to it (ojs-cron, sections 2, 6 and 7).
+"""Holds a registered cron job and its transitions (ojs-cron, sections 2, 6 and 7).
 
 Pure: each function takes an entry and returns its next version. An occurrence is claimed by
 writing the claim, which fixes the id of the job to come; the job is pushed afterwards, and the
@@ -29,7 +29,7 @@ MAX_UNWATCHED: Final = 10
 
 
 class OverlapPolicy(StrEnum):
-    """What happens when an occurrence is due while an earlier run is active (section 6)."""
+    """Says what happens if an occurrence is due while an earlier run is active (section 6)."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -38,7 +38,7 @@ class OverlapPolicy(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of an occurrence."""
+    """Says how an occurrence ended."""
 
     CLAIMED = "claimed"
     """Its job is being enqueued."""
@@ -52,7 +52,7 @@ DST: Final = "dst_skip"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One time that an entry was due, or was triggered by hand.
+    """Holds one time at which an entry was due or was triggered by hand.
 
     :ivar number: counts the occurrences of the entry.
     :ivar scheduled_at: when it was due.
@@ -77,7 +77,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a client registers.
+    """Holds what a client registers.
 
     :ivar document: the members of the job as the client wrote them: type, args, meta, options.
     :ivar envelope: the canonical envelope of the jobs, without an id.
@@ -98,7 +98,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronEntry:
-    """A cron job as the system holds it. Immutable: transitions return a new one.
+    """Holds a registered cron job. Immutable: transitions return a new one.
 
     :ivar version: number of writes so far; each write is conditional on the one it read.
     :ivar anchor: what an interval counts from, in whole seconds.
@@ -125,17 +125,17 @@ class CronEntry:
 
     @property
     def name(self) -> str:
-        """The name it is registered by."""
+        """Return the name under which it is registered."""
         return self.definition.name
 
     @property
     def is_claimed(self) -> bool:
-        """Whether a claim is not settled yet: its job may or may not be enqueued."""
+        """Return whether a claim is open: its job may or may not be enqueued yet."""
         return self.latest is not None and self.latest.outcome is Outcome.CLAIMED
 
     @property
     def attention_at(self) -> Instant | None:
-        """From when on a tick has something to do with it; None for never."""
+        """Return when a tick must next look at it; None for never."""
         moments = [self.next_run_at, self.gap_at]
         if self.latest is not None and (self.is_claimed or self.held):
             moments.append(self.latest.claimed_at)
@@ -143,7 +143,7 @@ class CronEntry:
 
 
 def register(existing: CronEntry | None, definition: Definition, now: Instant) -> CronEntry:
-    """Make an entry, or give one a new definition (section 8.1).
+    """Return a new entry, or the entry with a new definition (section 8.1).
 
     The next run stays as planned when the schedule does: applications register at each start.
     """
@@ -160,7 +160,7 @@ def register(existing: CronEntry | None, definition: Definition, now: Instant) -
 
 
 def set_enabled(entry: CronEntry, now: Instant, *, is_enabled: bool) -> CronEntry:
-    """Enable or disable (section 8.5); what was missed while disabled is not caught up."""
+    """Enable or disable an entry (section 8.5). Occurrences missed while disabled are lost."""
     if entry.definition.is_enabled is is_enabled:
         return entry
     definition = replace(entry.definition, is_enabled=is_enabled)
@@ -168,13 +168,13 @@ def set_enabled(entry: CronEntry, now: Instant, *, is_enabled: bool) -> CronEntr
 
 
 def is_due(entry: CronEntry, now: Instant) -> bool:
-    """Whether an occurrence, or one that the clocks left out, is to be claimed."""
+    """Return whether an occurrence must be claimed, one skipped by a clock change included."""
     moments = (entry.next_run_at, entry.gap_at)
     return any(moment is not None and moment <= now for moment in moments)
 
 
 def claim(entry: CronEntry, now: Instant, job_id: str, states: Mapping[str, JobState]) -> CronEntry:
-    """Claim what is due: one occurrence, however many were missed (section 7.3).
+    """Claim one due occurrence, however many were missed (section 7.3).
 
     :param job_id: the id of the job to come.
     :param states: of the entry's runs, as they are now; runs that are gone are not in it.
@@ -190,7 +190,7 @@ def claim(entry: CronEntry, now: Instant, job_id: str, states: Mapping[str, JobS
 def trigger(
     entry: CronEntry, due: Instant, now: Instant, job_id: str, states: Mapping[str, JobState]
 ) -> CronEntry:
-    """One occurrence under the overlap policy; the plan stays as it is."""
+    """Claim an occurrence by hand, under the overlap policy; the schedule does not change."""
     policy = entry.definition.overlap
     alive = tuple(
         run for run in entry.runs if policy is OverlapPolicy.ALLOW or _is_alive(states, run)
@@ -221,7 +221,7 @@ def trigger(
 
 
 def _room(alive: tuple[str, ...], held: tuple[str, ...], most: int) -> tuple[str, ...]:
-    """The runs without the oldest, if there are too many; held ones stay known."""
+    """Return the runs without the oldest if there are too many; held runs are kept."""
     if len(alive) < most:
         return alive
     oldest = next((run for run in alive if run not in held), "")
@@ -229,7 +229,7 @@ def _room(alive: tuple[str, ...], held: tuple[str, ...], most: int) -> tuple[str
 
 
 def settle(entry: CronEntry, job_id: str, refusal: str = "", blocked_by: str = "") -> CronEntry:
-    """The claimed job is enqueued, or will never be.
+    """Close the claim once its job is enqueued, or will never be.
 
     :param refusal: why not; empty for success.
     """
@@ -249,13 +249,13 @@ def settle(entry: CronEntry, job_id: str, refusal: str = "", blocked_by: str = "
 
 
 def next_in_line(entry: CronEntry, states: Mapping[str, JobState]) -> str:
-    """The held job whose turn it is; empty while an earlier run goes on."""
+    """Return the held job that runs next; empty while an earlier run is active."""
     first = next((run for run in entry.runs if _is_alive(states, run)), "")
     return first if first in entry.held else ""
 
 
 def release(entry: CronEntry, job_id: str, states: Mapping[str, JobState]) -> CronEntry:
-    """A held job became available, or none did; runs that have ended are forgotten."""
+    """Return the entry without one held job and without the runs that have ended."""
     alive = tuple(run for run in entry.runs if _is_alive(states, run))
     held = tuple(run for run in entry.held if run in alive and run != job_id)
     if (alive, held) == (entry.runs, entry.held):
@@ -293,13 +293,13 @@ def _occurrence(  # noqa: PLR0913 - the parts of an occurrence
 
 
 def _planned_afresh(entry: CronEntry, now: Instant) -> CronEntry:
-    """The plan of an entry whose schedule begins now."""
+    """Return the plan of an entry whose schedule begins now."""
     whole_second = Instant(-(-now // 1000) * 1000)
     return _planned(replace(entry, anchor=whole_second), now)
 
 
 def _planned(entry: CronEntry, now: Instant) -> CronEntry:
-    """When it runs next after now; the version is not counted."""
+    """Return the entry with its next run after now; its version stays."""
     if not entry.definition.is_enabled:
         return replace(entry, next_run_at=None, gap_at=None)
     schedule = parse_schedule(entry.definition.expression, entry.definition.timezone)

@@ -1,4 +1,4 @@
-"""Cron expressions: what they accept, and when they fire next (ojs-cron, sections 3 to 5).
+"""Reads cron expressions and computes when they fire (ojs-cron, sections 3 to 5).
 
 `cronsim` reads the fields and walks the calendar, in local time without a timezone. Added around
 it: the special expressions, the nearest weekday (``15W``), the rules for daylight saving time, and
@@ -76,7 +76,7 @@ _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 
 class Upcoming(NamedTuple):
-    """The next occurrence, and what daylight saving time left out before it.
+    """Holds the next occurrence, and one before it that a clock change skipped.
 
     :ivar at: when the schedule fires next; None when it never does again.
     :ivar gap_at: the transition whose gap swallowed an occurrence before that, if one did.
@@ -88,12 +88,12 @@ class Upcoming(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """``@every``: a fixed time apart, counted from an anchor."""
+    """Fires at a fixed interval from an anchor (``@every``)."""
 
     every_ms: int
 
     def after(self, instant: Instant, anchor: Instant) -> Upcoming:
-        """The first occurrence later than an instant.
+        """Return the first occurrence later than an instant.
 
         :param anchor: registration, or any occurrence since.
         """
@@ -103,7 +103,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """A cron expression in a timezone.
+    """Fires as a cron expression in a timezone says.
 
     :ivar fields: six fields, as cronsim reads them, nearest weekdays left out.
     :ivar nearest: the days of the month of which the nearest weekday is meant.
@@ -115,7 +115,7 @@ class Calendar:
     only_nearest: bool = False
 
     def after(self, instant: Instant, anchor: Instant = Instant(0)) -> Upcoming:  # noqa: B008 - an int
-        """The first occurrence later than an instant; the anchor does not matter.
+        """Return the first occurrence later than an instant; the anchor does not matter.
 
         An occurrence in a gap does not exist. One in a fold is the first of the two.
         """
@@ -141,18 +141,18 @@ class Calendar:
                 return Upcoming(None, gap_at)
 
     def _matches(self, local: datetime) -> Iterator[datetime]:
-        """What matches after a local time, without timezone, in order."""
+        """Yield the matches after a local time, without timezone, in order."""
         return _simulation()(self, local)
 
 
 def _first(local: datetime, zone: ZoneInfo) -> Instant:
-    """The first instant at which clocks in the zone show a time."""
+    """Return the first instant at which clocks in the zone show a time."""
     return instant_of(local.replace(tzinfo=zone, fold=0))
 
 
 @lru_cache(maxsize=1)
 def _simulation() -> Callable[[Calendar, datetime], Iterator[datetime]]:
-    """cronsim with nearest weekdays; made when the first expression is evaluated."""
+    """Return cronsim's class extended by nearest weekdays; made on first use."""
     import cronsim  # noqa: PLC0415 - only what evaluates cron jobs needs it
 
     class WithNearestWeekday(cronsim.CronSim):
@@ -172,7 +172,7 @@ def _simulation() -> Callable[[Calendar, datetime], Iterator[datetime]]:
 
 
 def nearest_weekday(year: int, month: int, day: int) -> int | None:
-    """The weekday nearest to a day, within its month; None in a month without that day."""
+    """Return the weekday nearest to a day, within its month; None in a month without that day."""
     length = calendar.monthrange(year, month)[1]
     if day > length:
         return None
@@ -211,7 +211,7 @@ def parse_schedule(expression: str, timezone: str) -> Schedule:
 
 
 def check_schedule(value: object, timezone: str, now: Instant) -> Schedule:
-    """Read the expression of a registration: one that has a next occurrence.
+    """Read the expression of a registration; refuse one that never fires.
 
     :raises InvalidRequestError: it is no expression, or there is no such date in fifty years.
     """
@@ -224,7 +224,7 @@ def check_schedule(value: object, timezone: str, now: Instant) -> Schedule:
 
 
 def rare_days(expression: str) -> str:
-    """A warning about days that not every month has (section 3.5); empty for none.
+    """Return a warning about days that not every month has (section 3.5); empty for none.
 
     :param expression: a valid one.
     """
@@ -259,7 +259,7 @@ def _calendar(text: str, fields: list[str], timezone: str) -> Calendar:
 
 
 def _last_by_number(weekdays: str) -> str:
-    """``FRIL`` as ``5L``, which is what cronsim reads."""
+    """Return ``FRIL`` as ``5L``, which is the form that cronsim reads."""
 
     def number(match: re.Match[str]) -> str:
         name = match[1].upper()
@@ -269,7 +269,7 @@ def _last_by_number(weekdays: str) -> str:
 
 
 def _check_by_cronsim(text: str, fields: list[str]) -> None:
-    """Let the library refuse what no pattern sees: ranges, names, dates that never come."""
+    """Let cronsim refuse what the patterns miss: ranges, names, dates that never come."""
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - see above
 
     try:
@@ -282,7 +282,7 @@ def _check_by_cronsim(text: str, fields: list[str]) -> None:
 
 
 def _interval(text: str, duration: str) -> int:
-    """The milliseconds of a duration as Go writes it; parts of a second count as a whole one."""
+    """Return the milliseconds of a duration as Go writes it, rounded up to whole seconds."""
     if not _INTERVAL.fullmatch(duration):
         raise _invalid(text, "@every takes a duration such as 90s, 30m or 1h30m", "interval")
     parts = re.findall(_PART, duration, re.ASCII)

@@ -1,4 +1,4 @@
-"""The timezones of cron jobs: names of the IANA database, and no others (ojs-cron, section 5).
+"""Looks up the timezones of cron jobs: names of the IANA database only (ojs-cron, section 5).
 
 The database is the one of the ``tzdata`` package, on every machine, so that a schedule means the
 same wherever it is evaluated; deploying a newer package updates it.
@@ -32,13 +32,13 @@ _SECOND: Final = timedelta(seconds=1)
 
 @cache
 def zone_names() -> frozenset[str]:
-    """Every name that is accepted."""
+    """Return every accepted timezone name."""
     listed = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
     return frozenset(listed.split()) - _NOT_PLACES
 
 
 def check_timezone(value: object) -> str:
-    """A timezone by its IANA name.
+    """Return a timezone by its IANA name.
 
     :raises InvalidRequestError: an offset, an abbreviation, or no name of the database.
     """
@@ -59,7 +59,7 @@ def check_timezone(value: object) -> str:
 
 @cache
 def zone_of(name: str) -> ZoneInfo:
-    """The timezone of a name that :func:`check_timezone` accepts."""
+    """Return the timezone of a name that :func:`check_timezone` accepts."""
     import zoneinfo  # noqa: PLC0415 - only what evaluates cron jobs needs it
 
     data = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
@@ -68,13 +68,13 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def exists(local: datetime, zone: ZoneInfo) -> bool:
-    """Whether clocks in the zone ever show this time; in the gap of a transition they do not."""
+    """Return whether clocks in the zone ever show this time; in a transition's gap they do not."""
     there = local.replace(tzinfo=zone, fold=0)
     return there.astimezone(UTC).astimezone(zone).replace(tzinfo=None, fold=0) == local
 
 
 def end_of_gap(local: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """For a time in a gap: the instant of the transition (UTC), and what clocks show then."""
+    """Return for a time in a gap the instant of the transition (UTC) and the clock time then."""
     # A time in the gap, read with the offset after it, lies before the transition; read with the
     # offset before it, after the transition.
     early = local.replace(tzinfo=zone, fold=1).astimezone(UTC)

@@ -1,1 +1,1 @@
-"""Limits on how jobs begin, and on API clients."""
+"""Limits how many jobs begin, and how many requests API clients make."""

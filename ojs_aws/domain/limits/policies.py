@@ -1,4 +1,4 @@
-"""Policies of limits as clients and operators write them (ojs-rate-limiting, sections 6, 7, 10)."""
+"""Reads limit policies as clients and operators write them (ojs-rate-limiting, 6, 7, 10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHOICES: Final = ", ".join(OnLimit)
 def read_limit(
     value: JsonValue, queue: str, of: Mapping[str, JsonValue] | None = None
 ) -> Limit | None:
-    """The ``rate_limit`` attribute of a job, in each form that documents and cases use.
+    """Read the ``rate_limit`` attribute of a job, in every form in use.
 
     Without a key the queue is meant.
 
@@ -56,7 +56,7 @@ def read_limit(
 
 
 class Bounds(TypedDict):
-    """What a policy bounds."""
+    """Holds the numbers that a policy sets."""
 
     concurrency: int | None
     rate: Window | None
@@ -65,7 +65,7 @@ class Bounds(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What an operator lays down for a key (section 10.2).
+    """Holds an operator's policy for a key (section 10.2).
 
     What it names counts instead of what jobs bring; null lifts it. What it does not name is left.
 
@@ -77,26 +77,26 @@ class Override:
     until: Instant | None = None
 
     def over(self, base: Limit | None, key: str) -> Limit:
-        """The policy that counts."""
+        """Return the policy that applies over a base policy."""
         members = {**(base.render() if base else {}), **self.members}
         return Limit(key=key, on_limit=_on_limit(members.get("on_limit")), **_bounds(members))
 
     def render(self) -> dict[str, JsonValue]:
-        """As the specification writes it."""
+        """Return it as the specification writes it."""
         ends = {} if self.until is None else {"expires_at": format_instant(self.until)}
         return {**self.members, **ends}
 
     def text(self) -> str:
-        """As it is stored."""
+        """Return it as stored text."""
         return encode(self.render())
 
 
 def read_override(value: JsonValue, now: Instant) -> Override:
-    """An override as an operator writes it.
+    """Read an override as an operator writes it.
 
     :raises InvalidRequestError: something in it is malformed.
     :raises InvalidPolicyError: it names nothing, cannot be followed, or is over already; or it
-        names a key, which is laid down for one and counts for that as a whole.
+        names a key, although the path names the one that it applies to.
     """
     if not isinstance(value, dict):
         raise _malformed("rate_limit", "an object", value)
@@ -126,7 +126,7 @@ def read_override(value: JsonValue, now: Instant) -> Override:
 
 
 def override_of(bucket: Bucket, now: Instant) -> Override | None:
-    """The override of a key that counts now."""
+    """Return the key's override, unless it has ended."""
     if not bucket.override:
         return None
     stored = decode(bucket.override)
@@ -139,11 +139,11 @@ def override_of(bucket: Bucket, now: Instant) -> Override | None:
 
 
 def effective(own: Limit | None, bucket: Bucket, now: Instant, *, is_scope: bool) -> Limit | None:
-    """The policy that counts for a job in a bucket; None where there is none.
+    """Return the policy that applies to a job in a bucket; None if there is none.
 
     :param own: the job's own, if the bucket is the one that it names.
     :param is_scope: the bucket is that of a queue or a type: a job's own policy cannot get
-        around what was laid down for it, only be stricter (section 7.2).
+        around an operator's policy, only be stricter (section 7.2).
     """
     override = override_of(bucket, now)
     if override is None:
@@ -154,7 +154,7 @@ def effective(own: Limit | None, bucket: Bucket, now: Instant, *, is_scope: bool
 
 
 def _stricter(laid_down: Limit, own: Limit) -> Limit:
-    """No more than both allow; of two windows the one that was laid down counts."""
+    """Return the lower of both concurrencies; of two windows, the operator's applies."""
     bounds = [each.concurrency for each in (laid_down, own) if each.concurrency is not None]
     return Limit(
         key=laid_down.key,
@@ -166,7 +166,7 @@ def _stricter(laid_down: Limit, own: Limit) -> Limit:
 
 
 def check_key(key: str) -> str:
-    """A key, in the form that the specification asks for.
+    """Return a key after checking its form.
 
     :raises InvalidRequestError: it is none.
     """
@@ -179,7 +179,7 @@ _KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with 
 
 
 def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonValue]) -> str:
-    """The key, and behind it the values of the job that ``by`` names."""
+    """Return the key, extended by the job's values that ``by`` names."""
     key, by = value.get("key"), value.get("by")
     if key is None:
         key = queue_key(queue)
@@ -197,7 +197,7 @@ def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonV
 
 
 def _part(path: JsonValue, of: Mapping[str, JsonValue]) -> str:
-    """One value of a job as a part of a key; what a key cannot hold is hashed."""
+    """Return one value of a job as a part of a key, hashed if a key cannot hold it."""
     expected = "a path into args or meta, such as meta.tenant or args.0.customer"
     if not isinstance(path, str):
         raise _malformed("rate_limit.by", expected, path)
@@ -230,7 +230,7 @@ def _bounds(value: Mapping[str, JsonValue]) -> Bounds:
 
 
 def _rate(value: Mapping[str, JsonValue]) -> Window | None:
-    """``rate`` as an object; as a number with ``period``; or ``limit``, or ``max_per_<unit>``."""
+    """Read ``rate`` as an object or a number with ``period``, or ``limit``, ``max_per_<unit>``."""
     for unit, period_ms in _UNITS.items():
         if (most := value.get(f"max_per_{unit}")) is not None:
             return Window(_count(f"max_per_{unit}", most), period_ms)

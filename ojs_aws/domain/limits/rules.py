@@ -1,4 +1,4 @@
-"""Limits on how jobs begin (ojs-rate-limiting): policies, and what they say at an instant.
+"""Decides whether a job may begin under a limit (ojs-rate-limiting).
 
 A bucket counts for all jobs of one key. ``rate`` counts the starts of a window that the first start
 opens (a fixed window, not aligned to the clock); ``throttle`` spaces starts evenly; ``concurrency``
@@ -22,7 +22,7 @@ TOLD_EACH_MS: Final = 1_000
 
 
 class OnLimit(StrEnum):
-    """What becomes of a job that may not begin."""
+    """Says what happens to a job that may not begin."""
 
     WAIT = "wait"
     DROP = "drop"
@@ -31,29 +31,29 @@ class OnLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """So many starts in a period (milliseconds)."""
+    """Holds how many jobs may start in a period (milliseconds)."""
 
     limit: int
     period_ms: int
 
     @property
     def per_s(self) -> float:
-        """Starts a second, in the long run."""
+        """Return how many jobs start per second on average."""
         return self.limit * 1000 / self.period_ms
 
     @property
     def spacing_ms(self) -> int:
-        """Milliseconds between two starts that are evenly spaced."""
+        """Return the milliseconds between two evenly spaced starts."""
         return -(-self.period_ms // self.limit)
 
     def render(self) -> dict[str, JsonValue]:
-        """As the specification writes it."""
+        """Return it as the specification writes it."""
         return {"limit": self.limit, "period": format_duration(self.period_ms)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A policy (ojs-rate-limiting, section 6).
+    """Holds a limit policy (ojs-rate-limiting, section 6).
 
     :ivar key: the bucket.
     :ivar concurrency: most active jobs; 0 lets none begin, None any number.
@@ -67,11 +67,11 @@ class Limit:
 
     @property
     def limits_nothing(self) -> bool:
-        """Whether any number of jobs may begin."""
+        """Return whether any number of jobs may begin."""
         return self.concurrency is None and self.rate is None and self.throttle is None
 
     def render(self) -> dict[str, JsonValue]:
-        """As the specification writes it."""
+        """Return it as the specification writes it."""
         members: dict[str, JsonValue] = {"key": self.key}
         if self.concurrency is not None:
             members["concurrency"] = self.concurrency
@@ -86,21 +86,21 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """What is counted for a key.
+    """Counts the jobs of a key.
 
-    :ivar version: takes so far; a take is conditional on the one it read.
+    :ivar version: number of takes so far; each take is conditional on the version it read.
     :ivar active: jobs that hold a place.
     :ivar opened_at: when the window opened, and ``started`` how many began in it.
-    :ivar next_at: before which a throttle lets nobody begin.
-    :ivar policy: the policy that a job brought last, as JSON text.
-    :ivar override: what an operator laid down for the key, as JSON text (see
+    :ivar next_at: the throttle lets no job begin before this.
+    :ivar policy: the policy that the latest job named, as JSON text.
+    :ivar override: the policy that an operator set for the key, as JSON text (see
         :class:`~ojs_aws.domain.limits.policies.Override`).
-    :ivar blocked_until: before which nobody begins, because a handler said so.
-    :ivar exhausted: that a job had to wait since one began last, as JSON text; see
+    :ivar blocked_until: a handler asked that no job begin before this.
+    :ivar exhausted: the refusal of a job since one began last, as JSON text; see
         :meth:`Refusal.render`.
-    :ivar exhausted_at: when that was said last.
-    :ivar released: the job that began when it was exhausted no more.
-    :ivar queues: queues whose jobs brought the key.
+    :ivar exhausted_at: when an event last reported that.
+    :ivar released: the job that began when the limit was no longer exhausted.
+    :ivar queues: queues whose jobs named the key.
     """
 
     key: str
@@ -118,12 +118,12 @@ class Bucket:
     queues: tuple[str, ...] = ()
 
     def is_silent(self, now: Instant) -> bool:
-        """Whether that it is exhausted is to be told: it was not, and not just now."""
+        """Return True if an event is due: the limit was not exceeded, and none was sent lately."""
         told = self.exhausted_at
         return not self.exhausted and (told is None or told <= now - TOLD_EACH_MS)
 
     def current_count(self, window: Window, now: Instant) -> int:
-        """Starts of the window that is open."""
+        """Return how many jobs started in the open window."""
         return self.started if self._is_open(window, now) else 0
 
     def _is_open(self, window: Window, now: Instant) -> bool:
@@ -132,7 +132,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A job may not begin.
+    """Says why a job may not begin, and for how long.
 
     :ivar strategy: ``concurrency``, ``rate``, ``throttle``, or ``dynamic`` where a handler
         reported that it must wait.
@@ -150,7 +150,7 @@ class Refusal:
     slot_ms: int = 1000
 
     def render(self, now: Instant) -> dict[str, JsonValue]:
-        """What an event says of it."""
+        """Return the members that an event reports of it."""
         return {
             "strategy": self.strategy,
             "limit": self.limit,
@@ -160,7 +160,7 @@ class Refusal:
 
 
 def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
-    """The bucket after one more start, or why there is none.
+    """Return the bucket after one more start, or why the job may not start.
 
     A start counts in each way that the policy names. Other policies of the same key see it.
     """
@@ -188,7 +188,7 @@ def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
 
 
 def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> Refusal:
-    """A window in which as many began as may."""
+    """Return the refusal by a window that is full."""
     if not count or bucket.opened_at is None:  # it lets none begin
         return Refusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
     until = Instant(bucket.opened_at + rate.period_ms)
@@ -196,25 +196,25 @@ def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> Refusal:
 
 
 def queue_key(queue: str) -> str:
-    """The bucket of a whole queue."""
+    """Return the key of a whole queue's bucket."""
     return f"queue:{queue}"
 
 
 def type_key(type_: str, queue: str = "") -> str:
-    """The bucket of a job type: in all queues, or in one."""
+    """Return the key of a job type's bucket: in all queues, or in one."""
     return f"queue:{queue}:type:{type_}" if queue else f"type:{type_}"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What jobs a limit concerns that need not name its key; empty parts mean any."""
+    """Names the queue and type that a limit covers without a key in the job; empty means any."""
 
     queue: str = ""
     type: str = ""
 
 
 def scope_of(key: str) -> Scope | None:
-    """The scope of a key that stands for a queue, a type, or both; None for any other.
+    """Return the queue or type that a key covers; None for any other key.
 
     Names of queues and types hold no colon, so no two scopes have the same key.
     """

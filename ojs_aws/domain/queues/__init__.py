@@ -1,1 +1,1 @@
-"""The settings of queues, and the tallies of what queues did."""
+"""Reads the settings of queues and counts what queues did."""

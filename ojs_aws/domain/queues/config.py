@@ -42,7 +42,7 @@ NO_RETENTION: Final = Retention()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
-    """Settings, read.
+    """Holds the settings of a queue as read values.
 
     :ivar max_size: most jobs that have not ended; None for any number.
     :ivar warning_threshold: the share of ``max_size`` from which on producers are warned.
@@ -61,7 +61,7 @@ class QueueConfig:
     allowed_job_types: tuple[str, ...] = ()
 
     def allows(self, job_type: str) -> bool:
-        """Whether jobs of a type may be enqueued."""
+        """Return whether jobs of a type may be enqueued."""
         patterns = self.allowed_job_types
         return not patterns or any(fnmatchcase(job_type, pattern) for pattern in patterns)
 
@@ -91,7 +91,7 @@ def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
 
 
 def limit_of(members: Mapping[str, JsonValue], queue: str) -> Limit | None:
-    """The limit of the whole queue that ``concurrency`` and ``rate_limit`` make together.
+    """Return the limit of the whole queue that ``concurrency`` and ``rate_limit`` make together.
 
     :raises InvalidRequestError: one of them is malformed.
     :raises InvalidPolicyError: or cannot be followed.
@@ -110,7 +110,7 @@ def limit_of(members: Mapping[str, JsonValue], queue: str) -> Limit | None:
 
 
 def limit_members(limit: Limit | None) -> Members:
-    """A queue's limit as settings show it."""
+    """Return a queue's limit as settings show it."""
     if limit is None:
         return {}
     members: Members = {}
@@ -143,6 +143,6 @@ def _seconds(span: JsonValue) -> int | None:
 
 
 def shown_span(seconds: int) -> str:
-    """A retention as ISO 8601: whole days where they come out even."""
+    """Return a retention as ISO 8601: whole days where they come out even."""
     days, rest = divmod(seconds, 86_400)
     return f"P{days}D" if days and not rest else format_duration(seconds * 1000)

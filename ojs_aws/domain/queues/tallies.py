@@ -1,4 +1,4 @@
-"""What a queue did in a time: how many jobs came and ended, how long they waited and ran.
+"""Counts what a queue did: jobs that came and ended, how long they waited and ran.
 
 Times are kept as counts of ranges that grow by the square root of two, so that tallies add up and a
 percentile is known to within a fifth whatever the times are. Averages are exact.
@@ -29,7 +29,7 @@ DEAD_LETTER: Final = "dead_letter"
 
 
 class Kind(StrEnum):
-    """What is counted."""
+    """Names what is counted."""
 
     ENQUEUED = "enqueued"
     STARTED = "started"
@@ -40,20 +40,20 @@ class Kind(StrEnum):
 
 
 def range_of(milliseconds: int) -> int:
-    """The number of the range that a time belongs to."""
+    """Return the number of the range that a time falls into."""
     if milliseconds < 1:
         return 0
     return min(TOP, 1 + int(_PER_OCTAVE * math.log2(milliseconds)))
 
 
 def typical(number: int) -> int:
-    """The middle of a range, in milliseconds."""
+    """Return the middle of a range in milliseconds."""
     return 0 if number == 0 else round(2 ** ((number - 0.5) / _PER_OCTAVE))
 
 
 @dataclass(slots=True)
 class Times:
-    """Times of many jobs.
+    """Counts how long many jobs took.
 
     :ivar total_ms: their sum.
     :ivar ranges: how many belong to each range.
@@ -63,27 +63,27 @@ class Times:
     ranges: Counter[int] = field(default_factory=Counter)
 
     def add(self, milliseconds: int) -> None:
-        """Count one; a negative one, which clocks that differ make, is none at all."""
+        """Count one time; negative times, which clock differences cause, are ignored."""
         self.total_ms += max(0, milliseconds)
         self.ranges[range_of(milliseconds)] += 1
 
     def merge(self, other: Times) -> None:
-        """Count those of another one too."""
+        """Add the times that another one counted."""
         self.total_ms += other.total_ms
         self.ranges.update(other.ranges)
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Return how many times were counted."""
         return sum(self.ranges.values())
 
     @property
     def average_ms(self) -> int | None:
-        """Their average, rounded; None where there are none."""
+        """Return the average, rounded; None if there are no times."""
         return round(self.total_ms / self.count) if self.count else None
 
     def percentile_ms(self, share: float) -> int | None:
-        """Below which so large a share lies, to within a fifth; None where there are none."""
+        """Return the time below which this share lies, to within a fifth; None without times."""
         left = int(self.count * share)
         for number in sorted(self.ranges):
             left -= self.ranges[number]
@@ -94,7 +94,7 @@ class Times:
 
 @dataclass(slots=True)
 class Tally:
-    """What one queue did.
+    """Counts what one queue did.
 
     :ivar counts: jobs that came or ended, and executions that began.
     :ivar waits: between a job's becoming available and its start.
@@ -115,12 +115,12 @@ class Tally:
         self.held.update(other.held)
 
     def hold(self, job: JobRecord, amount: int) -> None:
-        """Count that the queue has a job more, or one less, in the state of this one."""
+        """Count one job more, or one less, in the job's state."""
         for name in names_of(job):
             self.held[name] += amount
 
     def count(self, before: JobRecord | None, after: JobRecord) -> None:
-        """Count one committed change of a job's state; others count nothing."""
+        """Count one committed change of a job's state; other changes count nothing."""
         if before is None:
             self.counts[Kind.ENQUEUED] += 1
         state = after.state
@@ -140,7 +140,7 @@ class Tally:
             self.runs.add(after.completed_at - after.started_at)
 
     def __bool__(self) -> bool:
-        """Whether anything was counted."""
+        """Return whether anything was counted."""
         return bool(self.counts) or any(self.held.values())
 
 
@@ -155,19 +155,19 @@ _AGAIN: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
 
 
 def names_of(job: JobRecord) -> tuple[str, ...]:
-    """Return what a job counts as: its state, and ``dead_letter`` where a policy keeps it."""
+    """Return what a job counts as: its state, and ``dead_letter`` if a policy keeps it."""
     state = str(job.state)
     is_dead = job.state is JobState.DISCARDED and job.is_dead_letter
     return (state, DEAD_LETTER) if is_dead else (state,)
 
 
 def minute_of(at: Instant) -> Instant:
-    """When the minute of an instant begins."""
+    """Return when the minute of an instant begins."""
     return Instant(at // MINUTE_MS * MINUTE_MS)
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    """All of them together."""
+    """Return the sum of some tallies."""
     summed = Tally()
     for each in tallies:
         summed.merge(each)

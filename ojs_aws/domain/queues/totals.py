@@ -1,4 +1,4 @@
-"""What each queue holds and did of late, in one small record that is kept while its jobs change."""
+"""Counts the jobs each queue holds and did recently, in one small record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Minutes = tuple[tuple[Instant, Tally], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueTotals:
-    """The jobs of a queue by state, as its changes were counted.
+    """Counts a queue's jobs by state.
 
     :ivar jobs: by state, and ``dead_letter`` among the discarded. A number may be below zero until
         the queue is counted for the first time.
@@ -43,7 +43,7 @@ class QueueTotals:
     at_least: frozenset[str] = frozenset()
 
     def before(self, minute: Instant) -> tuple[Minutes, Tally]:
-        """Return ``past`` and ``today`` as they are for a later minute."""
+        """Return ``past`` and ``today`` as of a later minute."""
         if self.minute is None:
             return (), Tally()
         done = (*self.past, (self.minute, summed_up(self.tally)))
@@ -51,7 +51,7 @@ class QueueTotals:
         return done[-RECENT_MINUTES:], self.on_day(self.minute) if is_today else Tally()
 
     def since(self, begin: Instant) -> Tally:
-        """Return what was done in the minutes that begin at an instant or later."""
+        """Return the counts of the minutes that begin at an instant or later."""
         found = Tally()
         newest = () if self.minute is None else ((self.minute, self.tally),)
         for minute, tally in (*self.past, *newest):
@@ -60,7 +60,7 @@ class QueueTotals:
         return found
 
     def on_day(self, now: Instant) -> Tally:
-        """Return what was done on the day (UTC) of an instant; nothing for another day."""
+        """Return the counts of an instant's day (UTC); nothing for another day."""
         found = Tally()
         if self.minute is not None and self.minute // DAY_MS == now // DAY_MS:
             found.merge(self.today)
@@ -73,7 +73,7 @@ class QueueTotals:
 
 
 def summed_up(tally: Tally) -> Tally:
-    """Return a tally with its counts and its average run time, and no other times."""
+    """Return a tally with its counts and its average run time only."""
     runs = tally.runs
     ranges = Counter({range_of(runs.average_ms or 0): runs.count} if runs.count else {})
     return Tally(counts=Counter(tally.counts), runs=Times(runs.total_ms, ranges))

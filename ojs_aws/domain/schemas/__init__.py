@@ -1,1 +1,1 @@
-"""Schemas of job types and the changes between their versions."""
+"""Compares and orders the schemas of job types."""

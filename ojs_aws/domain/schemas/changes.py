@@ -1,4 +1,4 @@
-"""What makes a schema refuse arguments that the one before accepted (ojs-schema-registry, 8).
+"""Finds changes that make a schema refuse what the one before accepted (ojs-schema-registry, 8).
 
 Keyword by keyword, and never more than the specification's list: what cannot be judged (``not``,
 ``if``, patterns of property names) counts as no change.
@@ -25,7 +25,7 @@ _ALL_TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string",
 
 
 def breaking_changes(old: Schema, new: Schema) -> list[str]:
-    """The breaking changes from one schema to the next, for people; the first twenty."""
+    """Return the first twenty breaking changes from one schema to the next, for people."""
     found: list[str] = []
     for change in _Comparison(old, new).compare(old, new, "", 0):
         if change not in found:
@@ -37,13 +37,13 @@ def breaking_changes(old: Schema, new: Schema) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Two whole schemas, in which references are looked up."""
+    """Compares two whole schemas; references are looked up in them."""
 
     old: Schema
     new: Schema
 
     def compare(self, old: Schema, new: Schema, where: str, depth: int) -> Iterator[str]:
-        """What changed from a part of the old schema to that of the new one.
+        """Yield the breaking changes from a part of the old schema to that of the new one.
 
         :param where: of the arguments, that they describe; empty for all of them.
         """
@@ -146,7 +146,7 @@ def _of_alternatives(before: Object, after: Object, where: str) -> Iterator[str]
 
 
 def _resolved(schema: Schema, whole: Schema) -> Object | None:
-    """A schema behind its references; None where that cannot be told."""
+    """Return a schema with its references resolved; None if that is impossible."""
     for _ in range(MAX_DEPTH):
         if isinstance(schema, bool):
             return {} if schema else {"not": {}}
@@ -170,7 +170,7 @@ def _at(whole: Schema, reference: str) -> Schema:
 
 
 def _types(schema: Object) -> frozenset[str]:
-    """The types that are accepted; every integer is a number."""
+    """Return the accepted types; every integer is a number."""
     stated = schema.get("type")
     names = stated if isinstance(stated, list) else [stated]
     types = frozenset(name for name in names if isinstance(name, str))

@@ -1,4 +1,4 @@
-"""Schemas of job types: their identity and the order of their versions (ojs-schema-registry)."""
+"""Names the schemas of job types and orders their versions (ojs-schema-registry)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SchemaVersion = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaName:
-    """One version of a type's schema, without the schema.
+    """Names one version of a type's schema.
 
     :ivar uri: what jobs name it by, in their attribute ``schema``.
     """
@@ -37,7 +37,7 @@ class SchemaName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaEntry(SchemaName):
-    """One version of a type's schema.
+    """Holds one version of a type's schema.
 
     :ivar schema: the JSON Schema as it was registered, digit for digit.
     """
@@ -46,14 +46,14 @@ class SchemaEntry(SchemaName):
 
     @property
     def name(self) -> SchemaName:
-        """The entry without its schema."""
+        """Return the entry without its schema."""
         return SchemaName(
             type=self.type, version=self.version, uri=self.uri, created_at=self.created_at
         )
 
 
 def check_schema_version(value: JsonValue) -> SchemaVersion:
-    """A version: a whole number, or text as SemVer has it, of which the end may be left out.
+    """Return a version, checked: a whole number or SemVer, whose end may be left out.
 
     :raises InvalidRequestError: it is none.
     """
@@ -65,7 +65,7 @@ def check_schema_version(value: JsonValue) -> SchemaVersion:
 
 
 def version_in_path(text: str) -> SchemaVersion:
-    """The version that a path names: a whole number where it is written as one.
+    """Return the version in a path; digits alone are a whole number.
 
     :raises InvalidRequestError: it is none.
     """
@@ -74,12 +74,12 @@ def version_in_path(text: str) -> SchemaVersion:
 
 
 def schema_uri(job_type: str, version: SchemaVersion) -> str:
-    """The URI of a schema that was registered without one (core, section 5.2)."""
+    """Return the URI of a schema that was registered without one (core, section 5.2)."""
     return f"urn:ojs:schema:{job_type}:v{version}"
 
 
 def precedence(version: SchemaVersion) -> tuple[object, ...]:
-    """Sorts versions as SemVer does (section 6.3); what is left out counts as zero."""
+    """Return a version's sort key as SemVer orders them (section 6.3); missing parts are zero."""
     release, _, pre = str(version).partition("+")[0].partition("-")
     numbers = [int(part) for part in release.split(".")]
     numbers += [0] * (3 - len(numbers))
@@ -90,13 +90,13 @@ def precedence(version: SchemaVersion) -> tuple[object, ...]:
 
 
 def release_of(version: SchemaVersion) -> tuple[int, int, int]:
-    """Major, minor and patch of a version."""
+    """Return major, minor and patch of a version."""
     major, minor, patch = precedence(version)[:3]
     return int(str(major)), int(str(minor)), int(str(patch))
 
 
 def predecessor(names: list[SchemaName], version: SchemaVersion) -> SchemaName | None:
-    """The version of a type that comes before another one, if they should be compatible.
+    """Return the version before another one, if the two should be compatible.
 
     They should be where the major version is the same, and not 0 (SemVer, item 4).
     """
@@ -110,5 +110,5 @@ def predecessor(names: list[SchemaName], version: SchemaVersion) -> SchemaName |
 
 
 def newest_first(names: list[SchemaName]) -> list[SchemaName]:
-    """The versions of one type in their order; of equal ones, the later registered first."""
+    """Return the versions of one type, newest first; of equal ones, the later registered first."""
     return sorted(names, key=lambda one: (precedence(one.version), one.created_at), reverse=True)

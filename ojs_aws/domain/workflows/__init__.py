@@ -1,1 +1,1 @@
-"""Workflows as values: the graph, its progress, and the changes."""
+"""Implements workflows as values: the graph, its progress, and the changes."""

@@ -1,4 +1,4 @@
-"""Why a workflow failed: which of its failures count (ojs-workflows, sections 9.2 and 9.5)."""
+"""Decides which of its failures made a workflow fail (ojs-workflows, 9.2 and 9.5)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _BAD: Final = frozenset({StepState.FAILED, StepState.CANCELLED})
 
 
 def cause(workflow: Workflow, graph: Graph) -> StepFailure | None:
-    """The first failure that its workflow did not get over; None when there is none."""
+    """Return the first failure that made the workflow fail; None if there is none."""
     found = (each for each in workflow.failures if tells(graph, workflow.states, each.index))
     return next(found, None)
 
 
 def tells(graph: Graph, states: str, index: int) -> bool:
-    """Whether a failed step is why what it is part of failed, or may yet be.
+    """Return whether a failed step made the composite around it fail, or may yet.
 
-    It is not, where callbacks were told of it: a callback that failed then is why.
+    It did not if callbacks handled it: a callback that failed is the cause then.
     """
     while index > ROOT:
         parent = graph.steps[index].parent
@@ -40,9 +40,9 @@ def tells(graph: Graph, states: str, index: int) -> bool:
 def worth_keeping(
     graph: Graph, states: str, failures: tuple[StepFailure, ...]
 ) -> tuple[StepFailure, ...]:
-    """So many of the failures as are kept, in their order.
+    """Return the failures to keep, at most the maximum, in their order.
 
-    Callbacks and what still counts go before what the workflow got over, or nobody could tell why
+    Callbacks and what still counts go before what the workflow got over, or nobody would know why
     a workflow with many failures failed in the end (sections 9.2 and 9.5).
     """
     if len(failures) <= MAX_FAILURES:

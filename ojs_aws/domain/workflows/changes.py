@@ -1,4 +1,4 @@
-"""What changes a workflow: each change takes one and returns the next (ojs-workflows, 8, 9, 11)."""
+"""Changes workflows: each change takes one and returns the next (ojs-workflows, 8, 9, 11)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDS: Final = {
 def create(
     graph: Graph, workflow_id: str, now: Instant, *, name: str = "", digest: str = ""
 ) -> Workflow:
-    """A workflow that begins."""
+    """Return a workflow that begins."""
     states = progress.begin(graph)
     made = Workflow(
         id=workflow_id,
@@ -48,7 +48,7 @@ def create(
 
 
 def start(workflow: Workflow, at: Instant) -> Workflow:
-    """The workflow once its first job began to execute; the same if one had before."""
+    """Return the workflow once its first job began; unchanged if one had before."""
     if workflow.started_at is not None:
         return workflow
     data: dict[str, JsonValue] = {"total_steps": workflow.steps_total}
@@ -57,7 +57,7 @@ def start(workflow: Workflow, at: Instant) -> Workflow:
 
 
 def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Instant) -> Workflow:
-    """The workflow once these jobs have ended; the same if that was known.
+    """Return the workflow once these jobs have ended; unchanged if that was known.
 
     A workflow that was cancelled only counts them.
     """
@@ -91,7 +91,7 @@ def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Inst
 
 
 def mark_enqueued(workflow: Workflow, graph: Graph, steps: Sequence[int], now: Instant) -> Workflow:
-    """The workflow once these ready jobs are enqueued, as part of the same write or a later one."""
+    """Return the workflow once these ready jobs are enqueued, in this write or a later one."""
     fired = tuple(
         Told(
             "workflow.callback_fired",
@@ -110,7 +110,7 @@ def mark_enqueued(workflow: Workflow, graph: Graph, steps: Sequence[int], now: I
 
 
 def joined(before: Workflow, *changes: Workflow) -> Workflow:
-    """Several changes, each of the one before it, as one write."""
+    """Join several changes, each made on the one before it, into one write."""
     told = tuple(
         each
         for one, after in zip((before, *changes), changes, strict=False)
@@ -121,7 +121,7 @@ def joined(before: Workflow, *changes: Workflow) -> Workflow:
 
 
 def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
-    """The workflow once it is cancelled (section 11.3).
+    """Return the workflow once it is cancelled (section 11.3).
 
     :raises ConflictError: it is in a terminal state.
     """
@@ -143,7 +143,7 @@ def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
 
 
 def ended_job(job: JobRecord, index: int) -> Ended | None:
-    """What the end of a job means for its workflow; None while it has not ended."""
+    """Return what the end of a job means for its workflow; None while it has not ended."""
     match job.state:
         case JobState.COMPLETED:
             at = job.completed_at or job.created_at
@@ -198,7 +198,7 @@ def _counted(graph: Graph, states: str) -> dict[str, int]:
 def _begun(
     graph: Graph, before: str, after: str, begun: Mapping[int, Instant], at: Instant
 ) -> dict[int, Instant]:
-    """When the nested workflows that are under way began."""
+    """Return when each running nested workflow began."""
     running = [
         index
         for index, step in enumerate(graph.steps)
@@ -208,5 +208,5 @@ def _begun(
 
 
 def _is_asked_for(workflow: Workflow, ended: Ended) -> bool:
-    """Whether a job was cancelled because its workflow was: that is no failure."""
+    """Return whether a job was cancelled with its workflow: that is no failure."""
     return workflow.state is WorkflowState.CANCELLED and ended.state is StepState.CANCELLED

@@ -1,8 +1,9 @@
-"""Reading a workflow in any form into one graph, and refusing what cannot be followed.
+"""Reads a workflow in any form into one graph and refuses invalid ones.
 
 The forms are chain, group and batch (ojs-workflows, sections 4 to 6), nested in one another
 (section 10), and the steps with ``depends_on`` of the HTTP binding (section 14.1). All faults that
-are found are told at once, each with its place.
+are found are reported together, each with its place.
+
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _TRIGGERS: Final[Mapping[str, Trigger]] = {
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A workflow as it was asked for.
+    """Holds a workflow as the client asked for it.
 
     :ivar id: empty when the client gave none.
     :ivar jobs: the envelopes of its jobs by the index of their step, without ids.
@@ -86,7 +87,7 @@ def read_definition(members: Mapping[str, Member], read_job: ReadJob) -> Definit
 
 
 def refusal(faults: list[tuple[str, str]]) -> InvalidWorkflowError:
-    """The error that tells of faults, each a path and what is wrong there."""
+    """Return the error that lists faults, each with its path and what is wrong there."""
     path, message = faults[0]
     errors: list[JsonValue] = [{"path": at, "message": what} for at, what in faults]
     return InvalidWorkflowError(
@@ -102,7 +103,7 @@ def _text(member: Member | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a step stands: under which composite, how deep, with which default options."""
+    """Says where a step stands: in which composite, how deep, with which default options."""
 
     parent: int
     key: str
@@ -112,7 +113,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Reader:
-    """The working state of one reading."""
+    """Holds the working state while one workflow is read."""
 
     read_job: ReadJob
     steps: list[Step] = field(default_factory=list)
@@ -122,7 +123,7 @@ class _Reader:
     dependencies: int = 0
 
     def fault(self, path: str, message: str) -> None:
-        """Note what is wrong, and go on; beyond a number of faults that is no use."""
+        """Note a fault and go on; faults beyond a maximum are ignored."""
         self.faults.append((path, message))
         if len(self.faults) >= MAX_FAULTS:
             raise self.refusal()
@@ -131,7 +132,7 @@ class _Reader:
         return refusal(self.faults)
 
     def graph(self) -> Graph:
-        """The graph, if nothing was wrong."""
+        """Return the graph, if there were no faults."""
         if self.faults:
             raise self.refusal()
         graph = Graph(tuple(self.steps))
@@ -147,7 +148,7 @@ class _Reader:
 
     # -------------------------------------------------------------------- composites
     def own_id(self, members: Mapping[str, Member]) -> str:
-        """The id that the client gives the workflow; empty when it gives none."""
+        """Return the id that the client gives the workflow; empty for none."""
         member = members.get("id")
         if member is None or member.value is None or member.value == "":
             return ""
@@ -157,7 +158,7 @@ class _Reader:
         return ""
 
     def kind_of(self, members: Mapping[str, Member], path: str) -> Kind | None:
-        """What kind of workflow an object is; None when it says none, which is noted."""
+        """Return what kind of workflow an object is; None, with a fault, if it says none."""
         member = members.get("type")
         if member is None or member.value is None:
             if "steps" in members:
@@ -229,7 +230,7 @@ class _Reader:
         self._dependencies(kind, named, read)
 
     def _part(self, members: Mapping[str, Member], path: str, place: _Place) -> None:
-        """A job, or a nested workflow: its type says so, and it has parts and no arguments."""
+        """Read a job or a nested workflow; a nested one has parts and no arguments."""
         type_ = members["type"].value if "type" in members else None
         is_nested = isinstance(type_, str) and type_ in {*_PARTS}
         if is_nested and ("args" not in members or {"steps", "jobs"} & members.keys()):
@@ -294,7 +295,7 @@ class _Reader:
         named: list[tuple[int, Mapping[str, Member], str]],
         read: Mapping[str, int],
     ) -> None:
-        """What steps wait for; in a chain it may be said again, elsewhere it has no meaning."""
+        """Return what steps wait for; a chain may repeat it, elsewhere it has no meaning."""
         callbacks: list[tuple[int, Trigger]] = []
         for index, members, path in named:
             found = self._depends_on(members, f"{path}.depends_on", index, read)
@@ -339,7 +340,7 @@ class _Reader:
         return tuple(found)
 
     def _callback_of(self, members: Mapping[str, Member], path: str) -> Trigger | None:
-        """Some clients send the callbacks of a batch as steps, told by an option or by their id."""
+        """Return the trigger of a callback sent as a step, known by an option or its id."""
         option = self._object(members, "options", path).get(_CALLBACK_TYPE)
         if option is not None:
             trigger = _TRIGGERS.get(_text(option))
@@ -365,7 +366,7 @@ class _Reader:
         return index
 
     def _name(self, members: Mapping[str, Member], path: str) -> str:
-        """A step's id, else its name; of the workflow itself its name."""
+        """Return a step's id, else its name; for the workflow itself, its name."""
         own = "" if path == "$" else self._string(members, "id", path)
         return own or self._string(members, "name", path)
 
@@ -391,7 +392,7 @@ class _Reader:
 
 
 def _cycle(graph: Graph, among: list[int]) -> list[int]:
-    """A cycle among steps none of which can ever begin: the first one named again at the end."""
+    """Return a cycle of steps that can never begin; the first is named again at the end."""
     stuck = {*among}
     seen: dict[int, int] = {}
     walk: list[int] = []

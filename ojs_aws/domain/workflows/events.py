@@ -1,4 +1,4 @@
-"""What the end of steps brings that is an event (ojs-workflows, appendix B)."""
+"""Makes the events of steps that ended (ojs-workflows, appendix B)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINEAR: Final = frozenset({Kind.CHAIN, Kind.DAG})
 def steps_told(
     workflow: Workflow, graph: Graph, states: str, news: Sequence[Ended], at: Instant
 ) -> tuple[Told, ...]:
-    """One event for each step that ended by itself: jobs first, then what they were part of."""
+    """Return one event for each step that ended by itself: jobs first, then their composites."""
     left = sum(progress.is_open(states[index]) for index in graph.members)
     told: list[Told] = []
     for each in news:
@@ -66,7 +66,7 @@ def _kind(graph: Graph, index: int, state: StepState) -> str:
 
 
 def end_told(before: Workflow, after: Workflow, graph: Graph) -> tuple[Told, ...]:
-    """The event of a workflow that ended by itself."""
+    """Return the event of a workflow that ended by itself."""
     if before.state.is_terminal or not after.state.is_terminal:
         return ()
     at = after.completed_at or after.created_at

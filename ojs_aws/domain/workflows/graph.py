@@ -1,4 +1,4 @@
-"""A workflow as one graph of steps, whatever form it was written in (ojs-workflows, 4 to 6, 10).
+"""Holds a workflow as one graph of steps, whatever its form (ojs-workflows, 4 to 6, 10).
 
 A step is a job or a composite of further steps. Among the steps of one composite some wait for
 others: in a chain each for the one before, in a DAG for those it names, the callbacks of a batch
@@ -21,7 +21,7 @@ ROOT: Final = 0
 
 
 class Kind(StrEnum):
-    """What a step is."""
+    """Names what a step is."""
 
     JOB = "job"
     CHAIN = "chain"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Trigger(StrEnum):
-    """When a step begins, by how the steps that it waits for have ended."""
+    """Says when a step begins, by how the steps before it ended."""
 
     SUCCESS = "on_success"
     """All completed; never if one did not."""
@@ -43,7 +43,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step.
+    """Describes one step.
 
     :ivar parent: index of the composite that it belongs to; -1 for the workflow itself.
     :ivar key: what its result is called among those of its siblings: its place, or its id.
@@ -51,7 +51,7 @@ class Step:
     :ivar label: the name that the client gave it, beside an id or alone; or empty.
     :ivar type: of a job: the job's type.
     :ivar waits_for: indexes of the siblings that must have ended before it begins.
-    :ivar is_callback: tells of the outcome of the others, and is no part of it.
+    :ivar is_callback: it reports the outcome of the others, and is no part of it.
     """
 
     kind: Kind
@@ -67,18 +67,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Graph:
-    """The steps by index; a composite stands before its parts, the workflow itself is first."""
+    """Holds the steps by index: the workflow first, each composite before its parts."""
 
     steps: tuple[Step, ...]
 
     @property
     def kind(self) -> Kind:
-        """What the workflow is."""
+        """Return the kind of the workflow itself."""
         return self.steps[ROOT].kind
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], ...]:
-        """Of each step its parts, in the order they were written in."""
+        """Return the parts of each step, in the order they were written in."""
         parts: list[list[int]] = [[] for _ in self.steps]
         for index, step in enumerate(self.steps[1:], 1):
             parts[step.parent].append(index)
@@ -86,26 +86,26 @@ class Graph:
 
     @cached_property
     def orders(self) -> tuple[tuple[int, ...], ...]:
-        """Of each step its parts, each after those that it waits for."""
+        """Return the parts of each step, each after those that it waits for."""
         return tuple(self._sorted(parts) for parts in self.parts)
 
     @cached_property
     def jobs(self) -> tuple[int, ...]:
-        """The steps that are jobs, callbacks among them."""
+        """Return the steps that are jobs, callbacks included."""
         return tuple(i for i, step in enumerate(self.steps) if step.kind is Kind.JOB)
 
     @cached_property
     def counted(self) -> tuple[int, ...]:
-        """The jobs that the workflow's counters count: all but callbacks."""
+        """Return the jobs that the workflow's counters count: all but callbacks."""
         return tuple(index for index in self.jobs if not self.steps[index].is_callback)
 
     @cached_property
     def members(self) -> tuple[int, ...]:
-        """The workflow's own steps, without callbacks."""
+        """Return the workflow's own steps, without callbacks."""
         return tuple(i for i in self.parts[ROOT] if not self.steps[i].is_callback)
 
     def path(self, index: int) -> str:
-        """Where a step stands, as a name for people: ``2.0.on_success``, or the ids of a DAG."""
+        """Return a step's place as a name for people: ``2.0.on_success``, or the ids of a DAG."""
         keys: list[str] = []
         while index > ROOT:
             keys.append(self.steps[index].key)
@@ -134,7 +134,7 @@ _ALL: Final = "*"
 
 
 def dump_graph(graph: Graph) -> str:
-    """A graph as JSON text, to be kept."""
+    """Return a graph as JSON text to store."""
     rows = [
         [
             step.kind,
@@ -161,7 +161,7 @@ def _others(steps: Sequence[Step], parts: Sequence[int]) -> tuple[int, ...]:
 
 
 def load_graph(text: str) -> Graph:
-    """Undo :func:`dump_graph`."""
+    """Read the text that :func:`dump_graph` wrote."""
     rows = json.loads(text)
     steps = [
         Step(
@@ -186,10 +186,10 @@ def load_graph(text: str) -> Graph:
 
 
 def job_id_of(workflow_id: str, created_at: Instant, index: int) -> str:
-    """The id of a step's job: a UUIDv7 of the workflow's time, the same whenever it is asked for.
+    """Return the id of a step's job: a UUIDv7 of the workflow's time, always the same.
 
     Fixed with the workflow, so that whatever enqueues the job, and however often, means this one.
-    The time of creation tells the jobs of two workflows apart that had one id after the other.
+    The time of creation keeps the jobs of two workflows with the same id apart.
     """
     digest = hashlib.sha256(f"{workflow_id}\n{created_at}\n{index}".encode()).hexdigest()
     variant = "89ab"[int(digest[15], 16) & 3]

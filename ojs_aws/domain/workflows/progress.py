@@ -1,4 +1,4 @@
-"""How far a workflow is: a state for each step, and what follows when jobs end (sections 4 to 9).
+"""Tracks how far a workflow is: a state for each step, and what follows when jobs end (4 to 9).
 
 Pure and deterministic: which steps begin, and how the workflow ends, follows from the outcomes
 alone, whatever the order they come in and however often.
@@ -15,7 +15,7 @@ from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind, Step, Trigger
 
 
 class StepState(StrEnum):
-    """The state of a step, one character each: a workflow's are kept as one text."""
+    """Names the state of a step with one character: a workflow stores its states as one text."""
 
     WAITING = "."
     """Other steps must end first."""
@@ -37,19 +37,19 @@ OUTCOMES: Final = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CA
 
 
 def is_open(state: str) -> bool:
-    """Whether a step has not ended."""
+    """Return whether a step has not ended."""
     return state in _OPEN
 
 
 def begin(graph: Graph) -> str:
-    """The states of a workflow that begins: its first jobs are ready."""
+    """Return the states of a workflow that begins: its first jobs are ready."""
     run = _Run(graph, StepState.WAITING * len(graph.steps))
     run.start(ROOT)
     return run.text
 
 
 def advance(graph: Graph, states: str, outcomes: Mapping[int, StepState]) -> str:
-    """The states after jobs ended; the first outcome of a job counts, and repeats change nothing.
+    """Return the states after jobs ended; only the first outcome of a job counts.
 
     An outcome of a job that was not enqueued is none: it is left out.
 
@@ -61,7 +61,7 @@ def advance(graph: Graph, states: str, outcomes: Mapping[int, StepState]) -> str
 
 
 def enqueue(states: str, steps: Iterable[int]) -> str:
-    """The states once these ready jobs are enqueued."""
+    """Return the states once these ready jobs are enqueued."""
     after = [*states]
     for index in steps:
         after[index] = StepState.RUNNING
@@ -69,7 +69,7 @@ def enqueue(states: str, steps: Iterable[int]) -> str:
 
 
 def cancel(graph: Graph, states: str) -> str:
-    """The states of a workflow that is cancelled: what has not been enqueued never will be.
+    """Return the states of a cancelled workflow: jobs not enqueued yet never will be.
 
     Enqueued jobs stay as they are until they end, or are cancelled one by one.
     """
@@ -83,7 +83,7 @@ def cancel(graph: Graph, states: str) -> str:
 
 
 def ready(states: str, limit: int) -> list[int]:
-    """The first jobs that begin and are not enqueued yet."""
+    """Return the first jobs that may begin and are not enqueued yet."""
     found: list[int] = []
     at = states.find(StepState.READY)
     while at >= 0 and len(found) < limit:
@@ -93,7 +93,7 @@ def ready(states: str, limit: int) -> list[int]:
 
 
 class _Run:
-    """The working state of one change."""
+    """Holds the working state of one change."""
 
     def __init__(self, graph: Graph, states: str) -> None:
         self.graph = graph
@@ -104,7 +104,7 @@ class _Run:
         return "".join(self.states)
 
     def start(self, index: int) -> None:
-        """Let a step begin; of a composite, whatever waits for nothing."""
+        """Let a step begin; a composite begins with the parts that wait for nothing."""
         if self.graph.steps[index].kind is Kind.JOB:
             self.states[index] = StepState.READY
             return
@@ -112,7 +112,7 @@ class _Run:
         self._look(index)
 
     def end(self, outcomes: Mapping[int, StepState]) -> None:
-        """Take the outcomes over, then look at what they touched, the innermost first.
+        """Set the outcomes, then decide on the steps around them, innermost first.
 
         A part has a higher index than its composite, so the highest index is an innermost one.
         """
@@ -133,7 +133,7 @@ class _Run:
                     heappush(heap, -parent)
 
     def _look(self, index: int) -> bool:
-        """Begin what a running composite lets begin, or end it; whether it has ended."""
+        """Begin what a running composite permits, or end it; return whether it has ended."""
         if self.states[index] != StepState.RUNNING:
             return False
         for part in self.graph.orders[index]:
@@ -153,7 +153,7 @@ class _Run:
             self._leave_out(index)
 
     def _begins(self, step: Step) -> bool | None:
-        """Whether a waiting step begins; None while that is open."""
+        """Return whether a waiting step begins; None while that is open."""
         before = [self.states[other] for other in step.waits_for]
         is_bad = any(not is_open(s) and s != StepState.COMPLETED for s in before)
         if step.trigger is Trigger.SUCCESS and is_bad:
@@ -169,10 +169,11 @@ class _Run:
             self._leave_out(part)
 
     def _outcome(self, index: int) -> StepState:
-        """How a composite ended (section 8.3).
+        """Return how a composite ended (section 8.3).
 
-        With callbacks their outcome is what counts: a failed job whose failure a callback was told
-        of does not fail the batch, one that nobody was told of does.
+        With callbacks, their outcome counts: a failed job that a callback handled does not fail the
+        batch, one that none handled does.
+
         """
         parts = [(self.graph.steps[part], self.states[part]) for part in self.graph.parts[index]]
         told = [state for step, state in parts if step.is_callback and state != StepState.SKIPPED]

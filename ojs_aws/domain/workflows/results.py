@@ -1,4 +1,4 @@
-"""What a step is given of the results of others (ojs-workflows, section 7).
+"""Collects the results that a step gets from others (ojs-workflows, section 7).
 
 ========================  ==================================================================
 a job that is             is given
@@ -37,7 +37,7 @@ _EMPTY: Final = RawJson("{}")
 
 
 def sources(graph: Graph, index: int) -> tuple[int, ...]:
-    """The steps whose values a step is given; empty for a step that is given nothing."""
+    """Return the steps whose values a step gets; empty for none."""
     while index > ROOT:
         step = graph.steps[index]
         parent = graph.steps[step.parent]
@@ -51,7 +51,7 @@ def sources(graph: Graph, index: int) -> tuple[int, ...]:
 
 
 def jobs_of(graph: Graph, steps: Sequence[int]) -> list[int]:
-    """The jobs that the values of steps are made of."""
+    """Return the jobs whose results make up the values of steps."""
     found: list[int] = []
     for index in steps:
         step = graph.steps[index]
@@ -63,12 +63,12 @@ def jobs_of(graph: Graph, steps: Sequence[int]) -> list[int]:
 
 
 def parent_results(graph: Graph, index: int, values: Values) -> RawJson:
-    """What a step is given: one object."""
+    """Return the results that a step gets, as one object."""
     return _by_key(graph, sources(graph, index), values)
 
 
 def value_of(graph: Graph, index: int, values: Values) -> RawJson:
-    """The value of a step."""
+    """Return the value of a step."""
     step = graph.steps[index]
     if step.kind is Kind.JOB:
         return values.get(index, NULL)
@@ -80,7 +80,7 @@ def value_of(graph: Graph, index: int, values: Values) -> RawJson:
 
 
 def bounded(values: Values, job_ids: Mapping[int, str], max_bytes: int = MAX_BYTES) -> Values:
-    """The values, the largest of them replaced by references until all have so many bytes at most.
+    """Return the values; the largest become references until the rest fits this many bytes.
 
     :param job_ids: which jobs they are of.
     """

@@ -1,4 +1,4 @@
-"""A workflow's whole state (ojs-workflows, sections 3, 8 and 9).
+"""Holds a workflow's whole state (ojs-workflows, sections 3, 8 and 9).
 
 What changes it is beside this: `workflow_changes`.
 """
@@ -17,7 +17,7 @@ from ojs_aws.domain.workflows.progress import StepState
 
 
 class WorkflowState(StrEnum):
-    """The states of a workflow (section 8.1).
+    """Names the states of a workflow (section 8.1).
 
     ``pending`` is none of them: a workflow's first jobs are enqueued with it, and an enqueued job
     makes it running.
@@ -30,13 +30,13 @@ class WorkflowState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing leaves this state."""
+        """Return whether a workflow never leaves this state."""
         return self is not WorkflowState.RUNNING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFailure:
-    """Why a step did not complete (section 9.6)."""
+    """Says why a step did not complete (section 9.6)."""
 
     index: int
     job_id: str
@@ -45,7 +45,7 @@ class StepFailure:
     attempt: int
 
     def as_dict(self) -> dict[str, JsonValue]:
-        """The error object of an answer."""
+        """Return the error object of an answer."""
         return {
             "job_id": self.job_id,
             "code": self.code,
@@ -56,7 +56,7 @@ class StepFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A job of a workflow that has ended.
+    """Describes a job of a workflow that has ended.
 
     :ivar index: of its step.
     :ivar at: when.
@@ -73,7 +73,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a change brought that is an event: its type, its time, its data."""
+    """Describes an event that a change causes: its type, its time, its data."""
 
     kind: str
     at: Instant
@@ -82,7 +82,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A workflow. Immutable: changes return a new one.
+    """Holds a workflow. Immutable: changes return a new one.
 
     :ivar name: empty when the client gave none.
     :ivar version: number of writes so far; each write is conditional on the one it read.
@@ -92,9 +92,9 @@ class Workflow:
     :ivar job_count: jobs in all, callbacks not among them.
     :ivar steps_total: its own steps: a nested workflow is one.
     :ivar begun: when its composites began, by their index; the workflow itself is not among them.
-    :ivar failures: the first ones.
+    :ivar failures: the first failures.
     :ivar failed_callback: the callback that failed, by its trigger; empty for none.
-    :ivar told: what the latest write brought.
+    :ivar told: the events of the latest write.
     """
 
     id: str
@@ -120,18 +120,18 @@ class Workflow:
     told: tuple[Told, ...] = ()
 
     def job_id(self, index: int) -> str:
-        """The id of a step's job."""
+        """Return the id of a step's job."""
         return job_id_of(self.id, self.created_at, index)
 
     @property
     def has_ready(self) -> bool:
-        """Whether there are jobs that begin and are not enqueued yet."""
+        """Return whether there are jobs that begin and are not enqueued yet."""
         return not self.state.is_terminal and StepState.READY in self.states
 
     def ready(self, limit: int) -> list[int]:
-        """The first of them."""
+        """Return the first ready jobs that are not enqueued yet."""
         return [] if self.state.is_terminal else progress.ready(self.states, limit)
 
     def outstanding(self, graph: Graph) -> list[int]:
-        """The jobs that were enqueued and have not ended."""
+        """Return the jobs that are enqueued and have not ended."""
         return [i for i in graph.jobs if self.states[i] == StepState.RUNNING]

@@ -97,7 +97,7 @@ class KeyBook:
         return IssuedKey(key, text)
 
     def list(self) -> Iterator[ApiKey]:
-        """The keys by id; those that ended are among them for some time."""
+        """Yield the keys by id; those that ended are among them for some time."""
         after = ""
         while page := self.keys.page(after, _PAGE):
             yield from page
@@ -161,7 +161,7 @@ class Authentication:
     clock: Clock
 
     def __call__(self, header: str) -> Verdict:
-        """What comes of a header; never raises for what is in it."""
+        """Return what comes of a header; never raises for what is in it."""
         if not header.strip():
             return Verdict(None, Refusal.MISSING)
         scheme, _, text = header[:_MAX_HEADER].strip().partition(" ")

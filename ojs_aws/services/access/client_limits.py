@@ -84,7 +84,7 @@ class ClientRateLimits:
         return local
 
     def _estimated(self, local: _Local, now_us: int) -> Standing:
-        """How the client stands, as far as this process knows."""
+        """Return how the client stands, as far as this process knows."""
         begun = max(local.standing.full_at_us, now_us)
         return Standing(begun + local.uncounted * self.rate.cost_us)
 

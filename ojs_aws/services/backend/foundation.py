@@ -48,27 +48,27 @@ class Foundation:
         self._pressures = cache(ports.pressures)
 
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """The jobs of committed batches that are not in their places yet."""
+        """Return the jobs of committed batches that are not in their places yet."""
         return self.batch_push.rescue(job_ids)
 
     @property
     def clock(self) -> Clock:
-        """Where the time comes from."""
+        """Return where the time comes from."""
         return self.ports.clock
 
     @property
     def ids(self) -> IdGenerator:
-        """Where identifiers come from."""
+        """Return where identifiers come from."""
         return self.ports.ids
 
     @cached_property
     def events(self) -> EventLog:
-        """The log of lifecycle events."""
+        """Return the log of lifecycle events."""
         return self.ports.events()
 
     @cached_property
     def batch_push(self) -> BatchPush:
-        """What stores batches beyond one transaction."""
+        """Return what stores batches beyond one transaction."""
         from ojs_aws.services.batches.push import BatchPush
         from ojs_aws.services.batches.roll_forward import in_order
         from ojs_aws.services.limits.notes import note_limits
@@ -88,7 +88,7 @@ class Foundation:
 
     @cached_property
     def unique(self) -> Uniqueness:
-        """What lets in jobs with a unique policy."""
+        """Return what lets in jobs with a unique policy."""
         from ojs_aws.services.unique.admit import Uniqueness
 
         def decide(batch_id: str) -> bool:
@@ -99,7 +99,7 @@ class Foundation:
 
     @cached_property
     def _rules(self) -> QueueRules:
-        """Which queues there may be."""
+        """Return which queues there may be."""
         from ojs_aws.ports import QueueState
         from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
 
@@ -119,7 +119,7 @@ class Foundation:
 
     @cached_property
     def client_limiting(self) -> ClientRateLimits | None:
-        """What limits the requests of API clients; None where nothing does."""
+        """Return what limits the requests of API clients; None where nothing does."""
         settings = self.settings
         if not settings.client_rate_per_s:
             return None

@@ -30,7 +30,7 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def queues(self) -> Queues:
-        """The queues."""
+        """Return the queues."""
         from ojs_aws.services.queues.service import Queues
 
         ports = self.ports
@@ -47,7 +47,7 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def queue_config(self) -> QueueConfigAdmin:
-        """The settings of queues."""
+        """Return the settings of queues."""
         from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 
         return QueueConfigAdmin(
@@ -62,42 +62,42 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def limits(self) -> LimitAdmin:
-        """The limits on how jobs begin."""
+        """Return the limits on how jobs begin."""
         from ojs_aws.services.limits.admin import LimitAdmin
 
         return LimitAdmin(self._limits(), self.ports.store, self.queues, self.clock)
 
     @cached_property
     def purge_queue(self) -> PurgeQueue:
-        """What empties queues."""
+        """Return what empties queues."""
         from ojs_aws.services.queues.purge import PurgeQueue
 
         return PurgeQueue(self.ports.store, self.changer, self.queues)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:
-        """How many jobs queues have."""
+        """Return how many jobs queues have."""
         from ojs_aws.services.queues.stats import QueueStatistics
 
         return QueueStatistics(self.ports.store, self._tallies, self.ports.clock)
 
     @cached_property
     def statistics(self) -> Statistics:
-        """What all queues do together."""
+        """Return what all queues do together."""
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queue_statistics, self.ports.queues, self.clock)
 
     @cached_property
     def workers(self) -> Workers:
-        """The workers, for operators."""
+        """Return the workers, for operators."""
         from ojs_aws.services.workers.service import Workers
 
         return Workers(self.ports.workers(), self.changer)
 
     @cached_property
     def dead_letters(self) -> DeadLetters:
-        """The dead letters."""
+        """Return the dead letters."""
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
         from ojs_aws.services.dead_letters.service import DeadLetters
 
@@ -115,7 +115,7 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def job_search(self) -> JobSearch:
-        """What finds jobs for operators."""
+        """Return what finds jobs for operators."""
         from ojs_aws.services.jobs.search import JobSearch
 
         return JobSearch(self.ports.store, self.ports.queues, self.clock)
@@ -138,14 +138,14 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def reprioritise(self) -> ChangePriority:
-        """What changes the priority of jobs."""
+        """Return what changes the priority of jobs."""
         from ojs_aws.services.jobs.priority import ChangePriority
 
         return ChangePriority(self.changer)
 
     @cached_property
     def schemas(self) -> SchemaRegistry:
-        """The schemas of job types."""
+        """Return the schemas of job types."""
         from ojs_aws.services.schemas.registry import SchemaRegistry
 
         return SchemaRegistry(self.ports.schemas(), self.clock)

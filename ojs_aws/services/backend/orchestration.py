@@ -20,7 +20,7 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def cron(self) -> Cron:
-        """The cron jobs."""
+        """Return the cron jobs."""
         from ojs_aws.services.cron.service import Cron
 
         firing = self.cron_scheduler
@@ -28,7 +28,7 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def cron_scheduler(self) -> CronScheduler:
-        """What fires the cron jobs."""
+        """Return what fires the cron jobs."""
         from ojs_aws.services.cron.scheduler import CronScheduler
 
         return CronScheduler(
@@ -45,7 +45,7 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def workflows(self) -> WorkflowService:
-        """The workflows."""
+        """Return the workflows."""
         from ojs_aws.services.workflows.service import WorkflowService
 
         return WorkflowService(

@@ -72,14 +72,14 @@ class ProducerServices(Foundation):
 
     @cached_property
     def backpressure(self) -> Backpressure:
-        """What keeps the bounds of queues."""
+        """Return what keeps the bounds of queues."""
         from ojs_aws.services.queues.backpressure import Backpressure
 
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
 
     @cached_property
     def schema_checking(self) -> SchemaValidation:
-        """What checks the arguments of jobs that name a schema."""
+        """Return what checks the arguments of jobs that name a schema."""
         from ojs_aws.services.schemas.validation import SchemaValidation
 
         return SchemaValidation(self.ports.schemas(), self.clock)
@@ -100,14 +100,14 @@ class ProducerServices(Foundation):
 
     @cached_property
     def once(self) -> IdempotentRequests:
-        """What does a bulk operation once for its idempotency key."""
+        """Return what does a bulk operation once for its idempotency key."""
         from ojs_aws.services.bulk.idempotency import IdempotentRequests
 
         return IdempotentRequests(self.ports.bulk(), self.clock)
 
     @cached_property
     def telling(self) -> CompletionEvents:
-        """What lets bulk operations be told of."""
+        """Return what lets bulk operations be told of."""
         from ojs_aws.services.bulk.idempotency import CompletionEvents
 
         return CompletionEvents(self.ports.bulk(), self.clock, self.ids)
@@ -135,7 +135,7 @@ class ProducerServices(Foundation):
 
     @cached_property
     def results(self) -> Results:
-        """What became of jobs."""
+        """Return what became of jobs."""
         from ojs_aws.services.outcomes.results import Results
 
         return Results(

@@ -24,7 +24,7 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
     @cached_property
     def sweep(self) -> Sweep:
-        """The sweep."""
+        """Return the sweep."""
         from ojs_aws.services.limits.check import LimitedTypes
         from ojs_aws.services.upkeep.message_resend import MessageResend
         from ojs_aws.services.upkeep.sweep import Sweep, one_by_one
@@ -50,7 +50,7 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
     @cached_property
     def dead_letter_upkeep(self) -> DeadLetterUpkeep:
-        """What happens to dead letters by themselves.
+        """Return what happens to dead letters by themselves.
 
         :raises InvalidRequestError: a replay rule of the settings cannot be read.
         """
@@ -69,21 +69,21 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
     @cached_property
     def tallying(self) -> QueueCounters:
-        """What counts what queues did."""
+        """Return what counts what queues did."""
         from ojs_aws.services.queues.counters import QueueCounters
 
         return QueueCounters(self._tallies)
 
     @cached_property
     def totals_recount(self) -> TotalsRecount:
-        """What keeps the totals of queues right."""
+        """Return what keeps the totals of queues right."""
         from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
         return TotalsRecount(self._tallies, lambda: self.queue_statistics, self.clock)
 
     @cached_property
     def repair(self) -> Repair:
-        """What follows a restore of the table."""
+        """Return what follows a restore of the table."""
         from ojs_aws.services.upkeep.repair import Repair
 
         ports = self.ports

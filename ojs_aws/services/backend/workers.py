@@ -76,7 +76,7 @@ class WorkerServices(Foundation):
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
-        """The checkpoints of jobs."""
+        """Return the checkpoints of jobs."""
         from ojs_aws.services.outcomes.checkpoints import Checkpoints
 
         return Checkpoints(self.ports.store, self.changer)

@@ -81,11 +81,11 @@ class BatchPush(RollForward):
         )
 
     def _is_decided(self, batch_id: str) -> bool:
-        """Whether a batch is committed or given up."""
+        """Return whether a batch is committed or given up."""
         return self.batches.decided(batch_id) is not None
 
     def _known(self, wanted: Sequence[WantedJob], name: str, same: Same) -> list[Admitted]:
-        """The jobs of a batch that is stored already; none when no id is taken.
+        """Return the jobs of a batch that is stored already; none when no id is taken.
 
         :raises DuplicateError: some ids are taken and others are not, or by other jobs.
         """
@@ -116,7 +116,7 @@ class BatchPush(RollForward):
         return lets
 
     def _was_committed(self, name: str) -> bool:
-        """Whether a batch of these very ids was committed in the last days."""
+        """Return whether a batch of these very ids was committed in the last days."""
         for attempt in range(MAX_ATTEMPTS):
             decision = self.batches.decided(f"{name}-{attempt}")
             if decision is None or decision.is_committed:
@@ -130,6 +130,6 @@ def _never() -> bool:
 
 
 def _name(records: Sequence[JobRecord]) -> str:
-    """The name of a batch: the same jobs have the same one."""
+    """Return the name of a batch: the same jobs have the same one."""
     ids = "\n".join(record.id for record in records)
     return hashlib.sha256(ids.encode()).hexdigest()[:32]

@@ -45,11 +45,11 @@ class ForEach(Protocol):
     """Calls a function for each item, possibly several at a time, and waits for all."""
 
     def __call__(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-        """The answers, in the order of the items."""
+        """Return the answers, in the order of the items."""
 
 
 def in_order(call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-    """The simplest :class:`ForEach`."""
+    """Return the simplest :class:`ForEach`."""
     return [call(item) for item in items]
 
 

@@ -23,7 +23,7 @@ SEQUENTIAL: Final = "cron_sequential"
 
 
 def job_of(entry: CronEntry) -> Job:
-    """The job of an entry's latest occurrence; the same whenever it is asked for."""
+    """Return the job of an entry's latest occurrence; the same whenever it is asked for."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
     envelope = stored_texts(entry.definition.envelope)
@@ -35,7 +35,7 @@ def job_of(entry: CronEntry) -> Job:
 
 
 def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
-    """The client's own metadata, and where the job comes from."""
+    """Return the client's own metadata, and where the job comes from."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
     meta = {} if own is None else stored_texts(own)

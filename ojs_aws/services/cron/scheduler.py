@@ -178,7 +178,7 @@ class CronScheduler:
 
     # ------------------------------------------------------------------ one claim
     def _finished(self, entry: CronEntry) -> CronEntry:
-        """The entry without an unsettled claim.
+        """Return the entry without an unsettled claim.
 
         :raises StaleCronError: somebody else changed it meanwhile.
         """
@@ -189,7 +189,7 @@ class CronScheduler:
         return after
 
     def _settled(self, claimed: CronEntry) -> CronEntry:
-        """The entry with this very claim settled, also when others were at it."""
+        """Return the entry with this very claim settled, also when others were at it."""
         after = self._enqueued(claimed)
         try:
             self.entries.save(claimed, after)
@@ -228,7 +228,7 @@ class CronScheduler:
 
     # ------------------------------------------------------------------ held runs
     def _released(self, entry: CronEntry, states: dict[str, JobState]) -> CronEntry:
-        """The entry after the run whose turn it is, if there is one, was let go."""
+        """Return the entry after the run whose turn it is, if there is one, was let go."""
         if not entry.held:
             return entry
         turn = cron.next_in_line(entry, states)
@@ -246,7 +246,7 @@ class CronScheduler:
             _log.info("Job %s did not wait any more", job_id)
 
     def _states(self, entry: CronEntry, now: Instant) -> dict[str, JobState]:
-        """The states of the entry's runs as of now; of no interest where runs may overlap."""
+        """Return the states of the entry's runs as of now; none are read if runs may overlap."""
         is_watched = entry.definition.overlap is not OverlapPolicy.ALLOW or entry.held
         if not entry.runs or not is_watched:
             return {}
@@ -262,7 +262,7 @@ class CronScheduler:
 
 
 def _is_in_hands(entry: CronEntry, now: Instant) -> bool:
-    """Whether somebody else is settling a claim at this moment."""
+    """Return whether somebody else is settling a claim at this moment."""
     return (
         entry.latest is not None and entry.is_claimed and now - entry.latest.claimed_at < GRACE_MS
     )

@@ -96,7 +96,7 @@ class Cron:
         return after
 
     def _definition(self, wanted: Registration, now: Instant) -> Definition:
-        """The definition, checked member by member."""
+        """Return the definition, checked member by member."""
         name = check_name(wanted.name)
         timezone = check_timezone(wanted.timezone)
         check_schedule(wanted.expression, timezone, now)
@@ -139,7 +139,7 @@ class Cron:
         return _found(self.entries.load(name), name)
 
     def list(self, *, is_enabled: bool | None = None) -> list[CronEntry]:
-        """The cron jobs by name.
+        """Return the cron jobs by name.
 
         :param is_enabled: only those that are, or are not; None means all.
         """
@@ -203,7 +203,7 @@ class Cron:
 
 
 def check_name(value: JsonValue) -> str:
-    """The name of a cron job (section 2.2).
+    """Return the name of a cron job (section 2.2).
 
     :raises InvalidRequestError: saying what a name may hold.
     """

@@ -53,7 +53,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
 
 
 def events_of(before: object | None, after: object | None, commit: Commit) -> list[Event]:
-    """The events of one committed write, in lifecycle order.
+    """Return the events of one committed write, in lifecycle order.
 
     A repeated stream record repeats the ids: they are made of the event's time, its subject, the
     write (a job's or workflow's version, else the record's number) and the place among the events

@@ -144,7 +144,7 @@ def _completed(_: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _failed(before: JobRecord | None, after: JobRecord) -> Told:
-    """The failed attempt; a lost reservation is one with a code of its own."""
+    """Return the failed attempt; a lost reservation is one with a code of its own."""
     failure = after.failures[-1] if after.failures else None
     if failure is None:
         return []
@@ -156,7 +156,7 @@ def _failed(before: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _error(job: JobRecord, failure: Failure) -> RawJson:
-    """The error object; ``retryable`` is the worker's word, else what the policy says."""
+    """Return the error object; ``retryable`` is the worker's word, else what the policy says."""
     rendered = render_failure(failure.without_backtrace())
     if failure.retryable is not None:
         return rendered

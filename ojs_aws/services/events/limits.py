@@ -55,7 +55,7 @@ def _said(text: str) -> dict[str, JsonValue]:
 
 
 def _at(said: dict[str, JsonValue], commit: Commit) -> Instant:
-    """When it happened; the record itself knows it to the second only."""
+    """Return when it happened; the record itself knows it to the second only."""
     at = said.get("at")
     return Instant(at) if isinstance(at, int) else commit.at
 

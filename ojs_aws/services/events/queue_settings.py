@@ -56,7 +56,7 @@ def pressure_events(
 
 
 def _is_full(pressure: Pressure | None) -> bool:
-    """Whether the last place was taken when it was written; a rejection says so, too."""
+    """Return whether the last place was taken when it was written; a rejection says so, too."""
     return pressure is not None and 0 < pressure.bound <= pressure.depth
 
 

@@ -12,7 +12,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def worker_events(
     before: WorkerInfo | None, after: WorkerInfo | None, commit: Commit
 ) -> list[MadeEvent]:
-    """What a worker's item says of its life, from its first heartbeat to its last.
+    """Return what a worker's item says of its life, from its first heartbeat to its last.
 
     One that ended well said so: it stopped by ``shutdown``. One that is removed without that was
     not heard of any more: it stopped by ``error``.

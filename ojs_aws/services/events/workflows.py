@@ -11,7 +11,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def workflow_events(
     before: Workflow | None, after: Workflow | None, commit: Commit
 ) -> list[MadeEvent]:
-    """What the write brought, as the workflow itself says; a removal tells nothing."""
+    """Return what the write brought, as the workflow itself says; a removal tells nothing."""
     del commit
     if after is None or (before is not None and before.version >= after.version):
         return []

@@ -85,7 +85,7 @@ class Ack:
         return self.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
-        """Where the result belongs; None for one that is not kept.
+        """Return where the result belongs; None for one that is not kept.
 
         Nobody may fill the table with results of jobs that are not theirs: for a large one the
         job is read first.

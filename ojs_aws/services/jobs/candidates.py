@@ -33,7 +33,7 @@ class Candidate:
 
     @property
     def limit_key(self) -> str:
-        """The bucket that its place in line names, or empty."""
+        """Return the bucket that its place in line names, or empty."""
         return self.sort_key.partition(LIMIT_MARK)[2]
 
 
@@ -55,14 +55,14 @@ class QueueSnapshot:
         return [*due, *map(shown, self.head.jobs)]
 
     def may_hide(self, candidate: Candidate | None) -> bool:
-        """Whether a job of higher priority may be ready behind the head; for None: any job."""
+        """Return whether a job of higher priority may be ready behind the head; None: any job."""
         if not self.is_partial:
             return False
         return candidate is None or candidate.rank > shown(self.head.jobs[-1]).rank
 
 
 def shown(row: ListedJob) -> Candidate:
-    """The job of a row of the ready list."""
+    """Return the job of a row of the ready list."""
     return Candidate(
         row.id,
         row.sort_key,
@@ -74,13 +74,13 @@ def shown(row: ListedJob) -> Candidate:
 
 
 def _due(row: ListedJob, priority: int) -> Candidate:
-    """The job of a row of the waiting list that is due."""
+    """Return the job of a row of the waiting list that is due."""
     place = lifecycle.place_when_due(priority, row.due)
     return Candidate(row.id, place, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
 
 
 def named_by(message: Message) -> Candidate:
-    """The job of a message that says where it stands in line."""
+    """Return the job of a message that says where it stands in line."""
     return Candidate(
         message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
     )

@@ -51,7 +51,7 @@ class JobChanger:
         return self.store.load(job_id) or self.missing([job_id]).get(job_id)
 
     def find_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """The same of several jobs, by id: one read, and two calls where any are not there."""
+        """Return several jobs by id: one read, and two more calls if any are missing."""
         jobs = self.store.load_many(job_ids)
         absent = [job_id for job_id in job_ids if job_id not in jobs]
         return jobs | self.missing(absent) if absent else jobs
@@ -116,7 +116,7 @@ class JobChanger:
                 yield job_id, job
 
     def load(self, job_id: str, now: Instant) -> JobRecord:
-        """The job as of now.
+        """Return the job as of now.
 
         :raises NotFoundError: there is no such job.
         """
@@ -159,7 +159,7 @@ class JobChanger:
 
 
 def found(job: JobRecord | None, job_id: str) -> JobRecord:
-    """The job, or the error that says there is none."""
+    """Return the job, or the error that says there is none."""
     if job is None:
         raise NotFoundError(
             f"Job '{job_id}' not found.",

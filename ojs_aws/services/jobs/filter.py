@@ -82,20 +82,20 @@ class JobFilter:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing at all is said."""
+        """Return whether nothing at all is said."""
         return self == JobFilter()
 
     @property
     def is_by_list(self) -> bool:
-        """Whether the lists alone tell what matches, so that counting rows is counting jobs."""
+        """Return whether the lists alone decide what matches, so that rows count as jobs."""
         return not self.type and self.since is None and self.until is None
 
     def wants(self, state: JobState) -> bool:
-        """Whether jobs in a state are meant."""
+        """Return whether jobs in a state are meant."""
         return not self.states or state in self.states
 
     def parts(self, now: Instant) -> list[Part]:
-        """The lists to look through, in the order of a job's life.
+        """Return the lists to look through, in the order of a job's life.
 
         A terminal job ended after it was created, so ``since`` bounds its list, too.
         """
@@ -115,13 +115,13 @@ class JobFilter:
         return Between(self.since, _END)
 
     def accepts_type(self, job_type: str) -> bool:
-        """Whether jobs of a type are meant."""
+        """Return whether jobs of a type are meant."""
         if self.type.endswith("*"):
             return job_type.startswith(self.type[:-1])
         return not self.type or job_type == self.type
 
     def accepts(self, job: JobRecord) -> bool:
-        """Whether a job, as of now, is meant."""
+        """Return whether a job, as of now, is meant."""
         return (
             self.wants(job.state)
             and (not self.queue or job.queue == self.queue)

@@ -31,7 +31,7 @@ class HistoryEntry:
 
 
 def history_of(job: JobRecord) -> list[HistoryEntry]:
-    """What happened to a job, and what is going to, in the order of time."""
+    """Return what happened to a job, and what is going to, in the order of time."""
     is_over = job.state.is_terminal
     begun: list[tuple[str, Instant | None, int | None]] = [
         ("created", job.created_at, None),

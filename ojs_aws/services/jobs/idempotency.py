@@ -23,7 +23,7 @@ def id_taken(existing: JobRecord) -> DuplicateError:
 
 
 def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
-    """Whether a new job is the stored one, sent again.
+    """Return whether a new job is the stored one, sent again.
 
     A relative timestamp (``+PT10S``) is kept as what it came to mean, and means a later instant
     the second time: by as much later as the second push came.
@@ -68,7 +68,7 @@ def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> b
 
 
 def _timeless(job: JobRecord) -> list[tuple[str, str]]:
-    """The members of the document but for the instants."""
+    """Return the members of the document but for the instants."""
     assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
     members = stored_texts(job.document)
     return [(name, raw) for name, raw in members.items() if name not in _INSTANTS]

@@ -20,7 +20,7 @@ class Info:
     changer: JobChanger
 
     def __call__(self, job_id: str) -> JobRecord:
-        """The job, never in a state or with a result that time has overtaken.
+        """Return the job, never in a state or with a result that time has overtaken.
 
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 def message_of(job: JobRecord) -> Message:
-    """The message that lets a job run; it names the place in line only when the job has one."""
+    """Return the message that lets a job run; it names the ready place if the job has one."""
     is_ready = job.state is JobState.AVAILABLE
     return Message(
         job.id, job.ready_key if is_ready else "", job.timeout_ms, job.visibility_timeout_ms
@@ -48,7 +48,7 @@ def message_of(job: JobRecord) -> Message:
 
 
 def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
-    """The message of a listed job, with its place in line where it has one."""
+    """Return the message of a listed job, with its place in line where it has one."""
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
 
 
@@ -231,6 +231,6 @@ def _is_short(received: ReceivedMessage, seconds: int) -> bool:
 
 
 def _may_wait(job: JobRecord, key: str) -> bool:
-    """Whether a place may be what others wait for: one of a window is not given back."""
+    """Return whether a place may be what others wait for: one of a window is not given back."""
     own = job.limit
     return own is None or own.key != key or own.concurrency is not None

@@ -61,7 +61,7 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
 
 
 def summarise_job(job: JobRecord) -> dict[str, JsonValue]:
-    """A job as a list shows it, without its documents."""
+    """Return a job as a list shows it, without its documents."""
     summary: dict[str, JsonValue] = {
         "id": job.id,
         "type": job.type,
@@ -103,7 +103,7 @@ def _names(written: RawJson, due: Instant) -> bool:
 
 
 def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
-    """The client's metadata, and what ojs-dead-letter, section 7.2, adds to it."""
+    """Return the client's metadata, and what ojs-dead-letter, section 7.2, adds to it."""
     members = stored_texts(meta)
     members |= {
         "ojs.replay_count": encode(replay.count),
@@ -120,7 +120,7 @@ def _text(document: Document) -> RawJson:
 
 
 def _system(job: JobRecord) -> dict[str, RawJson]:
-    """The attributes that only the system sets (core, section 5.3)."""
+    """Return the attributes that only the system sets (core, section 5.3)."""
     system: dict[str, RawJson] = {
         "timeout_ms": encode(job.timeout_ms),
         "attempt": encode(job.attempt),
@@ -156,7 +156,7 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
 
 
 def render_outcome(job: JobRecord) -> dict[str, RawJson]:
-    """What is said of an outcome beside itself (ojs-results, section 6.2)."""
+    """Return what is said of an outcome beside itself (ojs-results, section 6.2)."""
     ended = ended_at(job)
     if ended is None or (job.result is None and not job.failures):
         return {}
@@ -170,7 +170,7 @@ def render_outcome(job: JobRecord) -> dict[str, RawJson]:
 
 
 def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
-    """Where the next attempt may go on (ojs-durable-execution, 6.1; ojs-progress, 6.4)."""
+    """Return where the next attempt may go on (ojs-durable-execution, 6.1; ojs-progress, 6.4)."""
     saved = job.checkpoint
     if saved is None or not isinstance(saved.state, str):
         return {}

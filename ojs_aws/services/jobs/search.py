@@ -54,7 +54,7 @@ class _Stop:
     place: str = ""
 
     def mark(self, place: str) -> str:
-        """The cursor that leads to a place of this list."""
+        """Return the cursor that leads to a place of this list."""
         return f"{self.queue}!{self.part.name}!{place}"
 
 
@@ -75,7 +75,7 @@ class JobSearch:
         skip: int = 0,
         newest_first: bool = True,
     ) -> FoundJobs:
-        """Up to ``limit`` matching jobs, queue by queue and list by list.
+        """Return up to ``limit`` matching jobs, queue by queue and list by list.
 
         A job matches by its state as of now, also where time has decided and nobody has written
         it yet. One that changes its list meanwhile may be missed or found twice.
@@ -109,7 +109,7 @@ class JobSearch:
         return FoundJobs(tuple(found), "", examined)
 
     def count(self, wanted: JobFilter) -> Count:
-        """How many jobs match, by counting rows; at least none, where that cannot tell."""
+        """Return how many jobs match, by counting rows; at least none, where that cannot tell."""
         names = self._names(wanted)
         parts = wanted.parts(self.clock.now())
         if not wanted.is_by_list or len(names) * len(parts) > MAX_COUNTED:
@@ -132,7 +132,7 @@ class JobSearch:
         return [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
 
     def _stops(self, wanted: JobFilter, cursor: str) -> list[_Stop]:
-        """The lists to look through, from where the cursor leads on."""
+        """Return the lists to look through, from where the cursor leads on."""
         parts = wanted.parts(self.clock.now())
         stops = [_Stop(name, part) for name in self._names(wanted) for part in parts]
         if not cursor:
@@ -173,7 +173,7 @@ class JobSearch:
             place, size = page.cursor, PAGE
 
     def _accepted(self, rows: Sequence[ListedJob], wanted: JobFilter) -> dict[str, JobRecord]:
-        """The matching jobs among some rows: one read for all."""
+        """Return the matching jobs among some rows: one read for all."""
         now = self.clock.now()
         ids = [row.id for row in rows if wanted.accepts_type(row.type)]
         jobs = self.store.load_many(ids) if ids else {}
@@ -185,7 +185,7 @@ class JobSearch:
 
 
 def _mark(stops: Sequence[_Stop], position: int, place: str) -> str:
-    """The cursor after a place, or of the next list where this one has ended."""
+    """Return the cursor after a place, or of the next list where this one has ended."""
     if place:
         return stops[position].mark(place)
     return stops[position + 1].mark("") if position + 1 < len(stops) else ""

@@ -74,7 +74,7 @@ class UnusedMessages:
         return kept | {handle for handle, _ in later}
 
     def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
-        """Whether a message is wanted for a job that has to wait, its own or another.
+        """Return whether a message is wanted for a job that has to wait, its own or another.
 
         Its own job may have been run under the message of one that waits: then it stands for that.
         """

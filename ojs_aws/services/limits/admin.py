@@ -165,7 +165,7 @@ class LimitAdmin:
         self._wake(Bucket(key=key), scope)
 
     def _scope(self, key: str) -> Scope | None:
-        """The jobs that a key concerns by itself; its names must be such."""
+        """Return the jobs that a key concerns by itself; its names must be such."""
         scope = scope_of(key)
         if scope is not None and scope.queue:
             self.queues.check(scope.queue)
@@ -199,7 +199,7 @@ class _Waiting:
     known: dict[str, tuple[Counter[str], bool]] = field(default_factory=dict)
 
     def for_bucket(self, bucket: Bucket, scope: Scope | None) -> tuple[int, bool]:
-        """How many jobs have to pass a bucket, and whether that is all."""
+        """Return how many jobs have to pass a bucket, and whether that is all."""
         if scope is not None and not scope.type:
             count = self.store.count(scope.queue, JobList.READY)
             return count.rows, count.is_exact
@@ -210,7 +210,7 @@ class _Waiting:
         return sum(counter[name] for counter, _ in counts), is_exact
 
     def _of(self, queue: str) -> tuple[Counter[str], bool]:
-        """The jobs at the head of a queue by bucket and by type, and whether these are all."""
+        """Count the jobs at a queue's head by bucket and by type; say whether these are all."""
         if queue not in self.known:
             page = self.store.listed(queue, JobList.READY, MAX_ROWS, newest_first=False)
             counter = Counter(_of_type(row.type) for row in page.jobs)

@@ -77,11 +77,11 @@ class LimitCheck:
 
     @property
     def refuses_all(self) -> bool:
-        """Whether the queue itself is at its limit."""
+        """Return whether the queue itself is at its limit."""
         return self.is_whole and queue_key(self.queue) in self.refused
 
     def keys_of(self, key: str, type_: str) -> list[str]:
-        """The buckets that a claim needs; none for a job that nothing limits.
+        """Return the buckets that a claim needs; none for a job that nothing limits.
 
         :param key: the bucket that its place in line names, or empty.
         """
@@ -90,7 +90,7 @@ class LimitCheck:
         return sorted({*scopes, *whole, *([key] if key else [])})
 
     def refuses(self, key: str, type_: str) -> bool:
-        """Whether it is known already that such a job must wait."""
+        """Return whether it is known already that such a job must wait."""
         known = any(each in self.refused for each in self.keys_of(key, type_))
         is_refused = self.refuses_all or (known and key not in self.moving)
         self.has_passed_by = self.has_passed_by or is_refused
@@ -99,7 +99,7 @@ class LimitCheck:
     def take(
         self, job: JobRecord, buckets: Mapping[str, Bucket], now: Instant
     ) -> list[tuple[Bucket, Bucket]] | tuple[Bucket, Refusal]:
-        """The buckets before and after the job's start; the one that refuses it otherwise.
+        """Return the buckets before and after the job's start; the one that refuses it otherwise.
 
         All must be satisfied. A bucket counts the job even where nothing is laid down for it now.
         """
@@ -117,7 +117,7 @@ class LimitCheck:
         return takes
 
     def instead_of_waiting(self, job: JobRecord) -> OnLimit:
-        """What the job's own policy wants where its own bucket refuses it."""
+        """Return what the job's own policy wants where its own bucket refuses it."""
         limit = job.limit
         if limit is None or limit.key not in self.refused or limit.on_limit is OnLimit.WAIT:
             return OnLimit.WAIT

@@ -55,7 +55,7 @@ class MessageBackoff:
 
 
 def message_backoff(refusals: Collection[Refusal], waiting: int, now: Instant) -> MessageBackoff:
-    """How the messages of a queue are spread, by the refusal that is over first.
+    """Return how the messages of a queue are spread, by the refusal that is over first.
 
     :param waiting: about how many messages there are.
     """

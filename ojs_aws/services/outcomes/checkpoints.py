@@ -92,7 +92,7 @@ class Checkpoints:
         return self.store.keep_checkpoint(job_id, state)
 
     def get(self, job_id: str) -> Saved:
-        """The latest checkpoint of a job.
+        """Return the latest checkpoint of a job.
 
         :raises NotFoundError: there is no such job, or it has none.
         """

@@ -117,7 +117,7 @@ class JobProgress:
             self.job_messages.hide(job.queue, [(held.message_handle, seconds)])
 
     def read(self, job_id: str) -> JobRecord:
-        """A job with its progress, in one read.
+        """Return a job with its progress, in one read.
 
         :raises NotFoundError: there is no such job.
         """

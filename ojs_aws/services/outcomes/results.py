@@ -45,7 +45,7 @@ class Results:
     max_wait_ms: int
 
     def __call__(self, job_id: str) -> JobRecord:
-        """A job with its outcome, if it has one yet.
+        """Return a job with its outcome, if it has one yet.
 
         :raises NotFoundError: there is no such job.
         :raises ResultPrunedError: it is over, and so is the time of its outcome.
@@ -135,7 +135,7 @@ def pauses(total_ms: int) -> Iterator[int]:
 
 
 def _bare(job: JobRecord) -> JobRecord:
-    """The job without what an outcome does not need, so that it is not read either."""
+    """Return the job without what an outcome does not need, so that it is not read either."""
     return replace(job, document=_NO_DOCUMENT, checkpoint=None)
 
 
@@ -152,7 +152,7 @@ def check_ids(job_ids: Sequence[str]) -> None:
 
 
 def is_job_id(text: str) -> bool:
-    """Whether a text can be the id of a job."""
+    """Return whether a text can be the id of a job."""
     try:
         check_job_id(text)
     except InvalidRequestError:

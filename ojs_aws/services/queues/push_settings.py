@@ -70,11 +70,11 @@ class PushSettingsCache:
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def for_one_request(self) -> PushSettingsCache:
-        """The same, which reads a queue once at most for all jobs of a request."""
+        """Return the same, which reads a queue once at most for all jobs of a request."""
         return self if self.age_ms else replace(self, age_ms=ONE_REQUEST_MS, _kept={})
 
     def of(self, queue: str) -> PushSettings:
-        """The terms of a queue: its own settings over those of the default policy.
+        """Return the terms of a queue: its own settings over those of the default policy.
 
         Where they cannot be read, those that were read last; without such the error is raised.
         """
@@ -101,7 +101,7 @@ class PushSettingsCache:
         return terms
 
     def admitting(self, queue: str, job_type: str) -> QueueConfig:
-        """The settings for a job that is enqueued now.
+        """Return the settings for a job that is enqueued now.
 
         :raises QueueDrainingError: the queue takes no jobs.
         :raises JobTypeNotAllowedError: it takes none of this type.
@@ -151,7 +151,7 @@ class PushSettingsCache:
 
 
 def push_settings_of(default: QueueSettings | None, own: QueueSettings | None) -> PushSettings:
-    """What a queue's settings and the default policy come to."""
+    """Return what a queue's settings and the default policy come to."""
     members = {**(default.members if default else {}), **(own.members if own else {})}
     if default is not None and own is not None:
         spans = [each.members.get("retention") for each in (default, own)]

@@ -241,7 +241,7 @@ class Queues:
         return covered
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
-        """The first ready jobs, a bounded number of them."""
+        """Return the first ready jobs, a bounded number of them."""
         rows: Sequence[ListedJob] = ()
         cursor = ""
         while len(rows) < MAX_WOKEN:

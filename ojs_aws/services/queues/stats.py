@@ -98,12 +98,12 @@ class QueueStatistics:
         )
 
     def today(self, queue: str) -> Tally:
-        """What a queue did since midnight (UTC): one query and a read."""
+        """Return what a queue did since midnight (UTC): one query and a read."""
         now = self.clock.now()
         return total(tally for _, tally in self.minutes(queue, now // DAY_MS * DAY_MS, now))
 
     def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
-        """What a queue did in each minute of a time range: a read, and a query for 4,000."""
+        """Return what a queue did in each minute of a time range: a read, and a query for 4,000."""
         return self.tallies().read(queue, Instant(max(0, since)), Instant(until))
 
 

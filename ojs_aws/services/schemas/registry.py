@@ -145,35 +145,35 @@ class SchemaRegistry:
         )
 
     def everything(self) -> list[SchemaName]:
-        """All versions of all types, by type, the newest first."""
+        """Return all versions of all types, by type, the newest first."""
         by_type: dict[str, list[SchemaName]] = {}
         for name in self.schemas.names():
             by_type.setdefault(name.type, []).append(name)
         return [name for job_type in sorted(by_type) for name in newest_first(by_type[job_type])]
 
     def versions(self, job_type: str) -> list[SchemaName]:
-        """The versions of a type, the newest first.
+        """Return the versions of a type, the newest first.
 
         :raises NotFoundError: it has none.
         """
         return _known(newest_first(self.schemas.names(job_type)), job_type)
 
     def latest(self, job_type: str) -> SchemaEntry:
-        """The schema of a type's latest version.
+        """Return the schema of a type's latest version.
 
         :raises NotFoundError: it has none.
         """
         return self.by_uri(self.versions(job_type)[0].uri)
 
     def version(self, job_type: str, version: SchemaVersion) -> SchemaEntry:
-        """The schema of one version.
+        """Return the schema of one version.
 
         :raises NotFoundError: there is none.
         """
         return self.by_uri(self._named(job_type, version).uri)
 
     def by_uri(self, uri: str) -> SchemaEntry:
-        """The schema that jobs name so.
+        """Return the schema that jobs name so.
 
         :raises NotFoundError: there is none.
         """

@@ -91,7 +91,7 @@ class SchemaValidation:
         return self._looked_up(uri, lambda: uri)
 
     def _of_type(self, job: Job) -> ArgsSchema | None:
-        """The schema of the job's version, else of the latest version of its type."""
+        """Return the schema of the job's version, else of the latest version of its type."""
         wanted = job.get("version")
 
         def uri() -> str:
@@ -104,7 +104,7 @@ class SchemaValidation:
         return self._looked_up(f"{job.type}@{'' if wanted is None else wanted}", uri)
 
     def _looked_up(self, key: str, find: Callable[[], str]) -> ArgsSchema | None:
-        """What is kept under a key, else what is found now."""
+        """Return what is kept under a key, else what is found now."""
         now = self._clock.now()
         with self._lock:
             kept = self._kept.get(key)

@@ -118,7 +118,7 @@ class Statistics:
         until: Instant | None = None,
         queue: str = "",
     ) -> list[Point]:
-        """What was done in each period of a time range, the oldest first.
+        """Return what was done in each period of a time range, the oldest first.
 
         :param period: one of :data:`PERIODS`; points begin at its multiples.
         :param since: an hour ago by default.

@@ -91,7 +91,7 @@ class Uniqueness:
         raise contended()
 
     def admission(self, wanted: WantedJob, same: Same) -> tuple[Admitted, Admission | None]:
-        """How a job would get in as things are now; nothing is stored.
+        """Return how a job would get in as things are now; nothing is stored.
 
         :returns: what would become of it, and what is to be written for that, if anything.
         :raises DuplicateError: as :meth:`admit`.
@@ -256,7 +256,7 @@ def contended() -> BackendUnavailableError:
 
 
 def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:
-    """Whether an operator moved the holder out of the queue that its key was made with.
+    """Return whether an operator moved the holder out of the queue that its key was made with.
 
     Where the queue counts, the holder is no duplicate any more. It may also be in a queue that
     the newcomer's credentials must not touch.

@@ -46,7 +46,7 @@ class BatchPlan:
 
     @property
     def staged(self) -> list[StagedJob]:
-        """The jobs to be stored."""
+        """Return the jobs to be stored."""
         return [
             StagedJob(entry.wanted.record, replaces=entry.replaces)
             for entry in self.entries
@@ -54,7 +54,7 @@ class BatchPlan:
         ]
 
     def lets(self, placed: dict[str, StoredJob]) -> list[Admitted]:
-        """What became of each job, in order.
+        """Return what became of each job, in order.
 
         :param placed: jobs that are in their places; the others will be.
         :raises DuplicateError: an id was taken, by somebody else's job, while the batch was being
@@ -231,7 +231,7 @@ def _store(unique: Uniqueness, admission: Admission) -> None:
 
 
 def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> StoredJob:
-    """What became of a job whose lock is its batch's no more: it was dealt with before."""
+    """Return what became of a job whose lock is its batch's no more: it was dealt with before."""
     if lock is not None and lock.applied_id == record.id:
         holder = unique.store.load(lock.job_id)
         return StoredJob(holder and unique.store.fill(holder), is_update=True)
@@ -239,12 +239,12 @@ def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> 
 
 
 def is_own(stored: JobRecord, record: JobRecord) -> bool:
-    """Whether a stored job came from this very record of a log."""
+    """Return whether a stored job came from this very record of a log."""
     return (stored.created_at, stored.order) == (record.created_at, record.order)
 
 
 def _policy(record: JobRecord) -> UniquePolicy:
-    """The policy of a job whose envelope was accepted."""
+    """Return the policy of a job whose envelope was accepted."""
     if not isinstance(record.document, str):  # pragma: no cover - a log holds whole documents
         raise TypeError("the document of a log's job is a text")
     policy = stored_texts(record.document)["unique"]

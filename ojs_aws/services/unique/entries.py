@@ -65,7 +65,7 @@ Same = Callable[[JobRecord, JobRecord], JobRecord]
 
 
 def entries_of(wanted: Sequence[WantedJob]) -> list[UniqueEntry]:
-    """Each job as if nobody kept it out; of two with one key, the second is the duplicate.
+    """Return each job as if nobody kept it out; of two with one key, the second is the duplicate.
 
     :raises DuplicateError: two jobs of the batch have the same key, and the second is not one that
         is to be ignored.
@@ -108,7 +108,7 @@ def fresh(
 
 
 def until_of(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
-    """When a lock is of no use any more: the period is counted from the job's creation."""
+    """Return when a lock is of no use any more: the period is counted from the job's creation."""
     if policy is None or policy.period_ms is None:
         return None
     return Instant(holder.created_at + policy.period_ms)
@@ -129,7 +129,7 @@ def check_whole(entries: Sequence[UniqueEntry]) -> None:
 
 
 def outcomes(entries: Sequence[UniqueEntry]) -> list[Admitted]:
-    """What became of each job of a batch, in order."""
+    """Return what became of each job of a batch, in order."""
     lets: list[Admitted] = []
     for entry in entries:
         if entry.follows is None:

@@ -62,7 +62,7 @@ class Export:
         return assemble({**render_job(whole), "ended_at": encode(ended)})
 
     def _whole(self, job: JobRecord, store: JobStore) -> JobRecord | None:
-        """The job with its documents; None where it was deleted with them meanwhile."""
+        """Return the job with its documents; None where it was deleted with them meanwhile."""
         try:
             return store.fill(job)
         except BackendError:

@@ -178,7 +178,7 @@ class Repair:
 
 
 def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
-    """Whether the sweep has not come to a far job yet, and will send its message."""
+    """Return whether the sweep has not come to a far job yet, and will send its message."""
     return row.is_far and row.due > (info.swept_until or 0)
 
 
@@ -187,7 +187,7 @@ def _next(place: _Place, page: Page) -> _Place | None:
 
 
 def _after(place: _Place, names: Sequence[str]) -> _Place | None:
-    """The part after the last page of one; None after the last."""
+    """Return the part after the last page of one; None after the last."""
     if place.part == _WORKFLOWS:
         return None
     if place.part == JobList.READY:

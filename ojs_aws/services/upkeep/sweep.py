@@ -42,7 +42,7 @@ class Each(Protocol):
 def one_by_one(
     call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
 ) -> Iterable[SweepReport]:
-    """The simplest :class:`Each`."""
+    """Return the simplest :class:`Each`."""
     return [call(info) for info in items]
 
 
@@ -78,7 +78,7 @@ class SweepReport:
     batches_lost: int = 0
 
     def plus(self, other: SweepReport) -> SweepReport:
-        """The two reports together."""
+        """Return the two reports together."""
         return SweepReport(
             queues=self.queues + other.queues,
             armed=self.armed + other.armed,
@@ -182,7 +182,7 @@ class Sweep:
         return SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
-        """The queues to look at, longest unseen first.
+        """Return the queues to look at, longest unseen first.
 
         Among those that this process has never seen, another one is the first each minute, so that
         processes which never get to the end still get to every queue.

@@ -191,7 +191,7 @@ def _reach(now: Instant) -> Instant:
 def delayed_messages(
     rows: Iterable[ListedJob], now: Instant, overdue: int
 ) -> tuple[list[tuple[Message, int]], int]:
-    """The messages of waiting jobs with their delays; ``overdue`` jobs went before them."""
+    """Return the messages of waiting jobs with their delays; ``overdue`` jobs went before them."""
     messages = []
     for row in rows:
         delay_s = seconds_until(row.due, now)

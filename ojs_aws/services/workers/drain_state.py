@@ -34,6 +34,6 @@ class DrainState:
         self._until[worker.id] = Instant(worker.last_seen + silence_ms(worker))
 
     def holds(self, worker_id: str, now: Instant) -> bool:
-        """Whether a worker is known to drain."""
+        """Return whether a worker is known to drain."""
         until = self._until.get(worker_id)
         return until is not None and now < until

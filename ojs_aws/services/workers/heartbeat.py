@@ -185,7 +185,7 @@ class Heartbeat:
             check_job_id(job_id)
 
     def _loaded(self, job_ids: Sequence[str]) -> dict[str, JobRecord | None]:
-        """Each job once, in order: one read for all of them."""
+        """Return each job once, in order: one read for all of them."""
         wanted = list(dict.fromkeys(job_ids))
         if len(wanted) == 1:
             return {wanted[0]: self.store.load(wanted[0])}

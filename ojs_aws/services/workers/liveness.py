@@ -42,7 +42,7 @@ class VisibilityTimeouts:
     _learned: dict[str, int] = field(default_factory=dict)
 
     def of(self, queue: str) -> int:
-        """The queue's own, else the default."""
+        """Return the queue's own, else the default."""
         learned = self._learned.get(queue)
         return self.by_queue_ms.get(queue, self.default_ms) if learned is None else learned
 
@@ -68,7 +68,7 @@ def check_heartbeat_interval(interval_ms: int | None) -> None:
 
 
 def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
-    """How long a worker may be silent after its last heartbeat before it counts as dead.
+    """Return how long a worker may be silent after its last heartbeat before it counts as dead.
 
     Three intervals: the one it promised; else the time since its heartbeat before that, but at
     least 15 seconds.
@@ -83,7 +83,7 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
 
 
 def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:
-    """Up to when a worker that has just beaten for a job counts as alive.
+    """Return up to when a worker that has just beaten for a job counts as alive.
 
     One that promised no interval, and asks for a longer extension in this very heartbeat, is given
     it; a promise counts whatever is asked for.

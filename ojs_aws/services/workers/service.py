@@ -69,7 +69,7 @@ class Selection:
     label: str = ""
 
     def chooses(self, worker: WorkerInfo) -> bool:
-        """Whether a worker is meant."""
+        """Return whether a worker is meant."""
         about = read_about(worker)
         return (not self.queue or self.queue in _texts(about.get("queues"))) and (
             not self.label or self.label in _texts(about.get("labels"))
@@ -205,7 +205,7 @@ class Workers:
 
 
 def state_of(worker: WorkerInfo, now: Instant) -> str:
-    """The state to show: what it said of itself, or ``stale`` after three missed heartbeats."""
+    """Return the state to show: its own report, or ``stale`` after three missed heartbeats."""
     return STALE if worker.last_seen + silence_ms(worker) <= now else worker.state
 
 
@@ -230,7 +230,7 @@ def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
 
 
 def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:
-    """What a worker told of itself."""
+    """Return what a worker told of itself."""
     about = json.loads(worker.about) if worker.about else {}
     return about if isinstance(about, dict) else {}
 

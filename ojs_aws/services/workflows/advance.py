@@ -63,14 +63,14 @@ class WorkflowAdvance:
 
     # ------------------------------------------------------------------ what is asked for
     def news_of(self, job: JobRecord) -> JobEnd | None:
-        """What the end of a job means for its workflow; None while it has not ended.
+        """Return what the end of a job means for its workflow; None while it has not ended.
 
         A result that is kept elsewhere is read.
         """
         return job_end_of(job, self.store)
 
     def plan(self, workflow: Workflow) -> WorkflowPlan:
-        """The plan of a workflow, read once in the life of the process.
+        """Return the plan of a workflow, read once in the life of the process.
 
         :raises BackendError: it is gone.
         """
@@ -145,7 +145,7 @@ class WorkflowAdvance:
         return None
 
     def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
-        """A new workflow with its first jobs, none of which is stored yet."""
+        """Return a new workflow with its first jobs, none of which is stored yet."""
         change = WorkflowWrite(self.workflows, self.push.for_many(), self.clock, workflow, plan)
         after = change.make((), None)
         told = (*workflow.told, *after.told)

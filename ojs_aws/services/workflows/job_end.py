@@ -39,7 +39,7 @@ class JobEnd:
 
 
 def job_end_of(job: JobRecord, store: JobStore) -> JobEnd | None:
-    """What the end of a job means for its workflow; None while it has not ended.
+    """Return what the end of a job means for its workflow; None while it has not ended.
 
     A result that is kept elsewhere is read.
     """
@@ -66,7 +66,7 @@ def _filled(job: JobRecord, store: JobStore) -> JobRecord:
 
 
 def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
-    """What others are given of a job that did not complete."""
+    """Return what others are given of a job that did not complete."""
     if job.state is JobState.DISCARDED and job.failures:
         error = render_failure(job.failures[-1].without_backtrace())
         return assemble({"error": error})
@@ -76,12 +76,12 @@ def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
 
 
 def error_text(code: str, message: str, attempt: int) -> RawJson:
-    """What others are given of a job that nobody executed, or whose failure says no more."""
+    """Return what others are given of a job that nobody executed, or whose failure says no more."""
     return encode({"error": {"type": code, "code": code, "message": message, "attempt": attempt}})
 
 
 def in_groups(news: Sequence[JobEnd]) -> Iterator[Sequence[JobEnd]]:
-    """The news in groups that one write takes over; an empty one where there are none."""
+    """Yield the news in groups that one write takes over; an empty one where there are none."""
     group: list[JobEnd] = []
     size = 0
     for each in news:

@@ -126,7 +126,7 @@ class WorkflowService:
         return CreatedWorkflow(view, is_new=True)
 
     def _again(self, made: Workflow, known: Workflow | None) -> CreatedWorkflow:
-        """The workflow that the same request made before."""
+        """Return the workflow that the same request made before."""
         if known is None or known.digest != made.digest:
             raise DuplicateError(
                 f"A workflow with the id '{made.id}' already exists.",
@@ -137,7 +137,7 @@ class WorkflowService:
 
     # ------------------------------------------------------------------ reading
     def get(self, workflow_id: str) -> WorkflowView:
-        """A workflow as of now: what has ended and is not taken over yet is, here.
+        """Return a workflow as of now: what has ended and is not taken over yet is, here.
 
         :raises NotFoundError: there is none.
         """
@@ -162,7 +162,7 @@ class WorkflowService:
         return WorkflowView(workflow, graph, jobs, results, envelopes=plan.envelopes)
 
     def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
-        """The jobs of steps that were enqueued, those that have not ended first, as of now."""
+        """Return the jobs of enqueued steps as of now, those that have not ended first."""
         running = workflow.outstanding(graph)
         others = [i for i in graph.jobs if workflow.states[i] in "cfx"]
         shown = [*running, *others][:MAX_SHOWN]
@@ -180,7 +180,7 @@ class WorkflowService:
         return jobs
 
     def list(self, state: str, limit: int, cursor: str) -> WorkflowPage:
-        """A page of workflows, the newest first.
+        """Return a page of workflows, the newest first.
 
         :param state: only those in this state; empty for all.
         :raises InvalidRequestError: there is no such state.
@@ -237,7 +237,7 @@ class WorkflowService:
 
 
 def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
-    """The graph with the types that the middleware left the jobs with."""
+    """Return the graph with the types that the middleware left the jobs with."""
     steps = [*graph.steps]
     for index, job in jobs.items():
         if steps[index].type != job.type:

@@ -42,7 +42,7 @@ class WorkflowStage:
 
 
 def following(before: object | None, after: object | None) -> WorkflowStage | None:
-    """What a change means for a workflow; None for one that means nothing.
+    """Return what a change means for a workflow; None for one that means nothing.
 
     :param before: what an item of the table stood for before a write, and ``after``: after it.
     """

@@ -44,7 +44,7 @@ class WorkflowWrite:
     stored: Mapping[int, RawJson] | None = None
 
     def make(self, news: Sequence[JobEnd], started_at: Instant | None) -> Workflow:
-        """The workflow after; the very same when there is nothing new."""
+        """Return the workflow after; the very same when there is nothing new."""
         graph, before, now = self.plan.graph, self.before, self.clock.now()
         one = before if started_at is None else changes.start(before, started_at)
         two = changes.end_jobs(one, graph, [each.ended for each in news], now)
@@ -79,7 +79,7 @@ class WorkflowWrite:
         return None
 
     def _job_of(self, index: int, given: RawJson) -> JobRecord:
-        """The job of a step, as it is enqueued.
+        """Return the job of a step, as it is enqueued.
 
         :param given: the results of other steps (section 7.1).
         :raises OjsError: PUSH would refuse it by now: its queue is gone, say.
@@ -111,7 +111,7 @@ class WorkflowWrite:
         return self.given[others]
 
     def _values(self, wanted: Sequence[int]) -> dict[int, RawJson]:
-        """The values of jobs: those that are new, and what was stored before."""
+        """Return the values of jobs: those that are new, and what was stored before."""
         if self.stored is None and any(index not in self.results for index in wanted):
             self.stored = self.workflows.results(self.before.id)
         known = {**(self.stored or {}), **self.results}

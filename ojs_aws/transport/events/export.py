@@ -24,7 +24,7 @@ def build_export(
     logger: Logger | None = None,
     tracing: Tracing = NO_TRACING,
 ) -> Handler:
-    """The handler of stream records of jobs.
+    """Return the handler of stream records of jobs.
 
     A batch that cannot be written is repeated as a whole. A record that cannot be read is logged
     and left out: it would hold up all that come after it.
@@ -63,7 +63,7 @@ def build_export(
 
 
 def _ended(record: Mapping[str, Any], read: ReadImage) -> JobRecord | None:
-    """The job that came into a terminal state with this change; None for any other change."""
+    """Return the job that entered a terminal state with this change; None for other changes."""
     change = record["dynamodb"]
     before, after = (
         read(change[name]) if change.get(name) else None for name in ("OldImage", "NewImage")

@@ -38,7 +38,7 @@ _LOST: Final = (VISIBILITY_TIMEOUT, WORKER_DEATH)
 
 
 def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
-    """What the stream's consumer calls with each event; None where no hook wants any."""
+    """Return what the stream's consumer calls with each event; None where no hook wants any."""
     wanted = hooks.events()
     if not wanted:
         return None

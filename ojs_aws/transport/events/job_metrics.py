@@ -54,7 +54,7 @@ Measure = Callable[[Mapping[str, JobMetrics], str], None]
 
 
 def measured(events: Iterable[Event]) -> dict[str, JobMetrics]:
-    """What events say happened, by queue."""
+    """Return what events say happened, by queue."""
     found: dict[str, JobMetrics] = {}
     for event in events:
         if not event.queue or not event.type.startswith("job."):

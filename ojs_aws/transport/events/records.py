@@ -62,7 +62,7 @@ class Change:
 
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
-    """The change that a record tells of.
+    """Return the change that a record tells of.
 
     :raises Exception: whatever is wrong with the record, or with what reads it.
     """
@@ -92,7 +92,7 @@ def _item(change: Mapping[str, Any], name: str, read: ReadImage) -> object | Non
 
 
 def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
-    """The job whose documents nobody refers to any more, if there is one.
+    """Return the job whose documents nobody refers to any more, if there is one.
 
     Who deletes a job removes its documents, unless it dies in between: then it is done here.
     """
@@ -138,7 +138,7 @@ def _place(job: JobRecord | None) -> tuple[str, ...]:
 
 
 def _life(job: JobRecord | None) -> str:
-    """The queue in which a job has not ended; empty for none."""
+    """Return the queue in which a job has not ended; empty for none."""
     return "" if job is None or job.state.is_terminal else job.queue
 
 
@@ -151,18 +151,18 @@ def _is_unique(job: object) -> TypeGuard[JobRecord]:
 
 
 def number_of(record: Mapping[str, Any]) -> str:
-    """The sequence number of a record."""
+    """Return the sequence number of a record."""
     return str((record.get("dynamodb") or {}).get("SequenceNumber") or UNKNOWN)
 
 
 def commit_of(record: Mapping[str, Any]) -> Commit:
-    """What a record says about its write."""
+    """Return what a record says about its write."""
     who = (record.get("userIdentity") or {}).get("principalId")
     return Commit(_created(record["dynamodb"]), number_of(record), who == _TTL)
 
 
 def _created(change: Mapping[str, Any]) -> Instant:
-    """When a record was made: seconds in Lambda's events, a datetime in botocore's."""
+    """Return when a record was made: seconds in Lambda's events, a datetime in botocore's."""
     created = change.get("ApproximateCreationDateTime", 0)
     if isinstance(created, str):
         created = datetime.fromisoformat(created)
@@ -171,12 +171,12 @@ def _created(change: Mapping[str, Any]) -> Instant:
 
 
 def about(change: Change) -> dict[str, object]:
-    """What a line of the log says of a change: the job, or what else it is one of."""
+    """Return what a line of the log says of a change: the job, or what else it is one of."""
     subject = change.events[0].subject if change.events else ""
     return {"record": change.number, "job_id": subject, "item": change.subject}
 
 
 def item_of(record: Mapping[str, Any]) -> str:
-    """The key of the item that a record is about; empty where nobody can read that."""
+    """Return the key of the item that a record is about; empty where nobody can read that."""
     change = record.get("dynamodb")
     return json.dumps(change.get("Keys") or "") if isinstance(change, dict) else ""

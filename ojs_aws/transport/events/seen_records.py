@@ -17,7 +17,7 @@ class Recent:
         self._size = size
 
     def __contains__(self, member: str) -> bool:
-        """Whether it is remembered."""
+        """Return whether it is remembered."""
         return member in self._members
 
     def update(self, members: Iterable[str]) -> None:

@@ -75,7 +75,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     measure: Measure | None = None,
     tracing: Tracing | None = None,
 ) -> Handler:
-    """The handler of stream records.
+    """Return the handler of stream records.
 
     :param read: the adapter's codec.
     :param hooks: is called with each event after the log and the bus have it. What it raises is
@@ -200,7 +200,7 @@ class StreamConsumer:
     # ------------------------------------------------------------------------------- reading
 
     def _change(self, record: Mapping[str, Any], failed: Failed) -> Change | None:
-        """The change that a record tells of; an unreadable one is set aside."""
+        """Return the change that a record tells of; an unreadable one is set aside."""
         if number_of(record) in self._memory.given_up:
             return None
         try:

@@ -41,7 +41,7 @@ def build_tick(
     start_cron: Callable[[], None] | None = None,
     tracing: Tracing | None = None,
 ) -> Handler:
-    """The handler of the timer's events and of the alarms of cron jobs.
+    """Return the handler of the timer's events and of the alarms of cron jobs.
 
     A timer's event says nothing but that it is time. Alarms come from SQS, each with the name of
     the cron job that is due.
@@ -96,7 +96,7 @@ def build_tick(
 
 
 def _ends_at(backend: Backend, context: object) -> Instant | None:
-    """When the sweep must stop beginning things, so that the invocation ends by itself."""
+    """Return when the sweep must stop beginning things, so that the invocation ends by itself."""
     remaining = getattr(context, "get_remaining_time_in_millis", None)
     if remaining is None:
         return None

@@ -53,7 +53,7 @@ def authorizing(
     [ApiGatewayResolver, Callable[[ApiGatewayResolver], Response[str]]],
     Response[str],
 ]:
-    """The request middleware of one operation: who calls, and whether they may at all."""
+    """Return the request middleware of one operation: who calls, and whether they may at all."""
     access, settings = route.access, server.backend.settings
     is_open = route.is_public and settings.public_status
     find = caller_if_known if is_open else caller_of

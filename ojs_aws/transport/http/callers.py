@@ -25,7 +25,7 @@ _EXPIRED: Final = "expired"
 
 
 def told_verdict(verdict: Verdict) -> dict[str, str]:
-    """What the authorizer tells the functions, through the gateway."""
+    """Return what the authorizer tells the functions, through the gateway."""
     caller = verdict.caller
     if caller is None:
         told: dict[str, object] = {"refused": str(verdict.refusal), "id": verdict.key_id}
@@ -41,7 +41,7 @@ def told_verdict(verdict: Verdict) -> dict[str, str]:
 
 
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
-    """The caller of a request, as the deployment's way of authentication says.
+    """Return the caller of a request, as the deployment's way of authentication says.
 
     :param event: of API Gateway's HTTP API, payload format 2.0.
     :raises UnauthenticatedError: nobody who is known; also where an authorizer should have spoken
@@ -90,7 +90,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
 
 
 def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
-    """By a token that the gateway has checked: signature, issuer, audience and times."""
+    """Return by a token that the gateway has checked: signature, issuer, audience and times."""
     jwt = authorizer.get("jwt") or {}
     claims = jwt.get("claims") or {}
     subject = claims.get("sub") or claims.get("client_id")
@@ -109,7 +109,7 @@ def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
 
 
 def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
-    """By a signature that the gateway has checked. IAM has decided by route, or settings do."""
+    """Return the caller whose signature the gateway has checked; IAM or settings decide."""
     arn = (authorizer.get("iam") or {}).get("userArn")
     if not arn:
         return None
@@ -120,7 +120,7 @@ def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
 
 
 def _by_gateway(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
-    """By an authorizer of the deployment's own, which has decided."""
+    """Return by an authorizer of the deployment's own, which has decided."""
     known = _by_key(authorizer, settings) or _by_iam(authorizer, settings)
     if known is not None:
         return known
@@ -143,7 +143,7 @@ def _bounds(claim: object) -> tuple[str, ...]:
 
 
 def _words(claim: object) -> Iterable[str]:
-    """The words of a claim: the gateway writes an array as ``[a b]``."""
+    """Return the words of a claim: the gateway writes an array as ``[a b]``."""
     if isinstance(claim, list):
         return [str(word) for word in claim]
     text = claim if isinstance(claim, str) else ""

@@ -58,7 +58,7 @@ class Request:
     caller: Caller = ANYBODY
 
     def header(self, name: str) -> str:
-        """A header's value, or an empty text."""
+        """Return a header's value, or an empty text."""
         return self.headers.get(name, "")
 
 
@@ -87,12 +87,12 @@ class Call:
 
     @property
     def backend(self) -> Backend:
-        """The services."""
+        """Return the services."""
         return self.server.backend
 
     @property
     def job_id(self) -> str:
-        """The job that the path names."""
+        """Return the job that the path names."""
         return self.path["job_id"]
 
     def note_jobs(self, jobs: Sequence[JobRecord]) -> None:
@@ -113,7 +113,7 @@ class Call:
     def members(
         self, *, max_bytes: int = MAX_BODY_BYTES, optional: bool = False
     ) -> Mapping[str, Member]:
-        """The members of the body, each with its own text.
+        """Return the members of the body, each with its own text.
 
         :param optional: let an empty body count as an empty object.
         :raises InvalidPayloadError: the body is no JSON object.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def limiting_clients(limiting: ClientRateLimits) -> Middleware:
-    """The middleware.
+    """Return the middleware.
 
     Its headers are put on every answer, errors included, by who sets the standard ones.
     """
@@ -42,7 +42,7 @@ def limiting_clients(limiting: ClientRateLimits) -> Middleware:
 
 
 def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
-    """Whose requests are counted together: the credential's, else those of an address."""
+    """Return whose requests are counted together: the credential's, else those of an address."""
     if caller.id:
         return caller.id
     context = event.get("requestContext") or {}

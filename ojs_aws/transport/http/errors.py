@@ -44,7 +44,7 @@ def answer_error(problem: Exception, request_id: str, *, may_have_written: bool 
 
 
 def _headers(error: OjsError) -> dict[str, str]:
-    """The headers by which plain HTTP says what the error object says."""
+    """Return the headers by which plain HTTP says what the error object says."""
     if isinstance(error, MethodNotAllowedError):
         allowed = error.details.get("allowed")
         return {"Allow": ", ".join(map(str, allowed))} if isinstance(allowed, list) else {}
@@ -61,7 +61,7 @@ def _headers(error: OjsError) -> dict[str, str]:
 
 
 def is_fault(problem: Exception) -> bool:
-    """Whether the server is at fault, not the request."""
+    """Return whether the server is at fault, not the request."""
     return _ojs_error(problem).status >= _SERVER_ERROR
 
 
@@ -79,7 +79,7 @@ def _ojs_error(problem: Exception) -> OjsError:
 
 
 def _invalid(problem: ValidationError) -> InvalidRequestError:
-    """The first thing that a model found wrong."""
+    """Return the first thing that a model found wrong."""
     first = problem.errors(include_url=False, include_context=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or "body"
     is_missing = first["type"] == "missing"

@@ -102,7 +102,7 @@ def check_content_type(request: Request) -> None:
 
 
 def answer_type(headers: Mapping[str, str], setting: str) -> str:
-    """The content type of an answer.
+    """Return the content type of an answer.
 
     :param headers: of the request, names in small letters.
     :param setting: ``auto``, ``ojs`` or ``json``.

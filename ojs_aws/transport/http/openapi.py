@@ -91,7 +91,7 @@ ANSWERS: Final[Mapping[str, Schema]] = {
 
 
 def openapi_document(base_url: str = "") -> Schema:
-    """The document.
+    """Return the document.
 
     :param base_url: URL of the server; empty leaves it to where the document came from.
     """
@@ -114,7 +114,7 @@ def openapi_document(base_url: str = "") -> Schema:
 
 
 def _schemas() -> dict[str, Schema]:
-    """The bodies' schemas as pydantic makes them, and the answers'."""
+    """Return the bodies' schemas as pydantic makes them, and the answers'."""
     bodies: dict[str, type[BaseModel]] = {
         name: model
         for module in _BODIES

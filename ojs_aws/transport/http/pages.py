@@ -23,7 +23,7 @@ class RequestedPage:
     cursor: str
 
     def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> dict[str, JsonValue]:
-        """What the answer says of itself.
+        """Return what the answer says of itself.
 
         :param cursor: of the next page; empty on the last one.
         :param is_exact: False when there are at least so many, and nobody counted the rest.
@@ -43,7 +43,7 @@ class RequestedPage:
 
 
 def requested_page(query: Mapping[str, str]) -> RequestedPage:
-    """The page that a query asks for.
+    """Return the page that a query asks for.
 
     :raises InvalidRequestError: a number that is none, out of range, or a page that is too far in.
     """
@@ -62,7 +62,7 @@ def requested_page(query: Mapping[str, str]) -> RequestedPage:
 
 
 def write_mark(kind: str, text: str) -> str:
-    """A cursor that names the last item shown; empty for no text.
+    """Return a cursor that names the last item shown; empty for no text.
 
     :param kind: what tells the cursors of different lists apart.
     """

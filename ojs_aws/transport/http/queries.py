@@ -86,7 +86,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
 
 
 def number_of(query: Mapping[str, str], key: str) -> int:
-    """A number. A limit beyond the largest means the largest.
+    """Return a number. A limit beyond the largest means the largest.
 
     :param key: the parameter's name in the route table.
     :raises InvalidRequestError: no whole number, or out of range.
@@ -104,7 +104,7 @@ def number_of(query: Mapping[str, str], key: str) -> int:
 
 
 def text_of(query: Mapping[str, str], key: str) -> str:
-    """A text; empty when it is not given.
+    """Return a text; empty when it is not given.
 
     :raises InvalidRequestError: it is too long.
     """

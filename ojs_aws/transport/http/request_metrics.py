@@ -31,7 +31,7 @@ _FAULT: Final = 500
 
 
 def measuring_requests(server: Server) -> Middleware:
-    """How long each request took, and whether it failed by a fault of the server."""
+    """Return how long each request took, and whether it failed by a fault of the server."""
 
     def measure(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         begun = time.perf_counter()

@@ -120,7 +120,7 @@ def logging_requests(logger: Logger) -> Middleware:
 
 
 def tracing_requests(tracing: Tracing) -> Middleware:
-    """A span for each request, in which its calls of AWS are made."""
+    """Return a span for each request, in which its calls of AWS are made."""
 
     def trace_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         operation = operation_of(app)
@@ -174,7 +174,7 @@ def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response
 
 
 def request_of(app: ApiGatewayResolver) -> Request:
-    """The request that the resolver works on.
+    """Return the request that the resolver works on.
 
     :raises InvalidPayloadError: a body that is not the base64, or not compressed, as is said of it.
     :raises PayloadTooLargeError: it is too large once it is decompressed.
@@ -203,7 +203,7 @@ def note_of(app: ApiGatewayResolver) -> Note:
 
 
 def operation_of(app: ApiGatewayResolver) -> str:
-    """The operation of the resolver's request; ``unknown`` where no route matches."""
+    """Return the operation of the resolver's request; ``unknown`` where no route matches."""
     return getattr(getattr(app.context.get("_route"), "func", None), "__name__", "unknown")
 
 
@@ -214,7 +214,7 @@ def _caller(app: ApiGatewayResolver) -> Caller:
 
 
 def _refusal(app: ApiGatewayResolver, problem: OjsError) -> dict[str, object]:
-    """What the audit log keeps of a refusal (ojs-security, section 11). No secret is in it."""
+    """Return the audit log's record of a refusal (ojs-security, section 11), without secrets."""
     event = app.current_event
     context = event.raw_event.get("requestContext") or {}
     is_unknown = isinstance(problem, UnauthenticatedError)
@@ -233,13 +233,13 @@ def _refusal(app: ApiGatewayResolver, problem: OjsError) -> dict[str, object]:
 
 
 def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:
-    """The request's headers, names in small letters."""
+    """Return the request's headers, names in small letters."""
     given: Mapping[str, str] = app.current_event.raw_event.get("headers") or {}
     return {name.lower(): value for name, value in given.items()}
 
 
 def _body(event: Mapping[str, Any]) -> bytes:
-    """The body's bytes; the gateway encodes what it does not know to be text."""
+    """Return the body's bytes; the gateway encodes what it does not know to be text."""
     body: str = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         return body.encode("utf-8", "surrogatepass")
@@ -250,7 +250,7 @@ def _body(event: Mapping[str, Any]) -> bytes:
 
 
 def response_of(answer: Answer) -> Response[str]:
-    """A handler's answer for Powertools; the content type is negotiated unless it is stated."""
+    """Return a handler's answer for Powertools; a content type not stated is negotiated."""
     return Response(
         status_code=answer.status,
         content_type=answer.media_type or None,

@@ -58,7 +58,7 @@ class HttpEvent(APIGatewayProxyEventV2):
 
     @property
     def path(self) -> str:
-        """The path without the stage, in the form of the route table."""
+        """Return the path without the stage, in the form of the route table."""
         return canonical_path(super().path)
 
 
@@ -90,12 +90,12 @@ class Resolver(APIGatewayHttpResolver):
 
     @property
     def current_event(self) -> HttpEvent:  # type: ignore[override]
-        """The event of this thread's request."""
+        """Return the event of this thread's request."""
         return _CURRENT.get().event
 
     @property
     def context(self) -> dict[str, Any]:
-        """What the middleware of this thread's request pass on to each other."""
+        """Return what the middleware of this thread's request pass on to each other."""
         current = _CURRENT.get(None)
         return {} if current is None else current.context
 
@@ -105,7 +105,7 @@ class Resolver(APIGatewayHttpResolver):
 
     @staticmethod
     def _compile_regex(rule: str, base_regex: str = "") -> re.Pattern[str]:
-        """The pattern of the route table: Powertools' own knows only some characters."""
+        """Return the pattern of the route table: Powertools' own knows only some characters."""
         del base_regex
         return pattern_of(rule)
 
@@ -121,7 +121,7 @@ def build_resolver(
     logger: Logger | None = None,
     tracing: Tracing | None = None,
 ) -> Resolver:
-    """The resolver of one function.
+    """Return the resolver of one function.
 
     :param logger: writes a line for each request; by default the functions' own.
     :param tracing: has a span for each request; by default as the settings say.
@@ -152,7 +152,7 @@ def build_resolver(
 
 
 def _measuring(server: Server) -> list[Middleware]:
-    """The metrics of requests, where somebody pays for them."""
+    """Return the metrics of requests, where somebody pays for them."""
     if not server.backend.settings.metrics_by_operation:
         return []
     from ojs_aws.transport.http.request_metrics import measuring_requests  # noqa: PLC0415
@@ -161,7 +161,7 @@ def _measuring(server: Server) -> list[Middleware]:
 
 
 def _test_handlers(server: Server) -> Mapping[str, Handler]:
-    """The handlers that test mode puts in the place of the ordinary ones."""
+    """Return the handlers that test mode puts in the place of the ordinary ones."""
     if not server.backend.settings.test_mode:
         return {}
     from ojs_aws.transport.http.test_aids import HANDLERS  # noqa: PLC0415 - absent when off
@@ -189,7 +189,7 @@ def _register(
 
 
 def _client_limit(server: Server, route: Route) -> list[Middleware]:
-    """The limit of API clients, where there is one; the system's operations have none."""
+    """Return the limit of API clients, where there is one; the system's operations have none."""
     if server.backend.client_limiting is None or route.group is Group.SYSTEM:
         return []
     from ojs_aws.transport.http.client_limits import limiting_clients  # noqa: PLC0415 - few need it
@@ -200,7 +200,7 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
 def _unknown(
     resolver: Resolver, authenticate: Callable[[Resolver], object]
 ) -> Callable[[Exception], Response[str]]:
-    """The answer to what no route of this function matches, from the table of all routes."""
+    """Return the answer to what no route of this function matches, from the table of all routes."""
 
     def answer(_: Exception) -> Response[str]:
         if resolver.current_event.http_method.upper() != "OPTIONS":

@@ -61,7 +61,7 @@ class Route:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The path and its aliases."""
+        """Return the path and its aliases."""
         return (self.path, *self.aliases)
 
     @property

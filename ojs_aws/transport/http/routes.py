@@ -81,7 +81,7 @@ def canonical_path(path: str) -> str:
 
 
 def _with_one_uri(path: str) -> str:
-    """The path of a schema with its URI as one segment: gateways decode the slashes in it.
+    """Return the path of a schema with its URI as one segment: gateways decode the slashes in it.
 
     A URI has a colon in its first segment, where the type of a job has none.
     """
@@ -93,7 +93,7 @@ def _with_one_uri(path: str) -> str:
 
 
 def pattern_of(path: str) -> re.Pattern[str]:
-    """What a path of the table matches; a parameter is any one segment."""
+    """Return what a path of the table matches; a parameter is any one segment."""
     parts = _PARAMETER.split(path)
     escaped = [
         f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
@@ -103,7 +103,7 @@ def pattern_of(path: str) -> re.Pattern[str]:
 
 
 def routes_of(group: Group) -> tuple[Route, ...]:
-    """The routes that a function serves."""
+    """Return the routes that a function serves."""
     return tuple(route for route in ROUTES if route.group is group)
 
 
@@ -111,7 +111,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Route]] = []
 
 
 def _matching(path: str) -> Iterable[Route]:
-    """The routes of a path, whatever their method; fixed paths before those with parameters."""
+    """Return the routes of a path for all methods; fixed paths before those with parameters."""
     if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
         made = [(pattern_of(known), route) for route in ROUTES for known in route.paths]
         _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
@@ -120,12 +120,12 @@ def _matching(path: str) -> Iterable[Route]:
 
 
 def find(method: str, path: str) -> Route | None:
-    """The route of a request, or None."""
+    """Return the route of a request, or None."""
     return next((route for route in _matching(path) if route.method == method), None)
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """The methods that a path knows; none for an unknown path."""
+    """Return the methods that a path knows; none for an unknown path."""
     return tuple(sorted({route.method for route in _matching(path)}))
 
 

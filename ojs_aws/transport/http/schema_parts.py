@@ -16,7 +16,7 @@ INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 
 
 def ref(name: str) -> Schema:
-    """A shape by its name."""
+    """Return a shape by its name."""
     return {"$ref": f"{REF}{name}"}
 
 
@@ -26,7 +26,7 @@ def array(items: Schema) -> Schema:
 
 
 def members(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
-    """An object with these members; others may stand beside them."""
+    """Return an object with these members; others may stand beside them."""
     return {"type": "object", "required": list(required), "properties": properties}
 
 

@@ -34,7 +34,7 @@ def _directed(beat: Beat, wanted: list[str]) -> Beat:
 
 
 def _directive(call: Call, job_id: str) -> str:
-    """The directive that a job asks for, or an empty text."""
+    """Return the directive that a job asks for, or an empty text."""
     record = call.backend.ports.store.load_whole(job_id)
     meta = decode(render_job(record)["meta"], max_depth=ANY_DEPTH) if record else None
     directive = meta.get("test_directive") if isinstance(meta, dict) else None

@@ -1,1 +1,1 @@
-"""API keys and client rate buckets in the table."""
+"""Stores API keys and client rate buckets in the table."""

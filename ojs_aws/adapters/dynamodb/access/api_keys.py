@@ -1,4 +1,4 @@
-"""The records of API keys: one item each, all in one partition, in no index and not told."""
+"""Stores API keys: one item each, all in one partition, without index rows and events."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ KEPT_S: Final = 90 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class DynamoApiKeys:
-    """The port ApiKeys over the table."""
+    """Implements the port ApiKeys over the table."""
 
     client: DynamoDBClient
     table: str
 
     def load(self, key_id: str) -> ApiKey | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=_key(key_id), ConsistentRead=True
@@ -42,7 +42,7 @@ class DynamoApiKeys:
         return _read(answer["Item"]) if "Item" in answer else None
 
     def save(self, key: ApiKey) -> None:
-        """One conditional put. The same put again, after a lost answer, is a success."""
+        """Make one conditional put. The same put again, after a lost answer, is a success."""
         item = _item(key)
         condition: dict[str, Any] = {
             "ConditionExpression": "attribute_not_exists(#pk)",
@@ -70,7 +70,7 @@ class DynamoApiKeys:
             raise
 
     def page(self, after: str, limit: int) -> Sequence[ApiKey]:
-        """One query."""
+        """Run one query."""
         condition, values = "#pk = :pk", {":pk": string(KEY_PARTITION)}
         names = {"#pk": n.PK}
         if after:

@@ -1,4 +1,4 @@
-"""Token buckets of API clients: one item each, that nobody needs to read first."""
+"""Stores the token buckets of API clients: one item each, charged without a read."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MAX_NAME: Final = 200
 
 
 def client_pk(client: str) -> str:
-    """Partition key of a client's bucket; a long name stands hashed."""
+    """Return the partition key of a client's bucket; a long name is hashed."""
     raw = client.encode("utf-8", "surrogatepass")
     return f"{n.CLIENT}{client if len(raw) <= MAX_NAME else hashlib.sha256(raw).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoClientBuckets:
-    """The port ClientBuckets over the table."""
+    """Implements the port ClientBuckets over the table."""
 
     client: DynamoDBClient
     table: str
@@ -41,7 +41,7 @@ class DynamoClientBuckets:
     def charge(
         self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
     ) -> Standing:
-        """One conditional update; a second one where the guess was wrong.
+        """Make one conditional update; a second one if the first guess was wrong.
 
         A bucket that is full is set, one that is not is added to: both are one write. Busy
         processes lose the race for a full one, and add to what the winner has set.
@@ -71,7 +71,7 @@ class DynamoClientBuckets:
 
 
 def _fill(cost_us: int, now_us: int) -> Update:
-    """For a bucket that is full, or was never used."""
+    """Return the update of a bucket that is full or was never used."""
     update = Update()
     update.set(FULL_AT, number(now_us + cost_us))
     full_at = update.name(FULL_AT)
@@ -80,7 +80,7 @@ def _fill(cost_us: int, now_us: int) -> Update:
 
 
 def _add(cost_us: int, latest_us: int, now_us: int) -> Update:
-    """For one that is not full, and not empty."""
+    """Return the update of a bucket that is neither full nor empty."""
     update = Update()
     update.add(FULL_AT, cost_us)
     full_at = update.name(FULL_AT)

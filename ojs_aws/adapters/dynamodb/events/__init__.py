@@ -1,1 +1,1 @@
-"""The event log in the table."""
+"""Stores the event log in the table."""

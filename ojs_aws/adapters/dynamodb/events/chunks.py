@@ -1,4 +1,4 @@
-"""Events packed into the items of the log: a chunk holds what one append brought."""
+"""Packs events into items of the log: a chunk holds the events of one append."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _COLUMNS: Final = ("id", "type", "time", "queue", "subject", "job_type", "sequen
 
 
 def chunk_key(position: int) -> str:
-    """Sort key of the chunk with this number."""
+    """Return the sort key of the chunk with this number."""
     return f"{max(position, 0):015d}"
 
 
 def position_of(item: Item) -> int:
-    """The number of a chunk."""
+    """Return the number of a chunk from its sort key."""
     return int(read_string(item, n.SK))
 
 
 def in_chunks(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """Events in groups that each fit an item, in order."""
+    """Group events so that each group fits an item, in order."""
     group: list[Event] = []
     size = 0
     for each in events:
@@ -58,7 +58,7 @@ def in_chunks(events: Sequence[Event]) -> Iterator[list[Event]]:
 
 
 def chunk_item(position: int, events: Sequence[Event], now: Instant, ttl: int, token: str) -> Item:
-    """The item of a chunk. Data is kept as the text it is: numbers of clients stay exact.
+    """Return the item of a chunk. Data stays text, so that clients' numbers stay exact.
 
     :param ttl: when it expires, in seconds since the epoch.
     """
@@ -74,11 +74,11 @@ def chunk_item(position: int, events: Sequence[Event], now: Instant, ttl: int, t
 
 
 def chunk_events(item: Item) -> list[Event]:
-    """The events of a chunk."""
+    """Return the events of a chunk."""
     rows = json.loads(unpacked(item[n.DOCUMENT]))
     return [Event(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
 def chunk_time(item: Item) -> int:
-    """When a chunk was appended, by the clock of who did."""
+    """Return when a chunk was appended, by its writer's clock."""
     return read_number(item, AT) or 0

@@ -1,9 +1,10 @@
-"""The event log: one row of numbered chunks, appended to by who writes the next number first.
+"""Stores the event log: one row of numbered chunks; the next append takes the next number.
 
 Each append takes the place right behind the last chunk, on condition that nobody else has. So a
 chunk is only ever written when all before it are there, and a reader that goes on behind what it
 has seen misses none, however many consumers write, whatever their clocks say and however late an
-event is told (docs/decisions/0012-the-event-log-is-a-row-of-chunks.md). Where the last chunk may
+event is published
+(docs/decisions/0012-the-event-log-is-a-row-of-chunks.md). Where the last chunk may
 have expired and been removed, a new row begins far behind
 (docs/decisions/0052-no-number-of-the-event-log-is-used-twice.md).
 """
@@ -53,7 +54,7 @@ MAX_CONFLICTS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class DynamoEventLog:
-    """The port EventLog over the table.
+    """Implements the port EventLog over the table.
 
     :ivar retention_s: how long a chunk is kept, in seconds.
     :ivar new_token: makes a text that no other append has.
@@ -66,7 +67,7 @@ class DynamoEventLog:
     _tails: list[Tail] = field(default_factory=list)
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
-        """One conditional put per chunk; two more calls when another consumer came first."""
+        """Make one conditional put per chunk; two more calls if another consumer came first."""
         for chunk in in_chunks(events):
             self._append(chunk, now)
 
@@ -102,11 +103,11 @@ class DynamoEventLog:
         return tail_of(items[0]) if items else None
 
     def _ttl(self, tail: Tail | None, now: Instant) -> int:
-        """When a chunk behind this one expires: not before it does."""
+        """Return when a chunk behind this one expires: never before this one."""
         return max(now // 1000 + self.retention_s, 0 if tail is None else tail.ttl)
 
     def _put(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
-        """Take the place behind a chunk; None when it was taken."""
+        """Put a chunk behind another one; None if the place was taken."""
         written = Tail(tail.position + 1, now, self._ttl(tail, now))
         with translated("PutItem"):
             try:
@@ -126,7 +127,7 @@ class DynamoEventLog:
     def _begin(
         self, tail: Tail | None, events: Sequence[Event], now: Instant, token: str
     ) -> Tail | None:
-        """Begin a row of chunks far behind all before, some of which may have been removed.
+        """Begin a row of chunks far behind all earlier ones, some of which may have expired.
 
         Its place is the time: appends come to less than one a millisecond. Who begins notes that
         beside the log, so that only one does, and closes the place behind the last chunk that is
@@ -160,7 +161,7 @@ class DynamoEventLog:
         return written
 
     def _moved_head(self, before: int | None, position: int) -> Any:
-        """The note of where the log begins, unless another one was made."""
+        """Return the note of where the log begins, unless another one exists."""
         values: dict[str, Any] = {":start": number(position)}
         unchanged = "attribute_not_exists(#start)"
         if before is not None:
@@ -185,11 +186,11 @@ class DynamoEventLog:
         }
 
     def read(self, query: EventQuery) -> EventPage:
-        """A few queries at most; what has expired and is still there is shown."""
+        """Run a few queries at most; chunks that expired but still exist are shown."""
         return EventReader(self.client, self.table).read(query)
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
-        """One put."""
+        """Make one put."""
         with translated("PutItem"):
             self.client.put_item(
                 TableName=self.table,
@@ -204,7 +205,7 @@ class DynamoEventLog:
             )
 
     def aside(self, limit: int) -> Sequence[SetAside]:
-        """One query."""
+        """Run one query."""
         with translated("Query"):
             items = self.client.query(
                 TableName=self.table,
@@ -223,7 +224,7 @@ class DynamoEventLog:
         ]
 
     def forget_aside(self, number: str) -> None:
-        """One delete."""
+        """Make one delete."""
         with translated("DeleteItem"):
             self.client.delete_item(
                 TableName=self.table, Key={n.PK: string(ASIDE), n.SK: string(number)}

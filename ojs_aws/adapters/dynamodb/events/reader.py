@@ -1,4 +1,4 @@
-"""Reading the event log: forward from a place, or the newest; never more than a bounded part."""
+"""Reads the event log: forward from a place, or the newest; always a bounded part."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EVENT_ID: Final = re.compile(r"evt_([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-.{1
 
 
 class _Place(NamedTuple):
-    """Where reading goes on: a chunk, and how many of its events were seen."""
+    """Says where reading continues: a chunk, and how many of its events were seen."""
 
     position: int
     seen: int = 0
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Found:
-    """What a page has so far."""
+    """Collects the events of a page."""
 
     query: EventQuery
     events: list[Event] = field(default_factory=list)
@@ -63,7 +63,7 @@ class _Found:
         return len(self.events) >= self.query.limit or self.size >= MAX_PAGE_BYTES
 
     def add(self, event: Event) -> None:
-        """Take an event that is wanted; a repeated one is left out."""
+        """Add a wanted event; a repeated one is left out."""
         if self.query.matches(event) and event.id not in self.ids:
             self.ids.add(event.id)
             self.events.append(event)
@@ -78,7 +78,7 @@ class EventReader:
     table: str
 
     def read(self, query: EventQuery) -> EventPage:
-        """A page; see :class:`~ojs_aws.ports.EventLog`.
+        """Return a page; see :class:`~ojs_aws.ports.EventLog`.
 
         :raises InvalidRequestError: a cursor that is not ours, or an ``after_id`` that the log
             does not hold.
@@ -107,7 +107,7 @@ class EventReader:
         return EventPage(tuple(found.events), place.cursor)
 
     def _chunks_from(self, place: _Place) -> Iterator[tuple[int, list[Event]] | None]:
-        """Chunks from a place to the end; None where the cost of a page ends before that.
+        """Yield the chunks from a place to the end, or to the maximum that a page may read.
 
         A query is no snapshot: it may show a chunk and not the one before, which was written while
         it ran. A place that is empty is asked for again; what is empty then has expired.
@@ -131,7 +131,7 @@ class EventReader:
         yield None
 
     def _latest(self, query: EventQuery) -> EventPage:
-        """The newest matching events, oldest first, and the end of the log as the place."""
+        """Return the newest matching events, oldest first, and the end of the log as the place."""
         found = _Found(query)
         end = _Place(0)
         for position, events in self._newest():
@@ -144,7 +144,7 @@ class EventReader:
         return EventPage(tuple(reversed(found.events)), end.cursor)
 
     def _newest(self) -> Iterator[tuple[int, list[Event]]]:
-        """Chunks from the end backwards, as many as a page may cost."""
+        """Yield chunks from the end backwards, as many as a page may read."""
         before = ""
         for _ in range(MAX_QUERIES):
             items, is_more = self._query(f"< {before}" if before else "", forward=False)
@@ -155,7 +155,7 @@ class EventReader:
                 return
 
     def _at(self, instant: int) -> _Place:
-        """The first chunk appended at an instant or later: some twenty small queries."""
+        """Return the first chunk appended at an instant or later; some twenty small queries."""
         items, _ = self._query("", limit=1, project=True)
         last, _ = self._query("", limit=1, forward=False, project=True)
         if not items or not last:
@@ -173,7 +173,7 @@ class EventReader:
         return _Place(low)
 
     def _behind(self, event_id: str) -> _Place:
-        """The place right behind an event: near the end, else from the time in its id on."""
+        """Return the place right behind an event: near the end, else by the time in its id."""
         match = _EVENT_ID.fullmatch(event_id)
         if match:
             for chunk in self._candidates(int(match[1] + match[2], 16)):
@@ -194,7 +194,7 @@ class EventReader:
     def _query(
         self, condition: str, *, forward: bool = True, limit: int = 0, project: bool = False
     ) -> tuple[list[Item], bool]:
-        """Chunks in order of their numbers, and whether there are more."""
+        """Return chunks in order of their numbers, and whether there are more."""
         values: dict[str, Any] = {":pk": string(PARTITION)}
         names = {"#pk": n.PK}
         more: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The last chunk of the event log, and whether it can be known to be the last.
+"""Decides whether the last chunk of the event log is surely the last.
 
 Chunks expire, and DynamoDB removes what has expired within days and in no order: the newest may be
 gone while an older one is still there. Who took the number behind that one would use it a second
@@ -21,7 +21,7 @@ MARGIN_MS: Final = 3_600_000
 
 
 class Tail(NamedTuple):
-    """A chunk that was the last when it was seen.
+    """Holds a chunk that was the last one when it was read.
 
     :ivar at: when it was appended, by the clock of who did.
     :ivar ttl: when it expires, in seconds since the epoch.
@@ -32,15 +32,15 @@ class Tail(NamedTuple):
     ttl: int
 
     def is_surely_last(self, now: Instant, retention_s: int) -> bool:
-        """Whether no chunk behind it can have been removed.
+        """Return whether no later chunk can have been removed.
 
-        Its own expiry tells, and what the present retention makes of its age: before, chunks may
-        have been written that were kept for a shorter time.
+        Both its own expiry and its age under the present retention count: earlier chunks may have
+        had a shorter retention.
         """
         expires = min(self.ttl * 1000, self.at + retention_s * 1000)
         return expires - now > min(MARGIN_MS, retention_s * 250)
 
 
 def tail_of(item: Item) -> Tail:
-    """The tail that an item of the log is."""
+    """Return the tail that an item of the log represents."""
     return Tail(position_of(item), Instant(chunk_time(item)), read_number(item, n.TTL) or 0)

@@ -1,1 +1,1 @@
-"""Jobs in the table: codec, reads, conditional writes and lists."""
+"""Stores jobs: codec, reads, conditional writes and lists."""

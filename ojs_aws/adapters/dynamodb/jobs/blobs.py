@@ -1,4 +1,4 @@
-"""Documents that left the hot item: an item of their own, or an object in S3."""
+"""Stores documents outside the job's item: in an item of their own, or in S3."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DIGEST_CHARACTERS: Final = 24
 
 
 class ObjectStore(Protocol):
-    """Large documents in S3."""
+    """Stores large documents in S3."""
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text under a key; the same text again changes nothing."""
+        """Store a text under a key; the same text again changes nothing."""
 
     def get(self, key: str) -> str:
-        """The text under a key."""
+        """Return the text under a key."""
 
     def delete(self, key: str) -> None:
         """Remove a key; an absent one is no error."""
@@ -38,7 +38,7 @@ class ObjectStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Blobs:
-    """Decides where a document is kept, and keeps it there.
+    """Decides where a document is stored, and stores it there.
 
     Documents are addressed by a hash of their text, so that a repeated or refused request can
     never replace another's. The envelope's also by the attempt to store its job: neither removing
@@ -52,9 +52,9 @@ class Blobs:
     s3_threshold_bytes: int
 
     def placed(self, document: Document, life: str = "") -> tuple[Document, str]:
-        """Where a document belongs: itself or a pointer, and the text to be kept there.
+        """Return the document itself or a pointer to it, and the text to store elsewhere.
 
-        :param life: what tells the jobs apart that had this id one after the other.
+        :param life: separates the jobs that had this id one after the other.
         """
         if isinstance(document, StoredElsewhere):
             return document, ""
@@ -74,7 +74,7 @@ class Blobs:
         return StoredElsewhere(place, digest, len(raw), trace_id_of(document)), document
 
     def item(self, job_id: str, place: StoredElsewhere, text: str) -> Item:
-        """The item of a document that is kept in the table."""
+        """Return the item of a document that is stored in the table."""
         return {
             n.PK: string(n.job_pk(job_id)),
             n.SK: string(n.blob_sk(place.digest)),
@@ -82,7 +82,7 @@ class Blobs:
         }
 
     def keep(self, job_id: str, place: StoredElsewhere, text: str) -> None:
-        """Put a document where it belongs, by a call of its own."""
+        """Store a document in its place, by a call of its own."""
         if place.place == S3:
             self._objects().put(object_key(job_id, place), text)
             return
@@ -139,5 +139,5 @@ class Blobs:
 
 
 def object_key(job_id: str, place: StoredElsewhere) -> str:
-    """The S3 key of a document."""
+    """Return the S3 key of a document."""
     return f"jobs/{job_id}/{place.digest}"

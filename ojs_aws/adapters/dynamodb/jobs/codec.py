@@ -1,4 +1,4 @@
-"""Between a job and its item."""
+"""Converts between a job and its item."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _INSTANTS: Final = {
 
 
 def to_item(job: JobRecord, retention: Retention) -> Item:
-    """The hot item of a job, without its write token."""
+    """Return the hot item of a job, without its write token."""
     gpk, gsk = listing(job)
     item: Item = {
         n.PK: string(n.job_pk(job.id)),
@@ -150,7 +150,7 @@ def _optional(job: JobRecord) -> Item:
 
 
 def _usual_s(job: JobRecord, retention: Retention) -> int:
-    """How long an ended job stays, in seconds; 0 for ever. One that has not ended will complete."""
+    """Return how many seconds an ended job stays, 0 for ever; others count as completing."""
     match job.state:
         case JobState.CANCELLED:
             own = job.kept.cancelled_s
@@ -169,7 +169,7 @@ def _ended(job: JobRecord) -> int:
 
 
 def from_item(item: Item) -> JobRecord:
-    """The job that an item holds."""
+    """Return the job that an item holds."""
     job_id = n.job_id_of(read_string(item, n.PK))
     retry = RawJson(unpacked(item[n.RETRY])) if n.RETRY in item else None
     instants = {
@@ -222,14 +222,14 @@ def _kept(item: Item) -> Kept:
 
 
 def _limit(item: Item) -> Limit | None:
-    """The job's limit, which was accepted once."""
+    """Return the job's limit, which was valid when it was stored."""
     if n.LIMIT not in item:
         return None
     return read_limit(decode(unpacked(item[n.LIMIT])), read_string(item, n.QUEUE))
 
 
 def _policy(retry: RawJson | None) -> RetryPolicy:
-    """The policy of a retry object that was accepted once, by the rules of then."""
+    """Return the policy of a stored retry object, valid by the rules of its time."""
     if retry is None:
         return RetryPolicy()
     try:

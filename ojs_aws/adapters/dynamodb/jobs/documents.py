@@ -1,4 +1,4 @@
-"""A document as an attribute: the text itself, or the place where it is kept."""
+"""Stores a document as an attribute: the text itself, or the place where it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ojs_aws.domain.json_text import RawJson
 
 
 def document_value(document: Document) -> Value:
-    """A document, or the place where it is kept (a map)."""
+    """Return a document's text, or the place where it is stored (a map)."""
     if isinstance(document, StoredElsewhere):
         place: Item = {
             "p": string(document.place),
@@ -31,7 +31,7 @@ def document_value(document: Document) -> Value:
 
 
 def read_document(value: Value) -> Document:
-    """Undo :func:`document_value`."""
+    """Read what :func:`document_value` wrote."""
     if "M" in value:
         place: Item = value["M"]
         return StoredElsewhere(

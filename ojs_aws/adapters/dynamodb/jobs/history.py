@@ -1,4 +1,4 @@
-"""A job's failed attempts, as one bounded attribute of its item."""
+"""Stores a job's failed attempts as one bounded attribute of its item."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT_MESSAGE: Final = 500
 
 
 def history_value(failures: tuple[Failure, ...]) -> Value:
-    """Failures, bounded: where they are too large, the oldest lose their details first."""
+    """Return the failures as text; if they are too large, the oldest lose details first."""
     value = packed(_text(failures))
     for count in range(1, len(failures) + 1):
         if stored_bytes(value) <= MAX_HISTORY_BYTES:
@@ -54,7 +54,7 @@ def _text(failures: tuple[Failure, ...]) -> str:
 
 
 def read_history(item: Item, name: str) -> tuple[Failure, ...]:
-    """The failures of an item, none where it has none."""
+    """Return the failures of an item, none if it has none."""
     if name not in item:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""New jobs in DynamoDB: one conditional put, or one transaction."""
+"""Stores new jobs: one conditional put, or one transaction."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _IS_NEW: Final = "attribute_not_exists(#pk)"
 
 @dataclass(frozen=True, slots=True)
 class JobInserts(JobReads):
-    """The part of the port JobStore that stores new jobs."""
+    """Implements the part of the port JobStore that stores new jobs."""
 
     retention: Retention
     writes: JobWrites
 
     def insert(self, job: JobRecord) -> None:
-        """One put; a transaction of two when the document has an item of its own."""
+        """Make one put; a transaction of two if the document has an item of its own."""
         with self.ahead() as ahead:
             placed, text = self.blobs.placed(job.document, ahead.life(job))
             item = to_item(replace(job, document=placed), self.retention)
@@ -67,18 +67,18 @@ class JobInserts(JobReads):
                 raise AlreadyStoredError({0: from_item(failed.item)}) from None
 
     def ahead(self) -> AbstractContextManager[Ahead]:
-        """What a write of new jobs puts before it, and takes back when it is refused."""
+        """Return what a write of new jobs stores first, and removes if it is refused."""
         return ahead_of(Ahead(self.blobs, self.writes.token()), self.load_many)
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
-        """One transaction; documents that do not fit inline are put before it."""
+        """Make one transaction; documents that do not fit inline are put before it."""
         with self.ahead() as ahead:
             items = self.new_items(jobs, ahead)
             ahead.is_sent = True
             self._insert_items(items, [])
 
     def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
-        """The items of new jobs, for a transaction; documents that do not fit them are put now."""
+        """Return the items of new jobs for a transaction; documents that do not fit are put now."""
         placed = [self.blobs.placed(job.document, ahead.life(job)) for job in jobs]
         items = [
             to_item(replace(job, document=document), self.retention)
@@ -117,8 +117,8 @@ class JobInserts(JobReads):
                     if taken is None:
                         raise
                     if any(read_string(old, n.TOKEN) == token for old in taken.values()):
-                        # The transaction took effect, and its answer was lost. One item is enough
-                        # to tell: others may have been claimed since.
+                        # The transaction took effect, and its answer was lost. One item proves
+                        # it: others may have been claimed since.
                         return
                     if met_transaction(problem):
                         raise  # maybe one that stores these very jobs, and is not done with it
@@ -128,12 +128,12 @@ class JobInserts(JobReads):
             raise AlreadyStoredError(existing) from None
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
-        """Weighs the items, one by one."""
+        """Check the size of each item."""
         for job in jobs:
             placed, _ = self.blobs.placed(job.document, life_of(job))
             check_new([to_item(replace(job, document=placed), self.retention)])
 
 
 def life_of(job: JobRecord) -> str:
-    """Gives a document the same name, though not its own, wherever it is filled in."""
+    """Return a name for a document's life: the same wherever the document is filled in."""
     return str(job.created_at)

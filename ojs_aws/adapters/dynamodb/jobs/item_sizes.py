@@ -1,4 +1,4 @@
-"""How large new items may be."""
+"""Checks how large new items are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TRANSACTION_BYTES: Final = 3_900_000
 
 
 def check_new(items: Sequence[Item]) -> None:
-    """Refuse new items that DynamoDB would not take, or that could not grow through their life.
+    """Refuse new items that are too large for DynamoDB, or would be after they grow.
 
     Documents are never the reason, they leave the item; a huge retry object can be.
 

@@ -1,4 +1,4 @@
-"""Where a job stands in the index, and what a row of the index says of it."""
+"""Places jobs in the index, and reads rows of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.topology import MAX_DELAY_S
 
 
 def listing(job: JobRecord) -> tuple[str, str]:
-    """The job's keys in the index."""
+    """Return the job's keys in the index."""
     name, key = _listing(job)
     return n.list_key(job.queue, name), key
 
@@ -36,7 +36,7 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
 
 
 def from_row(row: Item) -> ListedJob:
-    """The job that a row of the index stands for."""
+    """Return the job that a row of the index describes."""
     key = read_string(row, n.GSK)
     queue, _, name = read_string(row, n.GPK).rpartition("|")
     waits = name == JobList.WAITING

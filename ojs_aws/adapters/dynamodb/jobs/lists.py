@@ -1,4 +1,4 @@
-"""The lists of each queue: queries of the one index, never a scan."""
+"""Reads the lists of each queue by queries of the one index, never by a scan."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The part of the port JobStore that reads the index."""
+    """Implements the part of the port JobStore that reads the index."""
 
     client: DynamoDBClient
     table: str
 
     def head(self, queue: str, limit: int) -> Head:
-        """The first ready jobs, and whether the queue is paused."""
+        """Return the first ready jobs, and whether the queue is paused."""
         rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
         marks = {
             read_string(row, n.GSK): row
@@ -61,7 +61,7 @@ class Lists:
         )
 
     def oldest_ready(self, queue: str) -> Instant | None:
-        """The first row of each priority tells: within a priority the oldest comes first.
+        """Read the first row of each priority: it is the oldest of that priority.
 
         Where there are many, of the highest ones and of the lowest, which starves first.
         """
@@ -84,7 +84,7 @@ class Lists:
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:
-        """Waiting jobs due in [since, until]."""
+        """Return a page of waiting jobs due in [since, until]."""
         if until < since:
             return Page(())
         partition = n.list_key(queue, JobList.WAITING)
@@ -106,7 +106,7 @@ class Lists:
         newest_first: bool = True,
         between: Between | None = None,
     ) -> Page:
-        """A page of one list."""
+        """Return a page of one list."""
         if between is not None and between.until < between.since:
             return Page(())
         partition = n.list_key(queue, name)
@@ -118,12 +118,12 @@ class Lists:
         return Page(tuple(from_row(row) for row in jobs), _cursor(last))
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
-        """Made of the row itself, as a page's own cursor is; no call."""
+        """Build the cursor from the row itself, as a page's cursor is; no call."""
         del name
         return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """One query that answers no rows; it reads a megabyte of the index at most."""
+        """Run one query that returns no rows; it reads a megabyte of the index at most."""
         if between is not None and between.until < between.since:
             return Count(0)
         keys = _ALL_JOBS if between is None else _keys(between)
@@ -135,7 +135,7 @@ class Lists:
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
 
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
-        """One query that answers nothing but places; it reads a megabyte of the index at most."""
+        """Run one query that returns only places; it reads a megabyte of the index at most."""
         arguments = _condition(n.list_key(queue, JobList.READY), _ALL_JOBS)
         with translated("Query"):
             answer = self.client.query(
@@ -149,7 +149,7 @@ class Lists:
         return dict(counted), not answer.get("LastEvaluatedKey")
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
-        """One query that answers nothing but states; it reads a megabyte of the index at most."""
+        """Run one query that returns only states; it reads a megabyte of the index at most."""
         arguments = _condition(n.list_key(queue, JobList.WAITING), None)
         arguments["ExpressionAttributeNames"]["#st"] = n.STATE
         with translated("Query"):
@@ -190,7 +190,7 @@ def _keys(between: Between | None) -> tuple[str, str] | None:
 
 
 def _condition(partition: str, between: tuple[str, str] | None) -> dict[str, Any]:
-    """The key condition of a list, or of a part of it."""
+    """Return the key condition of a list, or of a part of it."""
     condition = "#gpk = :gpk"
     names = {"#gpk": n.GPK}
     values = {":gpk": string(partition)}

@@ -1,4 +1,4 @@
-"""What an execution leaves: progress, checkpoints, and how long its outcome is kept."""
+"""Stores what an execution leaves: progress, checkpoints, and how long its outcome stays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 class Outcome(TypedDict):
-    """The attributes of a job that are kept here."""
+    """Holds the attributes of a job that this module stores."""
 
     result_ttl_s: int | None
     result_limit_bytes: int | None
@@ -33,7 +33,7 @@ class Outcome(TypedDict):
 
 
 def outcome_values(job: JobRecord) -> Item:
-    """The attributes; nothing for the many jobs that use none of them."""
+    """Return the attributes; nothing for the many jobs without any."""
     item: Item = {}
     if job.result_ttl_s is not None:
         item[n.RESULT_TTL] = number(job.result_ttl_s)
@@ -71,7 +71,7 @@ def _progress(progress: Progress) -> Item:
 
 
 def read_outcome(item: Item) -> Outcome:
-    """Undo :func:`outcome_values`."""
+    """Read what :func:`outcome_values` wrote."""
     ttl = read_number(item, n.TTL)
     return {
         "result_ttl_s": read_number(item, n.RESULT_TTL),

@@ -1,4 +1,4 @@
-"""Jobs as they are stored: their items, and the documents that are kept elsewhere."""
+"""Reads stored jobs: their items, and the documents stored elsewhere."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ojs_aws.domain.limits.rules import Bucket
 
 @dataclass(frozen=True, slots=True)
 class JobReads(Lists):
-    """The part of the port JobStore that reads jobs, always consistently."""
+    """Implements the part of the port JobStore that reads jobs, always consistently."""
 
     blobs: Blobs
 
     def load(self, job_id: str) -> JobRecord | None:
-        """One consistent read of the hot item."""
+        """Make one consistent read of the hot item."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=job_key(job_id), ConsistentRead=True
@@ -33,7 +33,7 @@ class JobReads(Lists):
         return from_item(answer["Item"]) if "Item" in answer else None
 
     def load_whole(self, job_id: str) -> JobRecord | None:
-        """One consistent query of everything the job has in the table.
+        """Run one consistent query of everything the job has in the table.
 
         Backwards, so that the hot item comes first: a page ends at a megabyte, and large results
         that were refused stay in the partition. A document beyond the page is read by itself.
@@ -54,7 +54,7 @@ class JobReads(Lists):
         return self._filled(job, items)
 
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """One batch read per hundred jobs."""
+        """Make one batch read per hundred jobs."""
         jobs: dict[str, JobRecord] = {}
         wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
         for at in range(0, len(wanted), 100):
@@ -72,7 +72,7 @@ class JobReads(Lists):
     def load_with_buckets(
         self, job_id: str, keys: Sequence[str]
     ) -> tuple[JobRecord | None, dict[str, Bucket]]:
-        """One batch read."""
+        """Make one batch read."""
         wanted: list[Item] = [job_key(job_id), *map(bucket_key, keys)]
         with translated("BatchGetItem"):
             answer = self.client.batch_get_item(
@@ -88,7 +88,7 @@ class JobReads(Lists):
         return job, buckets
 
     def fill(self, job: JobRecord) -> JobRecord:
-        """One read for each document that is kept elsewhere."""
+        """Make one read for each document that is stored elsewhere."""
         return self._filled(job, {})
 
     def _filled(self, job: JobRecord, items: dict[str, Item]) -> JobRecord:

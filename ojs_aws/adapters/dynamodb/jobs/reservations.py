@@ -1,4 +1,4 @@
-"""Reservations, as attributes of their job's item."""
+"""Stores reservations as attributes of their job's item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import Instant
 
 
 def reservation_values(job_id: str, held: Reservation) -> Item:
-    """The attributes of a reservation."""
+    """Return the attributes of a reservation."""
     item: Item = {
         n.RESERVED_UNTIL: number(held.expires_at),
         n.EXECUTION_ENDS: number(held.execution_ends_at),
@@ -38,7 +38,7 @@ def reservation_values(job_id: str, held: Reservation) -> Item:
 
 
 def read_reservation(job_id: str, item: Item) -> Reservation | None:
-    """The reservation of a job; None for one that has none."""
+    """Return the reservation of a job; None if it has none."""
     expires = read_number(item, n.RESERVED_UNTIL)
     ends = read_number(item, n.EXECUTION_ENDS)
     if expires is None or ends is None:

@@ -1,4 +1,4 @@
-"""Documents that are put ahead of the write that stores their jobs.
+"""Stores documents ahead of the write that stores their jobs.
 
 Each stands under a name of its own attempt, so that removing it can hit nobody else's. When the
 write was refused they are removed; when nobody knows whether it took effect they stay.
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Ahead:
-    """The documents of one write.
+    """Holds the documents of one write.
 
     :ivar token: of the attempt; part of the names of its documents.
     :ivar is_sent: whether the write itself was sent: from then on it may have taken effect.
@@ -35,20 +35,20 @@ class Ahead:
     _put: list[tuple[JobRecord, StoredElsewhere]] = field(default_factory=list)
 
     def life(self, job: JobRecord) -> str:
-        """Tells the documents of this attempt to store a job from those of any other."""
+        """Return a name that separates the documents of this attempt from those of others."""
         return f"{job.created_at}:{self.token}"
 
     def keep(self, job: JobRecord, place: StoredElsewhere, text: str) -> None:
-        """Put a document where it belongs, by a call of its own."""
+        """Store a document in its place, by a call of its own."""
         self._put.append((job, place))  # first: a call that fails may have taken effect
         self.blobs.keep(job.id, place, text)
 
     def note(self, job: JobRecord, place: StoredElsewhere) -> None:
-        """Remember a document that was put some other way."""
+        """Remember a document that was stored some other way."""
         self._put.append((job, place))
 
     def take_back(self, load_many: LoadMany) -> None:
-        """Remove what no stored job refers to. What cannot be removed is left, and logged."""
+        """Remove documents that no stored job names. Failures to remove are logged."""
         if not self._put:
             return
         try:
@@ -67,7 +67,7 @@ def _refers_to(job: JobRecord, place: StoredElsewhere) -> bool:
 
 @contextmanager
 def ahead_of(write: Ahead, load_many: LoadMany) -> Iterator[Ahead]:
-    """Run a write, and what has to be put before it; take that back when it is refused."""
+    """Store documents before a write, and remove them if the write is refused."""
     try:
         yield write
     except Exception as problem:

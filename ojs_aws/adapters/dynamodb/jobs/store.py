@@ -1,4 +1,4 @@
-"""Jobs in DynamoDB: every write one conditional write, or one transaction.
+"""Stores jobs: every write is one conditional write or one transaction.
 
 What reads them, and what stores new ones, is beside this (`job_reads`, `job_inserts`).
 """
@@ -32,10 +32,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoJobStore(JobInserts):
-    """The port JobStore over one table: what changes and removes jobs, and all of the above."""
+    """Implements the port JobStore over one table: writes, inserts, reads and lists."""
 
     def save(self, before: JobRecord, after: JobRecord) -> None:
-        """One update of what differs, if the version is still the one that was read.
+        """Make one update of what differs, if the version is still the one that was read.
 
         A transaction where the job gives places in buckets back.
         """
@@ -46,7 +46,7 @@ class DynamoJobStore(JobInserts):
             self.writes.send(before.id, update, returning="NONE")
 
     def change(self, before: JobRecord, after: JobRecord) -> Update:
-        """The update that makes one version of a job the next."""
+        """Return the update that makes one version of a job the next."""
         old, new = self._hot_item(before), self._hot_item(after, before.document)
         update = Update()
         for name, value in new.items():
@@ -57,7 +57,7 @@ class DynamoJobStore(JobInserts):
         return update
 
     def _hot_item(self, job: JobRecord, known: Document | None = None) -> Item:
-        """The item of a job; a document that was filled in counts as the pointer it came from.
+        """Return the item of a job; a filled-in document counts as the pointer to it.
 
         :param known: the pointer, if it is known. No other large document is put by an update.
         """
@@ -74,7 +74,7 @@ class DynamoJobStore(JobInserts):
     def claim(
         self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
     ) -> JobRecord:
-        """One update of an available, unexpired job, whatever its version."""
+        """Make one update of an available, unexpired job, whatever its version."""
         update = claiming(queue, job_id, reservation, now)
         if place:
             update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
@@ -87,7 +87,7 @@ class DynamoJobStore(JobInserts):
         takes: Sequence[tuple[Bucket, Bucket]],
         now: Instant,
     ) -> JobRecord:
-        """One transaction: the job, and a place in each bucket."""
+        """Make one transaction: the job, and a place in each bucket."""
         update = claiming(job.queue, job.id, reservation, now)
         update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
         self.writes.send_with(
@@ -103,7 +103,7 @@ class DynamoJobStore(JobInserts):
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
     ) -> JobRecord:
-        """One update of an active job whose time is not over, whatever its version.
+        """Make one update of an active job whose time is not over, whatever its version.
 
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
@@ -123,7 +123,7 @@ class DynamoJobStore(JobInserts):
         return self.writes.send_with(job_id, update, parts) or held
 
     def delete(self, job: JobRecord) -> None:
-        """One conditional delete, and one for each document kept elsewhere."""
+        """Make one conditional delete, and one for each document kept elsewhere."""
         try:
             with conditional("DeleteItem"):
                 self.client.delete_item(
@@ -144,15 +144,15 @@ class DynamoJobStore(JobInserts):
 
     # ------------------------------------------------------------------ documents
     def fits_inline(self, result: RawJson) -> bool:
-        """Judged by its size once it is deflated."""
+        """Return whether a result is small enough once it is deflated."""
         return isinstance(self.blobs.placed(result)[0], str)
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
-        """No call for a small result; a put of its own for a large one."""
+        """Make no call for a small result, and one put for a large one."""
         return self._kept(job_id, result)
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
-        """No call for a small one; a put of its own, under a name of its own, for a large one."""
+        """Make no call for a small one; put a large one under a name of its own."""
         return self._kept(job_id, state, self.writes.token())
 
     def _kept(self, job_id: str, text: RawJson, life: str = "") -> Document:
@@ -162,22 +162,22 @@ class DynamoJobStore(JobInserts):
         return placed
 
     def forget_documents(self, job: JobRecord) -> None:
-        """One delete for each document kept elsewhere."""
+        """Make one delete for each document kept elsewhere."""
         for document in (job.document, job.result, job.checkpoint and job.checkpoint.state):
             if isinstance(document, StoredElsewhere):
                 self.blobs.delete(job.id, document)
 
     def forget_document(self, job_id: str, document: Document) -> None:
-        """One delete, where it is kept elsewhere."""
+        """Make one delete if it is stored elsewhere."""
         if isinstance(document, StoredElsewhere):
             self.blobs.delete(job_id, document)
 
 
 def _places(job: JobRecord) -> frozenset[str]:
-    """Keys of the buckets in which a job has a place."""
+    """Return the keys of the buckets in which a job has a place."""
     return frozenset(job.reservation.places) if job.reservation else frozenset()
 
 
 def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
-    """Keys of the buckets in which a job gives its place back."""
+    """Return the keys of the buckets in which a job gives its place back."""
     return _places(before) - _places(after)

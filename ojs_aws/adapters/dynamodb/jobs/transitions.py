@@ -1,4 +1,4 @@
-"""The updates by which a job begins and is completed, whatever its version: no read comes first."""
+"""Builds the updates that start and complete a job of any version, without a read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ojs_aws.ports import JobList
 
 
 def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:
-    """The update of an available, unexpired job."""
+    """Return the update that claims an available, unexpired job."""
     update = Update()
     update.set(n.STATE, string(JobState.ACTIVE))
     update.set(n.STARTED, number(now))
@@ -43,7 +43,7 @@ def completing(
     retention: Retention,
     which: AttemptRef,
 ) -> Update:
-    """The update of an active job whose time is not over, by the worker that has it."""
+    """Return the update that completes an active job in time, by the worker that has it."""
     update = Update()
     update.set(n.STATE, string(JobState.COMPLETED))
     update.set(n.COMPLETED, number(now))
@@ -83,7 +83,7 @@ def completing(
 
 
 def _be_attempt(update: Update, which: AttemptRef) -> None:
-    """Let the update fail for a job of which another attempt is running."""
+    """Let the update fail if another attempt of the job is running."""
     if which.reservation_id is not None:
         held = update.value(string(which.reservation_id))
         update.when(f"{update.name(n.RESERVATION)} = {held}")
@@ -92,7 +92,7 @@ def _be_attempt(update: Update, which: AttemptRef) -> None:
 
 
 def _want_result(update: Update, size: int) -> None:
-    """Let the update fail for a job that keeps no result, or none of this size."""
+    """Let the update fail if the job keeps no result, or none of this size."""
     own, limit = update.name(n.RESULT_TTL), update.name(n.RESULT_LIMIT)
     of_workflow = f"attribute_exists({update.name(n.WORKFLOW)})"
     keeps = f"{own} <> {update.value(number(0))}"

@@ -1,4 +1,4 @@
-"""How a change of a job is sent: once in effect, however often it is tried."""
+"""Sends changes of jobs so that repeated tries take effect once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JobWrites:
     token: Callable[[], str]
 
     def send(self, job_id: str, update: Update, returning: Any) -> Item:
-        """Send an update; one that finds its own token had already taken effect.
+        """Send an update; if it finds its own token, it had already taken effect.
 
         :returns: the item that was asked for; after a lost answer, the item as it is now.
         """
@@ -96,5 +96,5 @@ class JobWrites:
 
 
 def job_key(job_id: str) -> Item:
-    """The key of a job's item."""
+    """Return the key of a job's item."""
     return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}

@@ -1,1 +1,1 @@
-"""The registry, settings, depths and tallies of queues in the table."""
+"""Stores the registry, settings, depths and tallies of queues."""

@@ -1,4 +1,4 @@
-"""How many jobs bounded queues have: an item each, and one of what is to be told of it."""
+"""Counts the jobs of bounded queues: an item each, and one with what events report of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JOBS_ONLY: Final = "0"
 
 @dataclass(frozen=True, slots=True)
 class DynamoDepths:
-    """The port Depths over the table.
+    """Implements the port Depths over the table.
 
     The writes are plain additions, which DynamoDB lines up: an item takes about 1,000 of them a
     second. One whose answer was lost may be made twice by botocore; the tick corrects that.
@@ -39,7 +39,7 @@ class DynamoDepths:
     table: str
 
     def take(self, queue: str, count: int, bound: int) -> int:
-        """One conditional update."""
+        """Make one conditional update."""
         update = _adding(count)
         jobs = update.name(JOBS)
         room = update.value(number(bound - count))
@@ -61,7 +61,7 @@ class DynamoDepths:
         return read_number(answer["Attributes"], JOBS) or 0
 
     def add(self, queue: str, amount: int) -> int | None:
-        """One conditional update."""
+        """Make one conditional update."""
         update = _adding(amount)
         update.when(f"attribute_exists({update.name(JOBS)})")
         try:
@@ -77,7 +77,7 @@ class DynamoDepths:
         return read_number(answer["Attributes"], JOBS)
 
     def load(self, queue: str) -> Depth | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=_key(queue), ConsistentRead=True
@@ -87,7 +87,7 @@ class DynamoDepths:
         return None if jobs is None else Depth(jobs, read_number(item, n.VERSION) or 0)
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
-        """One conditional update."""
+        """Make one conditional update."""
         update = Update()
         update.set(JOBS, number(jobs))
         update.add(n.VERSION, 1)
@@ -104,12 +104,12 @@ class DynamoDepths:
         return True
 
     def forget(self, queue: str) -> None:
-        """One delete."""
+        """Make one delete."""
         with translated("DeleteItem"):
             self.client.delete_item(TableName=self.table, Key=_key(queue))
 
     def count(self, queue: str, most: int) -> int:
-        """A query for each megabyte of the three lists, three at least."""
+        """Run a query for each megabyte of the three lists, three at least."""
         counted = 0
         for name in _LIVE:
             start: Item = {}
@@ -137,19 +137,19 @@ class DynamoDepths:
 
 @dataclass(frozen=True, slots=True)
 class DynamoPressures:
-    """The port Pressures over the table; the stream tells what changes."""
+    """Implements the port Pressures over the table; the stream publishes the changes."""
 
     client: DynamoDBClient
     table: str
 
     def warn(self, pressure: Pressure) -> None:
-        """One update."""
+        """Make one update."""
         update = _telling(pressure)
         update.set(WARNED, {"BOOL": pressure.is_warned})
         self._update(pressure.queue, update)
 
     def reject(self, pressure: Pressure) -> None:
-        """One update."""
+        """Make one update."""
         update = _telling(pressure)
         update.set(n.TYPE, string(pressure.job_type))
         update.add(REJECTED, pressure.rejected)
@@ -162,7 +162,7 @@ class DynamoPressures:
 
 
 def read_pressure(item: Item) -> Pressure:
-    """What an item tells of a queue."""
+    """Return the pressure of a queue that an item describes."""
     return Pressure(
         queue=read_string(item, n.SK),
         at=Instant(read_number(item, n.CREATED) or 0),

@@ -1,4 +1,4 @@
-"""The registry of queues: an item for each queue that was used, beside those that are declared."""
+"""Registers queues: an item for each queue that was used, beside the declared ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAX_NOTED: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoQueueRegistry:
-    """The port QueueRegistry over the table and SQS."""
+    """Implements the port QueueRegistry over the table and SQS."""
 
     dynamodb: DynamoDBClient
     sqs: SQSClient
@@ -62,7 +62,7 @@ class DynamoQueueRegistry:
     noted: set[str] = field(default_factory=set)
 
     def ensure(self, queue: str, now: Instant) -> None:
-        """Register the queue, then create its SQS queue; both may have been done before.
+        """Register the queue, then create its SQS queue; each may exist already.
 
         In this order, so that the sweep knows of every queue that has messages.
         """
@@ -88,12 +88,12 @@ class DynamoQueueRegistry:
                     raise
 
     def note(self, queue: str, now: Instant) -> None:
-        """One update at the first use in this process; none for a declared queue."""
+        """Make one update at the first use in this process; none for a declared queue."""
         if queue not in self.declared and queue not in self.noted:
             self.register(queue, now)
 
     def register(self, queue: str, now: Instant) -> None:
-        """One update."""
+        """Make one update."""
         with translated("UpdateItem"):
             self.dynamodb.update_item(
                 TableName=self.table,
@@ -106,7 +106,7 @@ class DynamoQueueRegistry:
             self.noted.add(queue)
 
     def all(self) -> list[QueueInfo]:
-        """One query, more only beyond a megabyte of queues."""
+        """Run one query, more only beyond a megabyte of queues."""
         infos = {name: QueueInfo(name=name) for name in self.declared}
         start: Item = {}
         while True:
@@ -127,7 +127,7 @@ class DynamoQueueRegistry:
                 return sorted(infos.values(), key=lambda info: info.name)
 
     def load(self, queue: str) -> QueueInfo | None:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.dynamodb.get_item(
                 TableName=self.table, Key=_key(queue), ConsistentRead=True
@@ -137,7 +137,7 @@ class DynamoQueueRegistry:
         return QueueInfo(name=queue) if queue in self.declared else None
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
-        """One update: the item becomes the first row of the queue's ready list."""
+        """Make one update: the item becomes the first row of the queue's ready list."""
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set_if_absent(PAUSED_AT, PAUSED_AT, number(now))
@@ -152,7 +152,7 @@ class DynamoQueueRegistry:
         return read_queue(answer["Attributes"])
 
     def resume(self, queue: str) -> QueueInfo | None:
-        """One update: the row leaves the ready list."""
+        """Make one update: the row leaves the ready list."""
         update = Update()
         update.remove(PAUSED_AT, n.GPK, n.GSK)
         update.when(f"attribute_exists({update.name(n.PK)})")
@@ -169,7 +169,7 @@ class DynamoQueueRegistry:
         return read_queue(answer["Attributes"])
 
     def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
-        """One conditional update."""
+        """Make one conditional update."""
         update = Update()
         update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
         update.when(f"attribute_exists({update.name(PAUSED_AT)})")
@@ -183,7 +183,7 @@ class DynamoQueueRegistry:
         return True
 
     def forget_triggers(self, queue: str) -> None:
-        """One update, unless the queue was paused again."""
+        """Make one update, unless the queue was paused again."""
         update = Update()
         update.remove(TRIGGERS)
         update.when(f"attribute_not_exists({update.name(PAUSED_AT)})")
@@ -196,7 +196,7 @@ class DynamoQueueRegistry:
             return
 
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
-        """One update; an older sweep that comes late changes nothing."""
+        """Make one update; an older sweep that comes late changes nothing."""
         with translated("UpdateItem"):
             try:
                 self.dynamodb.update_item(
@@ -214,7 +214,7 @@ class DynamoQueueRegistry:
                 return
 
     def remember_tick(self, tick: LastTick) -> None:
-        """One update; a tick that ends after a later one changes nothing."""
+        """Make one update; a tick that ends after a later one changes nothing."""
         with translated("UpdateItem"):
             try:
                 self.dynamodb.update_item(
@@ -232,7 +232,7 @@ class DynamoQueueRegistry:
                 return
 
     def last_tick(self) -> LastTick | None:
-        """One read."""
+        """Make one read."""
         with translated("GetItem"):
             answer = self.dynamodb.get_item(TableName=self.table, Key=_TICK_KEY)
         item = answer.get("Item", {})
@@ -248,7 +248,7 @@ def _key(queue: str) -> Item:
 
 
 def read_queue(item: Item) -> QueueInfo:
-    """The queue that an item describes."""
+    """Return the queue that an item describes."""
 
     def instant(name: str) -> Instant | None:
         value = read_number(item, name)

@@ -1,4 +1,4 @@
-"""The settings of queues: an item each, in one partition by name.
+"""Stores the settings of queues: an item each, in one partition by name.
 
 One with a visibility timeout is a row of its queue's ready list as well, like a pause.
 """
@@ -43,7 +43,7 @@ _BATCH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class DynamoSettings:
-    """The port SettingsBook over the table.
+    """Implements the port SettingsBook over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -53,7 +53,7 @@ class DynamoSettings:
     token: Callable[[], str]
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
-        """One consistent batch read."""
+        """Make one consistent batch read."""
         keys = [_key(queue) for queue in queues[:_BATCH]]
         with translated("BatchGetItem"):
             answer = self.client.batch_get_item(
@@ -63,7 +63,7 @@ class DynamoSettings:
         return {settings.queue: settings for settings in found}
 
     def all(self) -> list[QueueSettings]:
-        """One query, more only beyond a megabyte of settings."""
+        """Run one query, more only beyond a megabyte of settings."""
         found: list[QueueSettings] = []
         start: Item = {}
         while True:
@@ -84,7 +84,7 @@ class DynamoSettings:
     def save(
         self, before: QueueSettings, after: QueueSettings, limit: LimitChange | None = None
     ) -> None:
-        """One transaction."""
+        """Make one transaction."""
         token = self.token()
         update = Update()
         for name, value in _attributes(after).items():
@@ -121,7 +121,7 @@ class DynamoSettings:
 
 
 def read_settings(item: Item) -> QueueSettings:
-    """The settings that an item holds."""
+    """Return the settings that an item holds."""
 
     def instant(name: str) -> Instant | None:
         value = read_number(item, name)

@@ -1,4 +1,4 @@
-"""What queues did: an item for each queue and minute, the newest of them with the totals."""
+"""Counts what queues did: an item for each queue and minute, the newest with the totals."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _LATE: Final = "lt"
 
 @dataclass(frozen=True, slots=True)
 class DynamoTallies:
-    """The port Tallies over the table: one item takes about 1,000 batches a second."""
+    """Implements the port Tallies: one item takes about 1,000 batches a second."""
 
     client: DynamoDBClient
     table: str
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
-        """One conditional update of the totals, which hold the newest minute, too.
+        """Make one conditional update of the totals, which hold the newest minute, too.
 
         With the first change of a minute, the one before gets an item of its own first. A process
         that dies in between leaves that minute in both places; what the totals say counts.
@@ -71,7 +71,7 @@ class DynamoTallies:
         raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
 
     def _keep_minute(self, queue: str, old: QueueTotals) -> None:
-        """Give a minute that is over an item of its own, unless that has been added to since."""
+        """Give a past minute an item of its own, unless somebody added to it since."""
         if old.minute is None or not old.tally:
             return
         update = Update()
@@ -83,7 +83,7 @@ class DynamoTallies:
             self._update(_minute_key(queue, old.minute), update)
 
     def _add_late(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
-        """Add to a minute that is over, and to what the queue holds: both or neither."""
+        """Add to a past minute and to the queue's totals: both or neither."""
         late, totals = Update(), Update()
         for name, amount in t.tally_numbers(tally).items():
             late.add(name, amount)
@@ -125,7 +125,7 @@ class DynamoTallies:
         at: Instant,
         at_least: Collection[str],
     ) -> bool:
-        """One conditional update."""
+        """Make one conditional update."""
         update = Update()
         t.add_held(update, changes)
         update.set(t.COUNTED_AT, number(at))
@@ -143,7 +143,7 @@ class DynamoTallies:
         return True
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
-        """A query for each megabyte, and a read of the totals, which have the newest minute."""
+        """Run a query for each megabyte, and read the totals, which have the newest minute."""
         newest = self.load(queue)
         found = {
             Instant(int(read_string(item, n.SK))): t.read_tally(item)
@@ -154,7 +154,7 @@ class DynamoTallies:
         return [(minute, tally) for minute, tally in sorted(found.items()) if tally]
 
     def totals(self) -> dict[str, QueueTotals]:
-        """A query for each megabyte of each of four partitions."""
+        """Run a query for each megabyte of each of four partitions."""
         return {
             t.queue_of(item): t.read_totals(item)
             for part in range(t.PARTITIONS)
@@ -162,7 +162,7 @@ class DynamoTallies:
         }
 
     def load(self, queue: str) -> QueueTotals:
-        """One consistent read."""
+        """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(
                 TableName=self.table, Key=t.totals_key(queue), ConsistentRead=True
@@ -192,7 +192,7 @@ class DynamoTallies:
 
 
 def _adding(minute: Instant, tally: Tally, token: str) -> Update:
-    """Add to the newest minute, unless it is another one or has this already."""
+    """Add to the newest minute, unless a later one has begun or this was added already."""
     update = Update()
     for name, amount in t.tally_numbers(tally).items():
         update.add(name, amount)
@@ -204,7 +204,7 @@ def _adding(minute: Instant, tally: Tally, token: str) -> Update:
 
 
 def _beginning(old: QueueTotals, minute: Instant, tally: Tally, token: str) -> Update:
-    """Begin a minute, if nothing was added meanwhile to the one before it."""
+    """Begin a minute, if nobody added to the one before it meanwhile."""
     update = Update()
     new = {name: number(amount) for name, amount in t.tally_numbers(tally).items()}
     for name, value in {**t.passed(old, minute), **new, n.TOKEN: string(token)}.items():

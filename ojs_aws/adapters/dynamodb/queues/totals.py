@@ -1,4 +1,4 @@
-"""The item with the totals of a queue: what it holds, and what it did in the newest minute.
+"""Stores the totals of a queue: what it holds, and what it did in the newest minute.
 
 The items of all queues share four partitions, so that a few queries read them all.
 """
@@ -85,7 +85,7 @@ def read_totals(item: Item) -> QueueTotals:
 
 
 def add_held(update: Update, held: Mapping[str, int]) -> None:
-    """Add to how many jobs there are."""
+    """Add to the number of jobs in each state."""
     for state, amount in held.items():
         if amount:
             update.add(HELD[state], amount)
@@ -102,7 +102,7 @@ def passed(old: QueueTotals, minute: Instant) -> dict[str, Value]:
 
 
 def tally_numbers(tally: Tally) -> dict[str, int]:
-    """Return the attributes that stand for what was done."""
+    """Return the attributes of a tally's counts."""
     found = {_KINDS[kind]: amount for kind, amount in tally.counts.items()}
     for prefix, times in ((_WAITS, tally.waits), (_RUNS, tally.runs)):
         found[prefix + _TOTAL] = times.total_ms
@@ -111,7 +111,7 @@ def tally_numbers(tally: Tally) -> dict[str, int]:
 
 
 def read_tally(item: Item) -> Tally:
-    """Return what an item counts as done."""
+    """Return the tally that an item holds."""
     tally = Tally()
     for kind, name in _KINDS.items():
         if amount := read_number(item, name):

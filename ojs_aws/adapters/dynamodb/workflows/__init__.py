@@ -1,1 +1,1 @@
-"""Workflows in the table."""
+"""Stores workflows in the table."""

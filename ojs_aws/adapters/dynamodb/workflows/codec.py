@@ -1,4 +1,4 @@
-"""Between a workflow and its items.
+"""Converts between a workflow and its items.
 
 All of a workflow stands in one partition: the workflow itself, which each change rewrites, and
 beside it what is written once: its plan, and the results of its jobs, those of one change together.
@@ -57,17 +57,17 @@ _PLAIN: Final = (
 
 
 def workflow_pk(workflow_id: str) -> str:
-    """Partition key of everything that belongs to a workflow."""
+    """Return the partition key of everything that belongs to a workflow."""
     return f"workflow#{workflow_id}"
 
 
 def workflow_key(workflow_id: str) -> Item:
-    """Key of the workflow itself."""
+    """Return the key of the workflow's own item."""
     return {n.PK: string(workflow_pk(workflow_id)), n.SK: string(WORKFLOW_SORT_KEY)}
 
 
 def to_item(workflow: Workflow, retention_s: int) -> Item:
-    """The item of a workflow, without its write token."""
+    """Return the item of a workflow, without its write token."""
     document = {name: getattr(workflow, name) for name in _PLAIN}
     document["begun"] = [*(workflow.begun or {}).items()]
     document["failures"] = [
@@ -89,7 +89,7 @@ def to_item(workflow: Workflow, retention_s: int) -> Item:
 
 
 def workflow_of(item: Item) -> Workflow:
-    """The workflow that an item is."""
+    """Return the workflow that an item holds."""
     document: dict[str, Any] = json.loads(unpacked(item[n.DOCUMENT]))
     document["kind"] = Kind(document["kind"])
     document["state"] = WorkflowState(document["state"])
@@ -104,7 +104,7 @@ def workflow_of(item: Item) -> Workflow:
 
 
 def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
-    """The items of a plan: one text, deflated, in as many pieces as it takes."""
+    """Return the items of a plan: one deflated text, in as many pieces as it needs."""
     text = json.dumps([dump_graph(plan.graph), [*plan.envelopes.items()]], separators=(",", ":"))
     data = deflate(text.encode("utf-8", "surrogatepass"))
     pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
@@ -119,14 +119,14 @@ def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
 
 
 def plan_of(items: Sequence[Item]) -> WorkflowPlan:
-    """Undo :func:`plan_items`."""
+    """Read the plan that :func:`plan_items` wrote."""
     data = b"".join(bytes(item[n.DOCUMENT]["B"]) for item in items)
     graph, envelopes = json.loads(inflate(data).decode("utf-8", "surrogatepass"))
     return WorkflowPlan(load_graph(graph), {i: RawJson(text) for i, text in envelopes})
 
 
 def result_items(workflow_id: str, version: int, results: Mapping[int, RawJson]) -> Iterator[Item]:
-    """The items of the results that one change brought."""
+    """Yield the items of the results in one change."""
     for place, group in enumerate(_groups(results)):
         yield {
             n.PK: string(workflow_pk(workflow_id)),
@@ -150,5 +150,5 @@ def _groups(results: Mapping[int, RawJson]) -> Iterator[dict[int, RawJson]]:
 
 
 def results_of(item: Item) -> dict[int, RawJson]:
-    """The results that an item holds."""
+    """Return the results that an item holds."""
     return {index: RawJson(text) for index, text in json.loads(unpacked(item[n.DOCUMENT]))}

@@ -1,4 +1,4 @@
-"""Workflows in the table: each change one conditional put, or one transaction with its jobs."""
+"""Stores workflows: each change is one conditional put, or one transaction with its jobs."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ MAX_PAGES: Final = 10
 
 
 class NewJobs(Protocol):
-    """What makes items of new jobs."""
+    """Makes items of new jobs."""
 
     def ahead(self) -> AbstractContextManager[Ahead]:
-        """What a write puts before it, and takes back when it is refused."""
+        """Return what a write stores first, and removes if it is refused."""
 
     def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
-        """The items of new jobs; documents that do not fit them are put ahead."""
+        """Return the items of new jobs; documents that do not fit them are put ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoWorkflows:
-    """The port Workflows over the table.
+    """Implements the port Workflows over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     :ivar retention_s: how long workflows that have ended are kept; 0: for ever.
@@ -69,7 +69,7 @@ class DynamoWorkflows:
     retention_s: int
 
     def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
-        """One transaction; before it a put for each piece of a plan that does not fit it."""
+        """Make one transaction; before it a put for each piece of a plan that does not fit it."""
         plans = plan_items(workflow.id, plan)
         with self.jobs.ahead() as ahead:
             items = self.jobs.new_items(jobs, ahead)
@@ -90,7 +90,7 @@ class DynamoWorkflows:
         results: Mapping[int, RawJson],
         jobs: Sequence[JobRecord],
     ) -> None:
-        """One put; a transaction where it brings results or jobs."""
+        """Make one put, or a transaction if there are results or jobs."""
         values = {":v": number(before.version)}
         with self.jobs.ahead() as ahead:
             items = self.jobs.new_items(jobs, ahead)
@@ -159,24 +159,24 @@ class DynamoWorkflows:
         return answer.get("Item", {})
 
     def load(self, workflow_id: str) -> Workflow | None:
-        """One consistent read."""
+        """Make one consistent read."""
         item = self._item(workflow_key(workflow_id))
         return workflow_of(item) if item else None
 
     def plan(self, workflow_id: str) -> WorkflowPlan | None:
-        """One query for each megabyte."""
+        """Run one query for each megabyte."""
         items = self._beside(workflow_id, PLAN)
         return plan_of(items) if items else None
 
     def results(self, workflow_id: str) -> dict[int, RawJson]:
-        """One query for each megabyte."""
+        """Run one query for each megabyte."""
         found: dict[int, RawJson] = {}
         for item in self._beside(workflow_id, RESULTS):
             found |= results_of(item)
         return found
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
-        """A query of the index, more where a state is wanted, and one read of the workflows."""
+        """Run a query of the index, more to find one state, and one read of the workflows."""
         keys: list[Item] = []
         start = _start(cursor) if cursor else {}
         for _ in range(MAX_PAGES):
@@ -222,7 +222,7 @@ class DynamoWorkflows:
         return items
 
     def forget(self, workflow_id: str) -> None:
-        """One query for each megabyte, and one delete for each item."""
+        """Run one query for each megabyte, and make one delete for each item."""
         for item in [*self._beside(workflow_id, PLAN), *self._beside(workflow_id, RESULTS)]:
             with translated("DeleteItem"):
                 self.client.delete_item(

@@ -229,7 +229,7 @@ def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _accepts(
     call: Call, given: Values, before: Instant | None, after: Instant | None, job: JobRecord
 ) -> bool:
-    """What only the job itself can tell. One that waits counts from its creation."""
+    """Return what only the job itself can tell. One that waits counts from its creation."""
     enqueued = job.enqueued_at or job.created_at
     if (before is not None and enqueued >= before) or (after is not None and enqueued <= after):
         return False
@@ -306,7 +306,7 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
 
 
 def _refused(call: Call, items: str) -> str:
-    """What is told of each item, and the error that every refusal has: clients look for one.
+    """Return what is told of each item, and the error that every refusal has: clients look for one.
 
     Added to the kept text: the request's id is another one when the answer is given again.
     """

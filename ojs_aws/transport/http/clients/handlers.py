@@ -134,7 +134,7 @@ def list_cron_runs(call: Call) -> Answer:
 
 
 def _occurrences(call: Call, entry: CronEntry) -> list[Members]:
-    """The data of the entry's events, newest first; the log lags behind the entry's own."""
+    """Return the data of the entry's events, newest first; the log lags behind the entry's own."""
     since = Instant(max(entry.created_at, call.backend.clock.now() - WEEK_MS))
     query = EventQuery(
         types=frozenset({"cron.triggered", "cron.skipped"}),

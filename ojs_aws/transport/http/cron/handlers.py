@@ -50,7 +50,7 @@ def register_cron(call: Call) -> Answer:
 
 
 def list_crons(call: Call) -> Answer:
-    """The cron jobs by name."""
+    """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
     entries = call.backend.cron.list(is_enabled=boolean_of(query, "enabled"))

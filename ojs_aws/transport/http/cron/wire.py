@@ -36,7 +36,7 @@ _POLICIES: Final[Mapping[str, str]] = {"cancel": OverlapPolicy.CANCEL_PREVIOUS}
 
 
 def read_registration(members: Mapping[str, Member], max_depth: int) -> Registration:
-    """What a body asks for. Members that only the system sets are ignored.
+    """Return what a body asks for. Members that only the system sets are ignored.
 
     :raises InvalidRequestError: ``job_template`` is no object.
     """
@@ -76,7 +76,7 @@ def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, 
 
 
 def read_enabled(members: Mapping[str, Member]) -> bool:
-    """What a PATCH says (section 8.5).
+    """Return what a PATCH says (section 8.5).
 
     :raises InvalidRequestError: anything but ``enabled``, or no boolean.
     """
@@ -91,7 +91,7 @@ def read_enabled(members: Mapping[str, Member]) -> bool:
 
 
 def render_entry(entry: CronEntry) -> Rendered:
-    """A cron job with every field that a document or a client reads."""
+    """Return a cron job with every field that a document or a client reads."""
     defined = entry.definition
     document = parse_object(defined.document, max_depth=ANY_DEPTH)
     job: Rendered = {
@@ -129,7 +129,7 @@ def _instant(instant: Instant | None) -> RawJson:
 
 
 def _occurrence(occurrence: Occurrence | None) -> RawJson:
-    """What became of an occurrence; null when there was none."""
+    """Return what became of an occurrence; null when there was none."""
     if occurrence is None:
         return RawJson("null")
     members: dict[str, JsonValue] = {
@@ -154,7 +154,7 @@ def entry_answer(entry: CronEntry, more: Mapping[str, RawJson] | None = None) ->
 
 
 def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -> RawJson:
-    """A page of cron jobs under each name that clients look for."""
+    """Return a page of cron jobs under each name that clients look for."""
     entries = assemble_array(items)
     return assemble(
         {
@@ -170,7 +170,7 @@ def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -
 
 
 def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> RawJson:
-    """What became of a trigger by hand."""
+    """Return what became of a trigger by hand."""
     is_triggered = occurrence.outcome is Outcome.TRIGGERED
     return entry_answer(
         entry,

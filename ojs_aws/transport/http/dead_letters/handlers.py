@@ -50,17 +50,17 @@ def list_dead_letters(call: Call) -> Answer:
 
 
 def _row(record: JobRecord) -> RawJson:
-    """A dead letter of a list, with the name that an official client has for its attempts."""
+    """Return a dead letter of a list, with the name that an official client uses for attempts."""
     return assemble(render_job(record) | {"total_attempts": encode(record.attempt)})
 
 
 def get_dead_letter(call: Call) -> Answer:
-    """A discarded job with its whole history."""
+    """Return a discarded job with its whole history."""
     return Answer(job_answer(render_job(call.backend.dead_letters.get(call.job_id))))
 
 
 def dead_letter_stats(call: Call) -> Answer:
-    """How many dead letters there are, and of what kind."""
+    """Return how many dead letters there are, and of what kind."""
     stats, settings = call.backend.dead_letters.stats(), call.backend.settings
     body: dict[str, JsonValue] = {
         "total": stats.total,
@@ -120,7 +120,7 @@ def delete_dead_letters(call: Call) -> Answer:
 
 
 def purge_dead_letters(call: Call) -> Answer:
-    """The same as DELETE with a body."""
+    """Return the same as DELETE with a body."""
     return delete_dead_letters(call)
 
 
@@ -130,7 +130,7 @@ def _values(call: Call) -> dict[str, JsonValue]:
 
 
 def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
-    """What a bulk operation is for. It must be confirmed (ojs-admin-api, section 4)."""
+    """Return what a bulk operation is for. It must be confirmed (ojs-admin-api, section 4)."""
     if values.get("confirm") is not True:
         raise InvalidRequestError(
             "An operation on many jobs must be confirmed.",
@@ -196,7 +196,7 @@ def _cursor(values: Mapping[str, JsonValue]) -> str:
 
 
 def _described(report: BulkReport, done: str) -> dict[str, JsonValue]:
-    """The number of jobs that were changed, and what became of each."""
+    """Return the number of jobs that were changed, and what became of each."""
     results: list[JsonValue] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)

@@ -31,7 +31,7 @@ def list_events(call: Call) -> Answer:
 
 
 def _numbered_page(call: Call) -> Answer:
-    """The newest events of the log, page by page; what changes meanwhile moves the pages on."""
+    """Return the newest events of the log, page by page; new events move the pages on."""
     wanted = requested_page(call.request.query)
     end = wanted.offset + wanted.limit
     page = call.backend.events.read(latest_query(call.request.query, end + 1))
@@ -50,6 +50,6 @@ def _numbered_page(call: Call) -> Answer:
 
 
 def _dated(event: Event) -> RawJson:
-    """An event, its time also under the name that the admin UI reads."""
+    """Return an event, its time also under the name that the admin UI reads."""
     members = stored_texts(render_event(event))
     return assemble({**members, "timestamp": encode(format_instant(event.time))})

@@ -82,7 +82,7 @@ def list_jobs(call: Call) -> Answer:
 def _total(
     call: Call, chosen: JobFilter, shown: int, offset: int, following: str, cursor: str
 ) -> tuple[int, bool]:
-    """How many jobs match: known where the page is the whole of it, or by counting rows."""
+    """Return how many jobs match: known where the page is the whole of it, or by counting rows."""
     if not cursor and not following and (shown or not offset):
         return offset + shown, True
     count = call.backend.job_search.count(chosen)
@@ -106,7 +106,7 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
 
 # ---------------------------------------------------------------------------------- one by one
 def get_job_detail(call: Call) -> Answer:
-    """The whole job with its history; its events from the log too, where they are asked for."""
+    """Return the whole job with its history, and its events from the log if asked for."""
     with_events = boolean_of(call.request.query, "events")
     job = call.backend.info(call.job_id)
     more: dict[str, RawJson] = {"history": assemble_array(map(_entry, history_of(job)))}
@@ -216,7 +216,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer:
 
 
 def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The members of the filter, which may stand in ``filter`` or beside ``confirm``."""
+    """Return the members of the filter, which may stand in ``filter`` or beside ``confirm``."""
     nested = values.get("filter")
     if nested is not None and not isinstance(nested, dict):
         raise invalid("filter", "an object", nested)
@@ -224,7 +224,7 @@ def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _filter(given: Mapping[str, JsonValue]) -> JobFilter:
-    """A filter from what a client sent; an unknown attribute would match too much."""
+    """Return a filter from what a client sent; an unknown attribute would match too much."""
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
     unknown = sorted(set(values) - {*_FILTER})
     if unknown:

@@ -84,7 +84,7 @@ _INTERVALS: Final[Mapping[str, str]] = {
 
 
 def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
-    """The envelope that a pushed body means; its constraints are checked by PUSH.
+    """Return the envelope that a pushed body means; its constraints are checked by PUSH.
 
     :raises InvalidRequestError: ``options`` is no object.
     """
@@ -116,7 +116,7 @@ def _without_mark(flat: Members) -> Members:
 
 
 def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> list[Job]:
-    """The envelopes of a batch, in order.
+    """Return the envelopes of a batch, in order.
 
     :param max_bytes: of one envelope.
     :raises PayloadTooLargeError: one has more; its index is in the details.
@@ -143,7 +143,7 @@ def _read(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
 
 
 def items_of(array: RawJson) -> list[RawJson]:
-    """The texts of an array's items; the array is known to be valid JSON."""
+    """Return the texts of an array's items; the array is known to be valid JSON."""
     decoder, items = json.JSONDecoder(), []
     at = _past_space(array, 1)
     while array[at] != "]":
@@ -162,7 +162,7 @@ def _past_space(text: str, at: int) -> int:
 
 
 def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members:
-    """The members under their canonical names, without what only the system sets."""
+    """Return the members under their canonical names, without what only the system sets."""
     named: Members = {}
     for name, member in members.items():
         canonical = aliases.get(name, name)
@@ -181,7 +181,7 @@ def _options(options: Member, max_depth: int) -> Mapping[str, Member]:
 
 
 def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
-    """What an options object adds to the envelope."""
+    """Return what an options object adds to the envelope."""
     attempts = options.get("max_attempts")
     named = with_delay(_named(options, _OPTION_ALIASES))
     added: Members = {}
@@ -220,7 +220,7 @@ def _object(members: Mapping[str, Member]) -> Member:
 
 
 def _retry(member: Member, max_depth: int) -> Member:
-    """A retry policy whose intervals stand as ISO 8601 too, whatever form they came in."""
+    """Return a retry policy whose intervals stand as ISO 8601 too, whatever form they came in."""
     if not isinstance(member.value, dict) or not _INTERVALS.keys() & member.value.keys():
         return member
     parsed = parse_object(member.raw, max_depth=max_depth)
@@ -237,7 +237,7 @@ def _retry(member: Member, max_depth: int) -> Member:
 
 
 def _iso(value: JsonValue) -> str | None:
-    """An interval as ISO 8601; milliseconds are meant by a number. None: not to be changed."""
+    """Return an interval as ISO 8601; a number means milliseconds. None: leave it as it is."""
     if isinstance(value, str) and not value.startswith("P"):
         try:
             return format_duration(parse_duration(value, "interval"))
@@ -272,7 +272,7 @@ def read_delay_until(member: Member) -> Member:
 
 
 def with_delay(members: Mapping[str, Member]) -> dict[str, Member]:
-    """The members, and the ``scheduled_at`` that a ``delay`` among them means.
+    """Return the members, and the ``scheduled_at`` that a ``delay`` among them means.
 
     An instant takes precedence over a delay, which stays where it stood.
 

@@ -53,7 +53,7 @@ def push(call: Call) -> Answer:
 
 
 def _limit_headers(job: JobRecord) -> dict[str, str]:
-    """How many starts, or active jobs, the job's own limit allows."""
+    """Return how many starts, or active jobs, the job's own limit allows."""
     if job.limit is None:
         return {}
     window = job.limit.rate or job.limit.throttle
@@ -62,7 +62,7 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
 
 
 def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
-    """How full the fullest queue is, once it is above its warning threshold.
+    """Return how full the fullest queue is, once it is above its warning threshold.
 
     ojs-backpressure, section 7.3.
     """
@@ -94,7 +94,7 @@ def push_batch(call: Call) -> Answer:
 
 
 def show_middleware(call: Call) -> Answer:
-    """What stands around PUSH in this backend."""
+    """Return what stands around PUSH in this backend."""
     enqueuing = call.backend.push.enqueuing
     shown: dict[str, RawJson] = {
         name: encode([each.as_dict() for each in members.described()])

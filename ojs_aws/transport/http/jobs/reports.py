@@ -17,7 +17,7 @@ _MANY_SECONDS = 1_000_000
 
 
 def _values(members: Mapping[str, Member]) -> Values:
-    """The body's values; a null says as much as nothing."""
+    """Return the body's values; a null says as much as nothing."""
     return {name: m.value for name, m in members.items() if m.value is not None}
 
 
@@ -104,7 +104,7 @@ def report_values(members: Mapping[str, Member], job_id: str = "") -> Values:
 
 
 def result_of(members: Mapping[str, Member]) -> RawJson | None:
-    """The result that an ACK carries. A null that was sent is one; None stands for none."""
+    """Return the result that an ACK carries. A null that was sent is one; None stands for none."""
     member = members.get("result")
     return None if member is None else member.raw
 
@@ -119,7 +119,7 @@ def reason_of(members: Mapping[str, Member]) -> Mapping[str, Member] | None:
 
 
 def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
-    """The members of a FAIL's error object, in the form of the core or of the binding.
+    """Return the members of a FAIL's error object, in the form of the core or of the binding.
 
     :raises InvalidRequestError: there is none, or it is no object.
     """

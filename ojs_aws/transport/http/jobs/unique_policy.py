@@ -17,7 +17,7 @@ from ojs_aws.domain.uniqueness import DIMENSIONS, UNIQUE_KEY, named_key
 
 
 def read_unique(flat: Mapping[str, Member], max_depth: int) -> dict[str, Member]:
-    """What takes the place of a ``unique`` attribute; a policy as specified stays as it is.
+    """Return what takes the place of a ``unique`` attribute; a policy as specified stays as it is.
 
     Anything that is not understood stays, too: PUSH refuses it by its name.
     """

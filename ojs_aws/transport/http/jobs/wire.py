@@ -58,13 +58,13 @@ def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) ->
 
 
 def changed_job(record: JobRecord) -> Rendered:
-    """A job after a transition; without a large document, which was not read for it."""
+    """Return a job after a transition; without a large document, which was not read for it."""
     is_whole = not any(isinstance(d, StoredElsewhere) for d in (record.document, record.result))
     return render_job(record) if is_whole else outcome(record)
 
 
 def outcome(record: JobRecord) -> Rendered:
-    """What the system says of a job, without the client's document."""
+    """Return what the system says of a job, without the client's document."""
     members: Rendered = {
         "id": encode(record.id),
         "type": encode(record.type),
@@ -103,7 +103,7 @@ def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
 
 
 def _without_large_result(record: JobRecord) -> JobRecord:
-    """A job without the result that its worker has just sent, where that is kept apart."""
+    """Return a job without the result that its worker has just sent, where that is kept apart."""
     return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
@@ -200,7 +200,7 @@ def page_answer(
     offset: int = 0,
     cursor: str = "",
 ) -> RawJson:
-    """A page of a list (HTTP binding, section 17).
+    """Return a page of a list (HTTP binding, section 17).
 
     :param name: of the member that holds the items.
     :param cursor: of the next page; empty on the last one.

@@ -90,7 +90,7 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer:
 
 
 def attempt_of(body: AttemptBody) -> AttemptRef:
-    """The attempt that a report names."""
+    """Return the attempt that a report names."""
     return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
 
 
@@ -153,7 +153,7 @@ def beat(call: Call) -> tuple[str, Beat]:
 
 
 def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
-    """The attempts that a heartbeat names, by job id."""
+    """Return the attempts that a heartbeat names, by job id."""
     return {
         job_id: AttemptRef(
             reservation_id=body.reservation_ids.get(job_id), attempt=body.attempts.get(job_id)
@@ -163,7 +163,7 @@ def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
 
 
 def _about(body: HeartbeatValues) -> str:
-    """What a worker tells of itself, as JSON; empty when it tells nothing.
+    """Return what a worker tells of itself, as JSON; empty when it tells nothing.
 
     :raises InvalidRequestError: more than the registry keeps.
     """

@@ -18,7 +18,7 @@ _MARK: Final = "l:"
 
 
 def list_rate_limits(call: Call) -> Answer:
-    """The limits by key. Nobody counts them: the total is at least what is shown so far."""
+    """Return the limits by key. Nobody counts them: the total is at least what is shown so far."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
@@ -30,7 +30,7 @@ def list_rate_limits(call: Call) -> Answer:
 
 
 def get_rate_limit(call: Call) -> Answer:
-    """What one limit counts."""
+    """Return what one limit counts."""
     return Answer(encode(_described(call, call.backend.limits.get(unquote(call.path["key"])))))
 
 
@@ -42,7 +42,7 @@ def override_rate_limit(call: Call) -> Answer:
 
 
 def lift_rate_limit(call: Call) -> Answer:
-    """What jobs bring counts again."""
+    """Return what jobs bring counts again."""
     key = unquote(call.path["key"])
     call.backend.limits.lift(key)
     return Answer(encode({"key": key, "deleted": True}))

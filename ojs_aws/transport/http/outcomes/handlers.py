@@ -37,7 +37,7 @@ AGAIN: Final = {"Retry-After": "1"}
 
 
 def get_result(call: Call) -> Answer:
-    """What became of a job; with ``wait=true`` the answer may come when it is over."""
+    """Return what became of a job; with ``wait=true`` the answer may come when it is over."""
     query = call.request.query
     results = call.backend.results
     if boolean_of(query, "wait"):
@@ -47,7 +47,7 @@ def get_result(call: Call) -> Answer:
 
 
 def get_results(call: Call) -> Answer:
-    """What became of several jobs."""
+    """Return what became of several jobs."""
     ids = ids_of(call.members())
     check_ids(ids)
     seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
@@ -61,7 +61,7 @@ def report_progress(call: Call) -> Answer:
 
 
 def post_progress(call: Call) -> Answer:
-    """The same, by another method."""
+    """Return the same, by another method."""
     return _report(call, call.job_id)
 
 
@@ -90,13 +90,13 @@ def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
 
 
 def get_progress(call: Call) -> Answer:
-    """How far a job has come."""
+    """Return how far a job has come."""
     job = call.backend.progress.read(call.job_id)
     return Answer(progress_answer(job), headers=progress_headers(job))
 
 
 def get_workflow_progress(call: Call) -> Answer:
-    """How far a workflow has come."""
+    """Return how far a workflow has come."""
     view = call.backend.workflows.get(unquote(call.path["workflow_id"]))
     return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
@@ -126,13 +126,13 @@ def _save(call: Call, *, only_active: bool) -> Answer:
 
 
 def get_checkpoint(call: Call) -> Answer:
-    """The latest checkpoint of a job."""
+    """Return the latest checkpoint of a job."""
     saved = call.backend.checkpoints.get(call.job_id)
     return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
 
 
 def resume_checkpoint(call: Call) -> Answer:
-    """The latest checkpoint of a job, if there is one: durable replay begins with it."""
+    """Return the latest checkpoint of a job, if there is one: durable replay begins with it."""
     saved = call.backend.checkpoints.find(call.job_id)
     return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
 

@@ -42,12 +42,12 @@ _ENDED: Final = frozenset(
 
 # ------------------------------------------------------------------------------------- results
 def result_answer(job: JobRecord) -> RawJson:
-    """What became of a job; ``result`` is null until there is one."""
+    """Return what became of a job; ``result`` is null until there is one."""
     return assemble({"job_id": encode(job.id), "id": encode(job.id), **_outcome(job)})
 
 
 def results_answer(jobs: Mapping[str, JobRecord | None]) -> RawJson:
-    """What became of several jobs, by id; null for one that does not exist."""
+    """Return what became of several jobs, by id; null for one that does not exist."""
     told = {
         job_id: NULL if job is None else assemble(_outcome(job)) for job_id, job in jobs.items()
     }
@@ -68,7 +68,7 @@ def _outcome(job: JobRecord) -> Rendered:
 
 
 def ids_of(members: Mapping[str, Member]) -> list[str]:
-    """The jobs that a body names, each once.
+    """Return the jobs that a body names, each once.
 
     :raises InvalidRequestError: ``ids`` is no array of texts.
     """
@@ -85,7 +85,7 @@ def ids_of(members: Mapping[str, Member]) -> list[str]:
 
 # ------------------------------------------------------------------------------------ progress
 def progress_answer(job: JobRecord, more: Mapping[str, RawJson] | None = None) -> RawJson:
-    """How far a job has come: null where nothing was reported."""
+    """Return how far a job has come: null where nothing was reported."""
     return assemble(
         {
             "job_id": encode(job.id),
@@ -111,7 +111,7 @@ def _progress(job: JobRecord | None) -> Rendered:
 
 
 def progress_headers(job: JobRecord) -> dict[str, str]:
-    """The headers of ojs-progress, section 10.3."""
+    """Return the headers of ojs-progress, section 10.3."""
     known = job.current_progress
     headers = {"Cache-Control": "no-cache"}
     if known is None:
@@ -125,7 +125,7 @@ def progress_headers(job: JobRecord) -> dict[str, str]:
 
 
 def workflow_progress_answer(view: WorkflowView) -> RawJson:
-    """How far a workflow has come (section 9.2): its first steps, and all of them together."""
+    """Return how far a workflow has come (section 9.2): its first steps, and all in total."""
     workflow, graph = view.workflow, view.graph
     steps = [
         _step(view, index) for index in graph.jobs[:MAX_STEPS] if not graph.steps[index].is_callback
@@ -169,7 +169,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def _part(view: WorkflowView, index: int) -> float:
-    """How much of a step is done: of a composite the mean of its parts (section 9.1).
+    """Return how much of a step is done: of a composite the mean of its parts (section 9.1).
 
     The parts of a batch count when they are over, and not before.
     """
@@ -187,7 +187,7 @@ def _part(view: WorkflowView, index: int) -> float:
 
 # --------------------------------------------------------------------------------- checkpoints
 def checkpoint_answer(job_id: str, saved: Checkpoint, *, with_state: bool) -> RawJson:
-    """A checkpoint, wrapped as the specification shows it and flat as its cases read it."""
+    """Return a checkpoint, wrapped as the specification shows it and flat as its cases read it."""
     members: Rendered = {"job_id": encode(job_id)}
     if with_state:
         members |= {"state": NULL, **opened(saved)}
@@ -210,7 +210,7 @@ def resume_answer(job_id: str, saved: Checkpoint | None) -> RawJson:
 
 
 def state_of(members: Mapping[str, Member]) -> RawJson:
-    """The state that a body wants to be saved: any JSON value.
+    """Return the state that a body wants to be saved: any JSON value.
 
     :raises InvalidRequestError: there is none.
     """
@@ -225,6 +225,6 @@ def state_of(members: Mapping[str, Member]) -> RawJson:
 
 
 def checkpoint_of(members: Mapping[str, Member]) -> RawJson | None:
-    """The checkpoint that a progress report carries (ojs-progress, section 6.4)."""
+    """Return the checkpoint that a progress report carries (ojs-progress, section 6.4)."""
     member = members.get("checkpoint")
     return None if member is None or member.value is None else member.raw

@@ -26,7 +26,7 @@ _PURGED: Final = "p:"
 
 
 def list_queues(call: Call) -> Answer:
-    """The queues by name; the cursor names the last one shown."""
+    """Return the queues by name; the cursor names the last one shown."""
     query = call.request.query
     limit, offset = number_of(query, "limit"), number_of(query, "offset")
     after = read_mark(_MARK, text_of(query, "cursor"))
@@ -45,7 +45,7 @@ def list_queues(call: Call) -> Answer:
 
 
 def list_queues_with_counts(call: Call) -> Answer:
-    """The queues by name, with how many jobs each has."""
+    """Return the queues by name, with how many jobs each has."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     queues, states = _queues(call)
@@ -77,14 +77,14 @@ def get_queue(call: Call) -> Answer:
 
 
 def queue_stats(call: Call) -> Answer:
-    """What a queue holds, and what it did in the last hour."""
+    """Return what a queue holds, and what it did in the last hour."""
     info = call.backend.queues.get(_name(call))
     stats = call.backend.queue_statistics(info.name)
     return Answer(encode(shapes.stats_answer(info, stats, reader_of(call.request))))
 
 
 def priority_stats(call: Call) -> Answer:
-    """How many jobs of a queue are available in each priority (ojs-priority, section 10.3)."""
+    """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
     info = call.backend.queues.get(_name(call))
     counts, is_exact = call.backend.ports.store.count_priorities(info.name)
     shown: dict[str, JsonValue] = {str(each): counts[each] for each in sorted(counts, reverse=True)}
@@ -164,7 +164,7 @@ def create_queue(call: Call) -> Answer:
 
 
 def get_queue_config(call: Call) -> Answer:
-    """The settings that hold, and those that were set."""
+    """Return the settings that hold, and those that were set."""
     return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(_name(call)))))
 
 

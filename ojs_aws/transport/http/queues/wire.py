@@ -35,7 +35,7 @@ Members = dict[str, JsonValue]
 
 
 def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Members:
-    """What the registry says of a queue, and whether it drains."""
+    """Return what the registry says of a queue, and whether it drains."""
     is_paused = info.paused_at is not None
     is_draining = settings is not None and settings.state is QueueState.DRAINING
     status = "paused" if is_paused else "draining" if is_draining else "active"
@@ -68,7 +68,7 @@ def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue
 
 
 def configured_queue(configured: QueueConfigView) -> Members:
-    """A queue with its settings; ``set`` are those of its own."""
+    """Return a queue with its settings; ``set`` are those of its own."""
     settings = configured.settings
     members: Members = {"name": configured.name, "queue": configured.name}
     if configured.info is not None:
@@ -84,7 +84,7 @@ def configured_queue(configured: QueueConfigView) -> Members:
 
 
 def _backpressure(config: Members) -> JsonValue:
-    """The bound of a queue in the words of ojs-backpressure, section 6.2."""
+    """Return the bound of a queue in the words of ojs-backpressure, section 6.2."""
     if config.get("max_size") is None:
         return None
     return {
@@ -97,7 +97,7 @@ def _backpressure(config: Members) -> JsonValue:
 def counted_queue(
     info: QueueInfo, counts: QueueCounts, settings: QueueSettings | None = None
 ) -> Members:
-    """A queue of the admin API's list."""
+    """Return a queue of the admin API's list."""
     return {
         **queue_members(info, settings),
         "counts": {name: counts.counts[name] for name in _STATES},

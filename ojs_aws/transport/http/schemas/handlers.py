@@ -28,7 +28,7 @@ _MARK: Final = "s:"
 
 
 def list_schemas(call: Call) -> Answer:
-    """All versions of all types, the newest of each type first."""
+    """Return all versions of all types, the newest of each type first."""
     wanted = requested_page(call.request.query)
     names = call.backend.schemas.everything()
     after = read_mark(_MARK, wanted.cursor)
@@ -54,20 +54,20 @@ def put_schema(call: Call) -> Answer:
 
 
 def get_schema(call: Call) -> Answer:
-    """The schema of a URI, or of a type's latest version."""
+    """Return the schema of a URI, or of a type's latest version."""
     name = _part(call, "name")
     registry = call.backend.schemas
     return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
 
 
 def get_schema_version(call: Call) -> Answer:
-    """The schema of one version."""
+    """Return the schema of one version."""
     entry = call.backend.schemas.version(_part(call, "type"), _version(call))
     return Answer(_shown(call, entry))
 
 
 def list_schema_versions(call: Call) -> Answer:
-    """The versions of a type, the newest first."""
+    """Return the versions of a type, the newest first."""
     return Answer(versions_answer(call.backend.schemas.versions(_part(call, "type"))))
 
 

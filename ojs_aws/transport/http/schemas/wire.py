@@ -23,7 +23,7 @@ from ojs_aws.services.schemas.registry import SchemaRegistration
 
 
 def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
-    """What a body asks for."""
+    """Return what a body asks for."""
     schema = _given(members, "schema", "args_schema")
     return SchemaRegistration(
         type=_value(members, "type", "job_type"),
@@ -37,7 +37,7 @@ def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
 def read_put_schema(
     members: Mapping[str, Member], job_type: str, version: SchemaVersion
 ) -> SchemaRegistration:
-    """What a body asks for whose path names the type and the version.
+    """Return what a body asks for whose path names the type and the version.
 
     :raises InvalidRequestError: the body names others.
     """
@@ -68,7 +68,7 @@ def _value(members: Mapping[str, Member], *names: str) -> JsonValue:
 
 
 def described(name: SchemaName) -> dict[str, JsonValue]:
-    """A version without its schema."""
+    """Return a version without its schema."""
     return {
         "uri": name.uri,
         "type": name.type,
@@ -86,7 +86,7 @@ def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> RawJson:
 
 
 def versions_answer(names: Sequence[SchemaName]) -> RawJson:
-    """The versions of a type, the newest first."""
+    """Return the versions of a type, the newest first."""
     versions: list[JsonValue] = [
         {**described(name), "is_latest": position == 0} for position, name in enumerate(names)
     ]
@@ -97,11 +97,11 @@ def versions_answer(names: Sequence[SchemaName]) -> RawJson:
 
 
 def schemas_answer(names: Sequence[SchemaName], pagination: Mapping[str, JsonValue]) -> RawJson:
-    """A page of all versions."""
+    """Return a page of all versions."""
     items: list[JsonValue] = [described(name) for name in names]
     return encode({"schemas": items, "items": items, "pagination": {**pagination}})
 
 
 def deleted_answer(name: SchemaName) -> RawJson:
-    """What was removed."""
+    """Return what was removed."""
     return encode({"deleted": True, **described(name)})

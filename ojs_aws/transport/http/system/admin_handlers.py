@@ -54,7 +54,7 @@ here, are not shown."""
 
 
 def show_stats(call: Call) -> Answer:
-    """What all queues hold together (section 10.1), or one of them."""
+    """Return what all queues hold together (section 10.1), or one of them."""
     query, reader = call.request.query, reader_of(call.request)
     if reader is Reader.CLI and boolean_of(query, "detail"):
         by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
@@ -118,7 +118,7 @@ def show_gauges(call: Call) -> Answer:
 
 
 def show_stats_history(call: Call) -> Answer:
-    """What was done in each period (section 10.2) of the last month."""
+    """Return what was done in each period (section 10.2) of the last month."""
     query = call.request.query
     period = text_of(query, "period") or "5m"
     since, until = text_of(query, "since_time"), text_of(query, "until")
@@ -153,7 +153,7 @@ def _point(point: Point) -> dict[str, JsonValue]:
 
 
 def show_config(call: Call) -> Answer:
-    """How the backend is set (section 12.2); no names of resources, no secrets."""
+    """Return how the backend is set (section 12.2); no names of resources, no secrets."""
     settings = call.backend.settings
     shown: dict[str, JsonValue] = {
         each.name: _plain(getattr(settings, each.name))
@@ -169,7 +169,7 @@ def show_config(call: Call) -> Answer:
 
 
 def _plain(value: object) -> JsonValue:
-    """A setting as JSON: pairs become an object, other tuples an array."""
+    """Return a setting as JSON: pairs become an object, other tuples an array."""
     if isinstance(value, tuple):
         if value and all(isinstance(each, tuple) for each in value):
             return {str(name): _plain(each) for name, each in value}

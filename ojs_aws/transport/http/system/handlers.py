@@ -20,14 +20,14 @@ _UNAVAILABLE: Final = 503
 
 
 def manifest(call: Call) -> Answer:
-    """The conformance manifest (HTTP binding, section 21)."""
+    """Return the conformance manifest (HTTP binding, section 21)."""
     from ojs_aws.transport.http.system.manifest import manifest_of  # noqa: PLC0415 - rarely asked for
 
     return Answer(encode(manifest_of(call.backend.settings, call.request)))
 
 
 def health(call: Call) -> Answer:
-    """Whether the table answers: 200, or 503 when it does not (section 8.1).
+    """Return whether the table answers: 200, or 503 when it does not (section 8.1).
 
     What is read is the end of the last sweep, which is shown too.
     """

@@ -70,7 +70,7 @@ UNIQUE_JOBS: Final[Mapping[str, str]] = {
 
 
 def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
-    """The manifest, with the URL that clients reach the server by."""
+    """Return the manifest, with the URL that clients reach the server by."""
     capabilities: dict[str, JsonValue] = {**CAPABILITIES}
     return {
         "specversion": OJS_VERSION,

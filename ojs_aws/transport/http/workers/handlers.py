@@ -27,7 +27,7 @@ _UNAVAILABLE: Final = 503
 
 
 def list_workers(call: Call) -> Answer:
-    """The workers by id, and how many are in each state."""
+    """Return the workers by id, and how many are in each state."""
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
     page = call.backend.workers.list(wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset)
@@ -51,7 +51,7 @@ def get_worker(call: Call) -> Answer:
 
 
 def get_worker_health(call: Call) -> Answer:
-    """Whether a worker takes jobs: 200, or 503 while it drains or is not heard of.
+    """Return whether a worker takes jobs: 200, or 503 while it drains or is not heard of.
 
     Credentials with bounds see the workers that beat with these credentials, and no others.
     """

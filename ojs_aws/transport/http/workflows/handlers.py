@@ -39,7 +39,7 @@ def create_workflow(call: Call) -> Answer:
 
 
 def get_workflow(call: Call) -> Answer:
-    """A workflow with the states of its steps."""
+    """Return a workflow with the states of its steps."""
     return Answer(workflow_answer(call.backend.workflows.get(_id(call))))
 
 
@@ -53,7 +53,7 @@ post_workflow_cancel = cancel_workflow
 
 
 def list_workflows(call: Call) -> Answer:
-    """The workflows without their steps, the newest first."""
+    """Return the workflows without their steps, the newest first."""
     query = call.request.query
     wanted = requested_page(query)
     page = _skipped(call, text_of(query, "state"), wanted)

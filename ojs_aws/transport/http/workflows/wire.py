@@ -68,7 +68,7 @@ def workflow_answer(view: WorkflowView, more: Mapping[str, RawJson] | None = Non
 
 
 def workflows_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -> RawJson:
-    """A page of workflows."""
+    """Return a page of workflows."""
     listed = assemble_array(items)
     return assemble(
         {
@@ -81,7 +81,7 @@ def workflows_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValu
 
 
 def render_summary(workflow: Workflow) -> Rendered:
-    """What a workflow says of itself, without its steps."""
+    """Return what a workflow says of itself, without its steps."""
     members: dict[str, JsonValue] = {
         "id": workflow.id,
         "type": workflow.kind,
@@ -99,7 +99,7 @@ def render_summary(workflow: Workflow) -> Rendered:
 
 
 def cancelled_steps(view: WorkflowView) -> Rendered:
-    """What a cancellation says of the steps (HTTP binding, section 14.3)."""
+    """Return what a cancellation says of the steps (HTTP binding, section 14.3)."""
     workflow = view.workflow
     return {
         "steps_cancelled": encode(workflow.cancelled_count),
@@ -162,7 +162,7 @@ class _Steps:
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
 
     def of(self, index: int) -> Rendered:
-        """The parts of a workflow, under the names for them."""
+        """Return the parts of a workflow, under the names for them."""
         graph = self._view.graph
         kind = graph.steps[index].kind
         parts = [part for part in graph.parts[index] if not graph.steps[part].is_callback]
@@ -226,7 +226,7 @@ class _Steps:
         return members
 
     def _args(self, index: int) -> Rendered:
-        """The arguments of a job, as long as there is room."""
+        """Return the arguments of a job, as long as there is room."""
         envelope = self._view.envelopes.get(index)
         if envelope is None or len(envelope) > self._args_left:
             return {}
@@ -237,7 +237,7 @@ class _Steps:
         return {"args": args.raw}
 
     def _result(self, index: int, state: str) -> Rendered:
-        """What a completed job left, as long as there is room."""
+        """Return what a completed job left, as long as there is room."""
         value = self._view.results.get(index)
         if value is None or state == StepState.SKIPPED:
             return {}
