@@ -9,7 +9,7 @@ import typer
 from ojs_aws.cli.session import Session, command, json_of
 
 if TYPE_CHECKING:
-    from ojs_aws.client.cron import CronJob
+    from ojs_aws.client.areas.cron import CronJob
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(name="cron", no_args_is_help=True, help="See and change cron jobs.")

@@ -12,7 +12,7 @@ import typer
 from ojs_aws.cli.session import ExitCode, Session, command, moment
 
 if TYPE_CHECKING:
-    from ojs_aws.client.jobs import BulkAction, JobBulkResult
+    from ojs_aws.client.areas.jobs import BulkAction, JobBulkResult
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(

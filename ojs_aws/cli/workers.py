@@ -9,7 +9,7 @@ import typer
 from ojs_aws.cli.session import ExitCode, Session, command
 
 if TYPE_CHECKING:
-    from ojs_aws.client.workers import WorkerEntry
+    from ojs_aws.client.areas.workers import WorkerEntry
 
 app = typer.Typer(
     name="workers", no_args_is_help=True, help="See who works; quiet, terminate, resume workers."

@@ -9,7 +9,7 @@ import typer
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
-    from ojs_aws.client.workflows import WorkflowStatus
+    from ojs_aws.client.areas.workflows import WorkflowStatus
 
 app = typer.Typer(name="workflows", no_args_is_help=True, help="See and cancel workflows.")
 

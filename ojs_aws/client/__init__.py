@@ -9,25 +9,33 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ojs_aws.client.admin import Admin
+    from ojs_aws.client.areas.admin import Admin
+    from ojs_aws.client.areas.cron import CronJob, CronJobs, CronTrigger
+    from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
+    from ojs_aws.client.areas.events import EventList, Events
+    from ojs_aws.client.areas.jobs import JobBulkResult, JobEntry, JobPage, Jobs
+    from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress
+    from ojs_aws.client.areas.queues import Purged, QueueEntry, QueueNumbers, Queues, QueueSettings
+    from ojs_aws.client.areas.schemas import JobSchema, Schemas
+    from ojs_aws.client.areas.system import System
+    from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
+    from ojs_aws.client.areas.workflow_parts import WorkflowParts, batch, chain, dag, group
+    from ojs_aws.client.areas.workflows import (
+        WorkflowFailedError,
+        WorkflowList,
+        WorkflowOperations,
+        WorkflowStatus,
+        WorkflowWaitTimeoutError,
+    )
     from ojs_aws.client.client import Client
-    from ojs_aws.client.connection import HttpConnection, Resends
-    from ojs_aws.client.credentials import ApiKey, Credentials, SigV4
-    from ojs_aws.client.cron import CronJob, CronJobs, CronTrigger
-    from ojs_aws.client.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
     from ojs_aws.client.errors import (
         BatchRejectedError,
         JobCancelledError,
         JobFailedError,
         WaitTimeoutError,
     )
-    from ojs_aws.client.events import EventList, Events
     from ojs_aws.client.handles import JobHandle
-    from ojs_aws.client.jobs import JobBulkResult, JobEntry, JobPage, Jobs
-    from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress
-    from ojs_aws.client.queues import Purged, QueueEntry, QueueNumbers, Queues, QueueSettings
     from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
-    from ojs_aws.client.schemas import JobSchema, Schemas
     from ojs_aws.client.sync import SyncClient
     from ojs_aws.client.sync_areas import (
         SyncAdmin,
@@ -42,17 +50,9 @@ if TYPE_CHECKING:
         SyncWorkers,
         SyncWorkflows,
     )
-    from ojs_aws.client.system import System
-    from ojs_aws.client.transport import Transport
-    from ojs_aws.client.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
-    from ojs_aws.client.workflow_parts import WorkflowParts, batch, chain, dag, group
-    from ojs_aws.client.workflows import (
-        WorkflowFailedError,
-        WorkflowList,
-        WorkflowOperations,
-        WorkflowStatus,
-        WorkflowWaitTimeoutError,
-    )
+    from ojs_aws.client.transports.connection import HttpConnection, Resends
+    from ojs_aws.client.transports.credentials import ApiKey, Credentials, SigV4
+    from ojs_aws.client.transports.transport import Transport
 
 __all__ = [
     "Admin",
@@ -124,20 +124,20 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "admin": ("Admin",),
+    "areas.admin": ("Admin",),
     "client": ("Client",),
-    "connection": ("HttpConnection", "Resends"),
-    "credentials": ("ApiKey", "Credentials", "SigV4"),
-    "cron": ("CronJob", "CronJobs", "CronTrigger"),
-    "dead_letters": ("BulkOutcome", "BulkResult", "DeadLetterJobs"),
+    "transports.connection": ("HttpConnection", "Resends"),
+    "transports.credentials": ("ApiKey", "Credentials", "SigV4"),
+    "areas.cron": ("CronJob", "CronJobs", "CronTrigger"),
+    "areas.dead_letters": ("BulkOutcome", "BulkResult", "DeadLetterJobs"),
     "errors": ("BatchRejectedError", "JobCancelledError", "JobFailedError", "WaitTimeoutError"),
-    "events": ("EventList", "Events"),
+    "areas.events": ("EventList", "Events"),
     "handles": ("JobHandle",),
-    "jobs": ("JobBulkResult", "JobEntry", "JobPage", "Jobs"),
-    "outcomes": ("JobCheckpoint", "JobOutcome", "JobProgress"),
-    "queues": ("Purged", "QueueEntry", "QueueNumbers", "QueueSettings", "Queues"),
+    "areas.jobs": ("JobBulkResult", "JobEntry", "JobPage", "Jobs"),
+    "areas.outcomes": ("JobCheckpoint", "JobOutcome", "JobProgress"),
+    "areas.queues": ("Purged", "QueueEntry", "QueueNumbers", "QueueSettings", "Queues"),
     "results": ("DeadLetters", "EnqueueResult", "EnqueueStatus", "Stored"),
-    "schemas": ("JobSchema", "Schemas"),
+    "areas.schemas": ("JobSchema", "Schemas"),
     "sync": ("SyncClient",),
     "sync_areas": (
         "SyncAdmin",
@@ -152,11 +152,11 @@ _MODULES: Final = {
         "SyncWorkers",
         "SyncWorkflows",
     ),
-    "system": ("System",),
-    "transport": ("Transport",),
-    "workers": ("DirectedWorkers", "WorkerEntry", "WorkerList", "Workers"),
-    "workflow_parts": ("WorkflowParts", "batch", "chain", "dag", "group"),
-    "workflows": (
+    "areas.system": ("System",),
+    "transports.transport": ("Transport",),
+    "areas.workers": ("DirectedWorkers", "WorkerEntry", "WorkerList", "Workers"),
+    "areas.workflow_parts": ("WorkflowParts", "batch", "chain", "dag", "group"),
+    "areas.workflows": (
         "WorkflowFailedError",
         "WorkflowList",
         "WorkflowOperations",

@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from ojs_aws.client.admin import Admin
-from ojs_aws.client.areas import Areas
+from ojs_aws.client.areas.admin import Admin
 from ojs_aws.client.attributes import JobAttributes
-from ojs_aws.client.connection import HttpConnection, Resends
-from ojs_aws.client.credentials import Credentials
-from ojs_aws.client.http import HttpTransport
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.insertion import Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
+from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer
-from ojs_aws.client.transport import Transacting, Transport
+from ojs_aws.client.transports.connection import HttpConnection, Resends
+from ojs_aws.client.transports.credentials import Credentials
+from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.transport import Transacting, Transport
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError, JsonValue
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
+    from ojs_aws.client.areas.workflow_parts import WorkflowParts
+    from ojs_aws.client.areas.workflows import WorkflowStatus
     from ojs_aws.client.handles import JobHandle
-    from ojs_aws.client.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
-    from ojs_aws.client.workflow_parts import WorkflowParts
-    from ojs_aws.client.workflows import WorkflowStatus
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
 
-class Client(Areas):
+class Client(SingleJobs):
     """Enqueues jobs and looks after them. It is asynchronous; :class:`SyncClient` is not.
 
     Every job passes the enqueue middleware, ``client.middleware``, before it is sent. Set the chain
@@ -122,7 +119,7 @@ class Client(Areas):
         :param endpoint_url: another AWS endpoint, such as an emulator's.
         :param backend: a backend that is there already, instead of all these.
         """
-        from ojs_aws.client.in_process import InProcessTransport  # noqa: PLC0415 - imports botocore
+        from ojs_aws.client.transports.in_process import InProcessTransport  # noqa: PLC0415 - imports botocore
 
         transport = (
             InProcessTransport(backend)
@@ -276,7 +273,7 @@ class Client(Areas):
         :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
-        from ojs_aws.client.workflow_parts import WorkflowParts  # noqa: PLC0415
+        from ojs_aws.client.areas.workflow_parts import WorkflowParts  # noqa: PLC0415
 
         if not isinstance(parts, WorkflowParts):
             raise TypeError(
@@ -294,95 +291,6 @@ class Client(Areas):
 
         await self._insertion.many(prepared, store_all, is_atomic=True)
         return answers[0]
-
-    # ------------------------------------------------------------------ jobs
-    async def get(self, job_id: str) -> Job:
-        """Read a job.
-
-        :raises NotFoundError: there is no such job.
-        """
-        return await self._transport.get(job_id)
-
-    async def cancel(self, job_id: str) -> Job:
-        """Cancel a job that has not ended; one that is cancelled already stays so.
-
-        A worker that executes it learns so with its next heartbeat.
-
-        :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is completed or discarded.
-        """
-        try:
-            return await self._transport.cancel(job_id)
-        except ConflictError as conflict:
-            if conflict.details.get("current_state") != JobState.CANCELLED:
-                raise
-        return await self.get(job_id)
-
-    async def activate(self, job_id: str) -> Job:
-        """Make a job available that was enqueued with ``pending=True``.
-
-        :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not pending.
-        """
-        return await self._transport.activate(job_id)
-
-    # ------------------------------------------------------------------ outcomes
-    @cached_property
-    def _outcomes(self) -> Outcomes:
-        from ojs_aws.client.outcomes import Outcomes  # noqa: PLC0415 - many producers do not ask
-
-        return Outcomes(self._transport, self._timer)
-
-    async def result(
-        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
-    ) -> JsonValue:
-        """Wait until a job has ended, and return its result.
-
-        :param timeout_s: seconds to wait at most; None waits as long as it takes.
-        :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
-            server that waits by itself is not asked more often.
-        :raises JobFailedError: it was discarded; the error says why.
-        :raises JobCancelledError: it was cancelled.
-        :raises WaitTimeoutError: it has not ended in time.
-        :raises ResultPrunedError: it has ended, and its outcome is not kept any more.
-        :raises NotFoundError: there is no such job.
-        """
-        return await self._outcomes.wait(job_id, timeout_s, poll_s)
-
-    async def wait(
-        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
-    ) -> JsonValue:
-        """Do the same as :meth:`result`."""
-        return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s)
-
-    async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
-        """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.
-
-        :raises InvalidRequestError: no ids, or too many.
-        :raises PayloadTooLargeError: their results are more than one answer holds.
-        """
-        return await self._outcomes.many(list(job_ids))
-
-    async def progress(self, job_id: str) -> JobProgress:
-        """Return the latest progress that a job reported.
-
-        :raises NotFoundError: there is no such job.
-        """
-        return await self._outcomes.progress(job_id)
-
-    async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
-        """Return the checkpoint that the next attempt of a job starts from; None without one.
-
-        :raises NotFoundError: there is no such job.
-        """
-        return await self._outcomes.checkpoint(job_id)
-
-    async def clear_checkpoint(self, job_id: str) -> None:
-        """Delete the checkpoint of a job: its next attempt starts from the beginning.
-
-        :raises NotFoundError: there is no such job.
-        """
-        await self._outcomes.clear_checkpoint(job_id)
 
     def job(self, job: Job | EnqueueResult | str) -> JobHandle:
         """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""

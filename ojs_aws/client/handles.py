@@ -9,8 +9,8 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.results import EnqueueResult
 
 if TYPE_CHECKING:
-    from ojs_aws.client.client import Client
-    from ojs_aws.client.outcomes import JobProgress
+    from ojs_aws.client.areas.outcomes import JobProgress
+    from ojs_aws.client.single_jobs import SingleJobs
 
 
 class JobHandle:
@@ -22,7 +22,7 @@ class JobHandle:
         report = await handle.result(timeout_s=120)
     """
 
-    def __init__(self, client: Client, job_id: str) -> None:
+    def __init__(self, client: SingleJobs, job_id: str) -> None:
         """Refer to a job of a client's backend; :meth:`ojs_aws.client.Client.job` makes these."""
         self.id = job_id
         self._client = client

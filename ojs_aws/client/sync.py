@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ojs_aws.client.client import Client
-from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.sync_areas import (
     SyncAdmin,
@@ -28,10 +27,11 @@ from ojs_aws.client.sync_areas import (
     area,
     synchronous,
 )
+from ojs_aws.client.transports.credentials import Credentials
 
 if TYPE_CHECKING:
-    from ojs_aws.client.connection import Resends
     from ojs_aws.client.results import EnqueueResult
+    from ojs_aws.client.transports.connection import Resends
     from ojs_aws.config import Settings
     from ojs_aws.domain.envelope import Job
     from ojs_aws.middleware.chain.enqueue import EnqueueChain

@@ -9,29 +9,30 @@ from collections.abc import Callable, Coroutine
 from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from ojs_aws.client.admin import Admin
-from ojs_aws.client.areas import Areas
-from ojs_aws.client.cron import CronJobs
-from ojs_aws.client.dead_letters import DeadLetterJobs
-from ojs_aws.client.events import Events
+from ojs_aws.client.areas.admin import Admin
+from ojs_aws.client.areas.attributes import Areas
+from ojs_aws.client.areas.cron import CronJobs
+from ojs_aws.client.areas.dead_letters import DeadLetterJobs
+from ojs_aws.client.areas.events import Events
+from ojs_aws.client.areas.jobs import Jobs
+from ojs_aws.client.areas.queues import Queues
+from ojs_aws.client.areas.schemas import Schemas
+from ojs_aws.client.areas.system import System
+from ojs_aws.client.areas.workers import Workers
+from ojs_aws.client.areas.workflows import WorkflowOperations
 from ojs_aws.client.handles import JobHandle
-from ojs_aws.client.jobs import Jobs
 from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.queues import Queues
-from ojs_aws.client.schemas import Schemas
-from ojs_aws.client.system import System
-from ojs_aws.client.workers import Workers
-from ojs_aws.client.workflows import WorkflowOperations
 
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 
 
-class Synchronous(Generic[A]):
+class Synchronous(Generic[A_co]):
     """Runs the coroutines of an object on a loop thread."""
 
-    def __init__(self, target: A, loop: LoopThread) -> None:
+    def __init__(self, target: A_co, loop: LoopThread) -> None:
         self._target = target
         self._loop = loop
 

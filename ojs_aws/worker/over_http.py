@@ -7,8 +7,8 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_aws.client.connection import HttpConnection
-from ojs_aws.client.requests import segment
+from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.requests import segment
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from ojs_aws.client.connection import HttpConnection
-from ojs_aws.client.credentials import Credentials
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from ojs_aws.client.connection import Resends
 from ojs_aws.client.timer import Timer
+from ojs_aws.client.transports.connection import Resends
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,

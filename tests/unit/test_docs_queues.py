@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.in_process import InProcessTransport
+from ojs_aws.client.transports.in_process import InProcessTransport
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]

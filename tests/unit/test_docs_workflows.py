@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.in_process import InProcessTransport
+from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows import definition as definitions
 from ojs_aws.domain.workflows.results import MAX_BYTES

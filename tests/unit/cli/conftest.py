@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ojs_aws.cli.app import app
 from ojs_aws.client import Client
-from ojs_aws.client.http import HttpTransport
+from ojs_aws.client.transports.http import HttpTransport
 from tests.simulation.world import World
 from tests.unit.client.doubles import ApiServer, FakeTimer
 

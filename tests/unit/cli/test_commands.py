@@ -14,8 +14,8 @@ from ojs_aws._version import __version__
 from ojs_aws.cli.app import app
 from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
-from ojs_aws.client import connection
-from ojs_aws.client.credentials import ApiKey, Credentials, chosen_credentials
+from ojs_aws.client.transports import connection
+from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World, count_changes

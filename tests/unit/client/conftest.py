@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.client import Client
-from ojs_aws.client.http import HttpTransport
-from ojs_aws.client.in_process import InProcessTransport
-from ojs_aws.client.transport import Transport
+from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.client.transports.transport import Transport
 from tests.simulation.world import World
 from tests.unit.client.doubles import ApiServer, FakeTimer
 

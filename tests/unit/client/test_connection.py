@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ojs_aws.client import Resends
-from ojs_aws.client.connection import base_url
+from ojs_aws.client.transports.connection import base_url
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import ApiKey, Client, SigV4, SyncClient
-from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.domain.errors import PermissionDeniedError, TokenExpiredError, UnauthenticatedError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker import Worker
@@ -83,7 +83,7 @@ async def test_requests_are_signed_as_aws_does(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_signature_depends_on_all_that_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Method, path, query and body."""
-    from ojs_aws.client.sigv4 import BotocoreSigner
+    from ojs_aws.client.transports.sigv4 import BotocoreSigner
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import Client
-from ojs_aws.client.http import HttpTransport
-from ojs_aws.client.in_process import InProcessTransport
-from ojs_aws.client.transport import Transport
+from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.client.transports.transport import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from tests.simulation.memory.sources import CountingIds

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
-from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.context import JobContext

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from ojs_aws.client.connection import HttpConnection
+from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker.over_http import HttpJobSource

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ojs_aws.client.answers import number_in, object_in, objects_in, text_in
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
 from ojs_aws.client.results import DeadLetters
+from ojs_aws.client.transports.answers import number_in, object_in, objects_in, text_in
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ojs_aws.client.answers import (
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import (
     Values,
     number_in,
     object_in,
@@ -14,7 +15,6 @@ from ojs_aws.client.answers import (
     text_or_none_in,
     texts_in,
 )
-from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 

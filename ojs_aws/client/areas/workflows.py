@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.client.answers import (
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import (
     Values,
     next_cursor,
     object_in,
@@ -14,12 +15,11 @@ from ojs_aws.client.answers import (
     text_in,
     unwrapped,
 )
-from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
 
 if TYPE_CHECKING:
     from ojs_aws.client.timer import Timer
-    from ojs_aws.client.transport import Transport
+    from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.json_text import RawJson
 
 POLL_GROWTH: Final = 1.5

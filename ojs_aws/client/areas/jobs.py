@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from ojs_aws.client.answers import (
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.areas.dead_letters import BulkOutcome
+from ojs_aws.client.transports.answers import (
     Values,
     number_in,
     object_in,
@@ -15,8 +17,6 @@ from ojs_aws.client.answers import (
     text_in,
     texts_in,
 )
-from ojs_aws.client.area import Area
-from ojs_aws.client.dead_letters import BulkOutcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 

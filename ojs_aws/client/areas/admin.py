@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ojs_aws.client.area import Area
-from ojs_aws.client.dead_letters import DeadLetterJobs
-from ojs_aws.client.queues import Queues
-from ojs_aws.client.requests import RouteRequest
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.areas.dead_letters import DeadLetterJobs
+from ojs_aws.client.areas.queues import Queues
 from ojs_aws.client.results import DeadLetters
-from ojs_aws.client.transport import ask_to_change
+from ojs_aws.client.transports.requests import RouteRequest
+from ojs_aws.client.transports.transport import ask_to_change
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ojs_aws.client.answers import Answer, next_cursor, objects_in
-from ojs_aws.client.requests import NO_TEXTS, RouteRequest, Texts
+from ojs_aws.client.transports.answers import Answer, next_cursor, objects_in
+from ojs_aws.client.transports.requests import NO_TEXTS, RouteRequest, Texts
 
 if TYPE_CHECKING:
-    from ojs_aws.client.transport import Transport
+    from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.json_text import RawJson
 

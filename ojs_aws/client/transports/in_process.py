@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from ojs_aws.bootstrap import aws_clients, build_backend
-from ojs_aws.client.answers import Answer
 from ojs_aws.client.errors import error_in
-from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.results import Stored
+from ojs_aws.client.transports.answers import Answer
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ojs_aws.client.answers import Values, object_in, objects_in, text_in
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import Values, object_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.schemas.schema import SchemaVersion
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ojs_aws.client.answers import Answer
-from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.results import Stored
+from ojs_aws.client.transports.answers import Answer
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.ports import TransactAction

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ojs_aws.client.answers import number_in, objects_in, text_in, texts_in
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import number_in, objects_in, text_in, texts_in
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant, instant_of
 

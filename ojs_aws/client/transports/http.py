@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ojs_aws.client.answers import Answer, objects_in, text_in
-from ojs_aws.client.connection import BASE_PATH, HttpConnection
-from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.results import Stored
-from ojs_aws.client.transport import ask_to_change
+from ojs_aws.client.transports.answers import Answer, objects_in, text_in
+from ojs_aws.client.transports.connection import BASE_PATH, HttpConnection
+from ojs_aws.client.transports.requests import RouteRequest
+from ojs_aws.client.transports.transport import ask_to_change
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.json_text import assemble, assemble_array

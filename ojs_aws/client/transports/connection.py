@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from ojs_aws.client.answers import Answer, object_in
-from ojs_aws.client.credentials import Credentials, chosen_credentials
 from ojs_aws.client.errors import error_in
 from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.client.transports.answers import Answer, object_in
+from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
 from ojs_aws.domain.json_text import RawJson, parse_object
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ojs_aws.client.answers import objects_in, text_in
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import objects_in, text_in
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
 if TYPE_CHECKING:
-    from ojs_aws.client.requests import Texts
     from ojs_aws.client.timer import Timer
-    from ojs_aws.client.transport import Transport
+    from ojs_aws.client.transports.requests import Texts
+    from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.errors import JsonValue
 
 

@@ -6,17 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.client.answers import Values, number_in, object_in, text_in, text_or_none_in, unwrapped
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
-from ojs_aws.client.requests import RouteRequest
 from ojs_aws.client.timer import Timer
+from ojs_aws.client.transports.answers import (
+    Values,
+    number_in,
+    object_in,
+    text_in,
+    text_or_none_in,
+    unwrapped,
+)
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, ResultPendingError
 from ojs_aws.domain.job import JobState
 
 if TYPE_CHECKING:
-    from ojs_aws.client.transport import Transport
+    from ojs_aws.client.transports.transport import Transport
 
 POLL_GROWTH: Final = 1.5
 MAX_POLL_S: Final = 5.0

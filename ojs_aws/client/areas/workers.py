@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.client.answers import (
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.transports.answers import (
     Values,
     next_cursor,
     number_in,
@@ -14,7 +15,6 @@ from ojs_aws.client.answers import (
     text_in,
     texts_in,
 )
-from ojs_aws.client.area import Area
 from ojs_aws.domain.errors import JsonValue
 
 

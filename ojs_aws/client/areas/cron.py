@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.client.answers import Answer, Values, number_in, text_in, text_or_none_in, unwrapped
-from ojs_aws.client.area import Area
+from ojs_aws.client.areas.area import Area
 from ojs_aws.client.insertion import whole_job
+from ojs_aws.client.transports.answers import (
+    Answer,
+    Values,
+    number_in,
+    text_in,
+    text_or_none_in,
+    unwrapped,
+)
 from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue

@@ -1,0 +1,1 @@
+"""The areas of the client: typed methods over operations of the route table."""

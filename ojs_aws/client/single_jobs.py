@@ -1,0 +1,106 @@
+"""Operations on single jobs: read, cancel, activate, and wait for their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.client.areas.attributes import Areas
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.job import JobState
+
+if TYPE_CHECKING:
+    from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
+
+
+class SingleJobs(Areas):
+    """Reads, cancels and activates single jobs, and waits for their outcomes."""
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._transport.get(job_id)
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job that has not ended; one that is cancelled already stays so.
+
+        A worker that executes it learns so with its next heartbeat.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is completed or discarded.
+        """
+        try:
+            return await self._transport.cancel(job_id)
+        except ConflictError as conflict:
+            if conflict.details.get("current_state") != JobState.CANCELLED:
+                raise
+        return await self.get(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a job available that was enqueued with ``pending=True``.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not pending.
+        """
+        return await self._transport.activate(job_id)
+
+    @cached_property
+    def _outcomes(self) -> Outcomes:
+        from ojs_aws.client.areas.outcomes import Outcomes  # noqa: PLC0415 - many producers do not ask
+
+        return Outcomes(self._transport, self._timer)
+
+    async def result(
+        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+    ) -> JsonValue:
+        """Wait until a job has ended, and return its result.
+
+        :param timeout_s: seconds to wait at most; None waits as long as it takes.
+        :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
+            server that waits by itself is not asked more often.
+        :raises JobFailedError: it was discarded; the error says why.
+        :raises JobCancelledError: it was cancelled.
+        :raises WaitTimeoutError: it has not ended in time.
+        :raises ResultPrunedError: it has ended, and its outcome is not kept any more.
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._outcomes.wait(job_id, timeout_s, poll_s)
+
+    async def wait(
+        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+    ) -> JsonValue:
+        """Do the same as :meth:`result`."""
+        return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s)
+
+    async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
+        """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.
+
+        :raises InvalidRequestError: no ids, or too many.
+        :raises PayloadTooLargeError: their results are more than one answer holds.
+        """
+        return await self._outcomes.many(list(job_ids))
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """Return the latest progress that a job reported.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._outcomes.progress(job_id)
+
+    async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
+        """Return the checkpoint that the next attempt of a job starts from; None without one.
+
+        :raises NotFoundError: there is no such job.
+        """
+        return await self._outcomes.checkpoint(job_id)
+
+    async def clear_checkpoint(self, job_id: str) -> None:
+        """Delete the checkpoint of a job: its next attempt starts from the beginning.
+
+        :raises NotFoundError: there is no such job.
+        """
+        await self._outcomes.clear_checkpoint(job_id)
