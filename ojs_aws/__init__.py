@@ -16,7 +16,8 @@ from ojs_aws._version import __version__
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
-    from ojs_aws.domain.envelope import Job, Priority
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.job_arguments import Priority
     from ojs_aws.middleware.context import JobContext
     from ojs_aws.worker import LambdaWorker, Worker
 
@@ -36,7 +37,7 @@ _HOMES: Final = {
     "Job": "ojs_aws.domain.envelope",
     "JobContext": "ojs_aws.middleware.context",
     "LambdaWorker": "ojs_aws.worker",
-    "Priority": "ojs_aws.domain.envelope",
+    "Priority": "ojs_aws.domain.job_arguments",
     "SyncClient": "ojs_aws.client",
     "Worker": "ojs_aws.worker",
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Final
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job_attributes import PARAMETERS
 
-_PARAMETERS: Final = frozenset(inspect.signature(Job).parameters) - {"unknown"}
+_PARAMETERS: Final = frozenset(PARAMETERS.values()) | {"custom_attributes"}
 
 
 def any_job(type: str, args: Sequence[Any] = (), **members: Any) -> Job:  # noqa: A002

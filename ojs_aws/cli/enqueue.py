@@ -10,9 +10,9 @@ import typer
 from ojs_aws.cli.session import Session, command, json_of
 
 if TYPE_CHECKING:
-    from ojs_aws.client.attributes import JobAttributes
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.domain.job_attributes import JobAttributes
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.areas.admin import Admin
-from ojs_aws.client.attributes import JobAttributes
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.insertion import Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
@@ -20,6 +19,7 @@ from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.client.transports.transport import Transacting, Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job_attributes import JobAttributes
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from enum import IntEnum
-from typing import Final, Never, cast
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job_attributes import read_attributes
 from ojs_aws.domain.json_members import JsonMembers
-from ojs_aws.domain.json_text import check_native, json_type
-from ojs_aws.domain.timestamps import format_instant, instant_of, parse_duration
+from ojs_aws.domain.json_text import check_native
+from ojs_aws.domain.timestamps import parse_duration
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ojs_aws.domain.job_attributes import EnvelopeAttributes
 
 SPEC_VERSION: Final = "1.0.0-rc.1"
 DEFAULT_QUEUE: Final = "default"
@@ -51,14 +56,6 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
 """Attributes that only the system sets (core, section 5.3); a client's values are ignored."""
 
 
-class Priority(IntEnum):
-    """Names three priorities; any integer from -100 to 100 is one."""
-
-    HIGH = 10
-    NORMAL = 0
-    LOW = -10
-
-
 class Job(JsonMembers):
     """Holds a job envelope: the specification's attributes and any others.
 
@@ -68,88 +65,35 @@ class Job(JsonMembers):
 
     __slots__ = ()
 
-    def __init__(  # noqa: PLR0913 - the envelope has that many attributes
+    def __init__(
         self,
         type: str,  # noqa: A002 - the specification's name
         args: Sequence[JsonValue] = (),
-        *,
-        id: str | None = None,  # noqa: A002
-        queue: str | None = None,
-        meta: Mapping[str, JsonValue] | None = None,
-        priority: int | str | None = None,
-        timeout_s: int | None = None,
-        visibility_timeout_s: float | None = None,
-        scheduled_at: datetime | str | None = None,
-        expires_at: datetime | str | None = None,
-        retry: Mapping[str, JsonValue] | None = None,
-        unique: Mapping[str, JsonValue] | None = None,
-        schema: str | None = None,
-        tags: Sequence[str] | None = None,
-        pending: bool | None = None,
-        result_ttl_s: int | None = None,
-        result_size_limit: int | None = None,
-        rate_limit: Mapping[str, JsonValue] | None = None,
-        version: str | None = None,
-        specversion: str = SPEC_VERSION,
-        custom_attributes: Mapping[str, JsonValue] | None = None,
-        **unknown: Never,
+        **attributes: Unpack[EnvelopeAttributes],
     ) -> None:
         """Describe a job. What is left out takes the specification's default.
 
         :param args: positional arguments of the handler; JSON values only.
-        :param id: a lowercase UUIDv7; the client makes one when it is left out.
-        :param priority: -100 to 100, or ``"high"``, ``"normal"``, ``"low"``.
-        :param timeout_s: execution timeout in whole seconds.
-        :param visibility_timeout_s: reservation length in seconds.
-        :param scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+PT10S``.
-        :param expires_at: when it is no longer worth executing; the same forms.
-        :param retry: retry policy; a partial one keeps the other defaults.
-        :param pending: hold the job back until it is activated.
-        :param result_ttl_s: seconds that the result is kept: 0 for none, -1 for ever.
-        :param result_size_limit: the largest result in bytes that is kept.
-        :param rate_limit: how many of such jobs may run, or how fast.
-        :param version: of the form of the arguments, such as ``"2.0"``; also written behind the
-            type: ``"invoice.generate@2.0"``.
-        :param custom_attributes: attributes that the specification does not name, carried as they
-            are; read them by ``job["name"]``.
+        :param attributes: see :class:`~ojs_aws.domain.job_attributes.JobAttributes`.
         :raises TypeError: an attribute that a job does not have, or a value of another type, such
             as ``args`` that are no list. The message says what was probably meant.
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidPayloadError: a value that JSON cannot say exactly.
         :raises InvalidRequestError: a priority that is no integer and no name.
         """
-        if unknown:
-            raise given.unknown_attribute(next(iter(unknown)), PARAMETERS.values())
-        named: dict[str, object] = {
-            "specversion": specversion,
-            "id": id,
+        named = read_attributes(attributes)
+        values: dict[str, JsonValue] = {
+            "specversion": named.pop("specversion", SPEC_VERSION),
+            **({"id": named.pop("id")} if "id" in named else {}),
             "type": given.job_type(type),
-            "queue": DEFAULT_QUEUE if queue is None else queue,
+            "queue": named.pop("queue", DEFAULT_QUEUE),
             "args": given.argument_list(args),
-            "meta": None if meta is None else given.metadata(meta),
-            "priority": _priority(priority),
-            "timeout": timeout_s,
-            "scheduled_at": _timestamp(scheduled_at),
-            "expires_at": _timestamp(expires_at),
-            "retry": None if retry is None else given.retry_policy(retry),
-            "unique": None if unique is None else given.unique_policy(unique),
-            "schema": schema,
-            "tags": None if tags is None else given.tag_list(tags),
-            "pending": pending,
-            "result_ttl": result_ttl_s,
-            "result_size_limit": result_size_limit,
-            "version": version,
-            "rate_limit": None if rate_limit is None else given.rate_limit(rate_limit),
+            **named,
         }
-        if visibility_timeout_s is not None:
-            named |= given.visibility_timeout(visibility_timeout_s)
-        values = {name: value for name, value in named.items() if value is not None}
-        if custom_attributes is not None:
-            values |= given.custom_attributes(custom_attributes, PARAMETERS)
         for name, value in values.items():
             check_native(value, name)
         self._raw = dict.fromkeys(values)
-        self._values = cast("dict[str, JsonValue]", values)
+        self._values = values
 
     def __repr__(self) -> str:
         """Show type, id and queue; never the arguments, which may be secret."""
@@ -218,7 +162,7 @@ class Job(JsonMembers):
 
     @priority.setter
     def priority(self, value: int | str) -> None:
-        self["priority"] = _priority(value)
+        self["priority"] = given.priority(value)
 
     @property
     def timeout_ms(self) -> int | None:
@@ -268,7 +212,7 @@ class Job(JsonMembers):
 
     @scheduled_at.setter
     def scheduled_at(self, value: datetime | str) -> None:
-        self["scheduled_at"] = _timestamp(value)
+        self["scheduled_at"] = given.timestamp(value)
 
     @property
     def expires_at(self) -> str | None:
@@ -277,7 +221,7 @@ class Job(JsonMembers):
 
     @expires_at.setter
     def expires_at(self, value: datetime | str) -> None:
-        self["expires_at"] = _timestamp(value)
+        self["expires_at"] = given.timestamp(value)
 
     @property
     def retry(self) -> dict[str, JsonValue] | None:
@@ -327,17 +271,6 @@ class Job(JsonMembers):
         return self._mapping("error")
 
 
-def _priority(value: int | str | None) -> int | None:
-    if isinstance(value, str) and value.upper() in Priority.__members__:
-        return int(Priority[value.upper()])
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return None if value is None else int(value)
-    raise InvalidRequestError(
-        f"The 'priority' attribute must be an integer, or high, normal or low; not {value!r}.",
-        details={"field": "priority", "received": json_type(value)},
-    )
-
-
 def _visibility_ms(value: JsonValue) -> int | None:
     """Read a reservation length: seconds, or a duration. None if it is neither."""
     if isinstance(value, str):
@@ -346,32 +279,3 @@ def _visibility_ms(value: JsonValue) -> int | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
         return round(value * 1000)
     return None
-
-
-def _timestamp(moment: datetime | str | None) -> str | None:
-    return format_instant(instant_of(moment)) if isinstance(moment, datetime) else moment
-
-
-PARAMETERS: Final[Mapping[str, str]] = {
-    "expires_at": "expires_at",
-    "args": "args",
-    "id": "id",
-    "meta": "meta",
-    "pending": "pending",
-    "priority": "priority",
-    "queue": "queue",
-    "rate_limit": "rate_limit",
-    "result_size_limit": "result_size_limit",
-    "result_ttl": "result_ttl_s",
-    "retry": "retry",
-    "scheduled_at": "scheduled_at",
-    "schema": "schema",
-    "specversion": "specversion",
-    "tags": "tags",
-    "timeout": "timeout_s",
-    "type": "type",
-    "unique": "unique",
-    "version": "version",
-    "visibility_timeout": "visibility_timeout_s",
-}
-"""The parameter of :class:`Job` for each attribute of the envelope."""

@@ -7,9 +7,13 @@ a value means (whether a policy can be followed, say) is the backend's to decide
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import IntEnum
 from typing import Final
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import json_type
+from ojs_aws.domain.timestamps import format_instant, instant_of
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "at": "scheduled_at",
@@ -56,6 +60,14 @@ def unknown_attribute(name: str, known: Iterable[str]) -> TypeError:
         f"A job has no attribute {name!r}{_meant(name, known, _OTHER_NAMES)} Attributes of your "
         "own go into custom_attributes={...}."
     )
+
+
+class Priority(IntEnum):
+    """Names three priorities; any integer from -100 to 100 is one."""
+
+    HIGH = 10
+    NORMAL = 0
+    LOW = -10
 
 
 def argument_list(args: object) -> list[JsonValue]:
@@ -119,6 +131,26 @@ def tag_list(tags: object) -> list[str]:
         return list(tags)
     one = f": did you mean [{tags!r}]?" if isinstance(tags, str) else ""
     raise TypeError(f"The tags of a job must be a list of strings, not {_kind(tags)}{one}")
+
+
+def priority(value: int | str | None) -> int | None:
+    """Return the number of a priority, which may be given by its name.
+
+    :raises InvalidRequestError: it is no integer and no name.
+    """
+    if isinstance(value, str) and value.upper() in Priority.__members__:
+        return int(Priority[value.upper()])
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return None if value is None else int(value)
+    raise InvalidRequestError(
+        f"The 'priority' attribute must be an integer, or high, normal or low; not {value!r}.",
+        details={"field": "priority", "received": json_type(value)},
+    )
+
+
+def timestamp(moment: datetime | str) -> str:
+    """Return an instant as text; text stays as it is."""
+    return format_instant(instant_of(moment)) if isinstance(moment, datetime) else moment
 
 
 def rate_limit(limit: object) -> dict[str, JsonValue]:

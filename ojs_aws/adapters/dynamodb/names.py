@@ -80,6 +80,45 @@ BATCH: Final = "ba"
 """On such a lock: the batch that took it, and the job that had it before."""
 PREVIOUS: Final = "jp"
 
+KEPT_SPANS: Final = {
+    KEPT_COMPLETED: "completed_s",
+    KEPT_CANCELLED: "cancelled_s",
+    KEPT_DISCARDED: "discarded_s",
+    KEPT_DEAD: "dead_letter_s",
+}
+"""Seconds that an ended job stays, by the members of a retention."""
+
+COUNTS: Final = {PRIORITY: "priority", UNCOUNTED: "uncounted_attempts"}
+"""Numbers of a job record that are stored where they are not 0."""
+
+NUMBERS: Final = {
+    VISIBILITY: "visibility_timeout_ms",
+    RETRY_DELAY: "retry_delay_ms",
+    RESULT_TTL: "result_ttl_s",
+    RESULT_LIMIT: "result_limit_bytes",
+}
+"""Numbers of a job record that are stored where it has them."""
+
+FLAGS: Final = {
+    BY_STREAM: "is_by_stream",
+    COUNTED: "is_counted",
+    RETRY_OF_QUEUE: "is_retry_queues",
+}
+"""Truths about a job record, stored where they hold."""
+
+INSTANTS: Final = {
+    ENQUEUED: "enqueued_at",
+    ACTIVATED: "activated_at",
+    STARTED: "started_at",
+    COMPLETED: "completed_at",
+    CANCELLED: "cancelled_at",
+    DISCARDED: "discarded_at",
+    SCHEDULED: "scheduled_at",
+    EXPIRES: "expires_at",
+    NEXT_ATTEMPT: "next_attempt_at",
+}
+"""Instants of a job record that are stored where it has them."""
+
 JOB_SK: Final = JOB_SORT_KEY
 LOCK_SK: Final = "lock"
 BLOB: Final = "blob#"

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_aws.domain.envelope import Job, Priority
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError, JsonValue
+from ojs_aws.domain.job_arguments import Priority
 from ojs_aws.domain.json_text import RawJson, decode, encode
 
 TEXT = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.jobs.documents import document_value, read_document
@@ -39,34 +39,6 @@ means for ever."""
 MAX_DEPTH: Final = 500
 """The deepest nesting that the settings can allow."""
 
-_KEPT: Final = {
-    n.KEPT_COMPLETED: "completed_s",
-    n.KEPT_CANCELLED: "cancelled_s",
-    n.KEPT_DISCARDED: "discarded_s",
-    n.KEPT_DEAD: "dead_letter_s",
-}
-
-_COUNTS: Final = {n.PRIORITY: "priority", n.UNCOUNTED: "uncounted_attempts"}
-"""Numbers that are stored where they are not 0."""
-
-_FLAGS: Final = {
-    n.BY_STREAM: "is_by_stream",
-    n.COUNTED: "is_counted",
-    n.RETRY_OF_QUEUE: "is_retry_queues",
-}
-
-_INSTANTS: Final = {
-    n.ENQUEUED: "enqueued_at",
-    n.ACTIVATED: "activated_at",
-    n.STARTED: "started_at",
-    n.COMPLETED: "completed_at",
-    n.CANCELLED: "cancelled_at",
-    n.DISCARDED: "discarded_at",
-    n.SCHEDULED: "scheduled_at",
-    n.EXPIRES: "expires_at",
-    n.NEXT_ATTEMPT: "next_attempt_at",
-}
-
 
 def to_item(job: JobRecord, retention: Retention) -> Item:
     """Return the hot item of a job, without its write token."""
@@ -92,16 +64,16 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
     if job.workflow_step is not None:
         item[n.WORKFLOW] = string(job.workflow_id)
         item[n.WORKFLOW_STEP] = number(job.workflow_step)
-    item |= {name: {"BOOL": True} for name, flag in _FLAGS.items() if getattr(job, flag)}
+    item |= {name: {"BOOL": True} for name, flag in n.FLAGS.items() if getattr(job, flag)}
     if job.kept is not NO_RETENTION:
         item |= {
             name: number(seconds)
-            for name, attribute in _KEPT.items()
+            for name, attribute in n.KEPT_SPANS.items()
             if (seconds := getattr(job.kept, attribute)) is not None
         }
     item |= {
         name: number(instant)
-        for name, attribute in _INSTANTS.items()
+        for name, attribute in n.INSTANTS.items()
         if (instant := getattr(job, attribute)) is not None
     }
     if job.limit is not None:
@@ -121,15 +93,16 @@ def to_item(job: JobRecord, retention: Retention) -> Item:
 def _optional(job: JobRecord) -> Item:
     item: Item = {
         name: number(value)
-        for name, attribute in _COUNTS.items()
+        for name, attribute in n.COUNTS.items()
         if (value := getattr(job, attribute))
     }
-    if job.visibility_timeout_ms is not None:
-        item[n.VISIBILITY] = number(job.visibility_timeout_ms)
+    item |= {
+        name: number(value)
+        for name, attribute in n.NUMBERS.items()
+        if (value := getattr(job, attribute)) is not None
+    }
     if job.retry_document is not None:
         item[n.RETRY] = packed(job.retry_document)
-    if job.retry_delay_ms is not None:
-        item[n.RETRY_DELAY] = number(job.retry_delay_ms)
     if job.failures:
         item[n.FAILURES] = history_value(job.failures)
     if job.past_failures:
@@ -172,18 +145,12 @@ def from_item(item: Item) -> JobRecord:
     """Return the job that an item holds."""
     job_id = n.job_id_of(read_string(item, n.PK))
     retry = RawJson(unpacked(item[n.RETRY])) if n.RETRY in item else None
-    instants = {
-        attribute: None if (value := read_number(item, name)) is None else Instant(value)
-        for name, attribute in _INSTANTS.items()
-    }
     return JobRecord(
         id=job_id,
         type=read_string(item, n.TYPE),
         queue=read_string(item, n.QUEUE),
         state=JobState(read_string(item, n.STATE)),
-        priority=read_number(item, n.PRIORITY) or 0,
         attempt=read_number(item, n.ATTEMPT) or 0,
-        uncounted_attempts=read_number(item, n.UNCOUNTED) or 0,
         version=read_number(item, n.VERSION) or 0,
         order=read_number(item, n.ORDER) or 0,
         document=read_document(item[n.DOCUMENT]),
@@ -191,9 +158,6 @@ def from_item(item: Item) -> JobRecord:
         created_at=Instant(read_number(item, n.CREATED) or 0),
         retry=_policy(retry),
         retry_document=retry,
-        is_retry_queues=n.RETRY_OF_QUEUE in item,
-        visibility_timeout_ms=read_number(item, n.VISIBILITY),
-        retry_delay_ms=read_number(item, n.RETRY_DELAY),
         reservation=read_reservation(job_id, item),
         failures=read_history(item, n.FAILURES),
         past_failures=read_history(item, n.PAST_FAILURES),
@@ -203,19 +167,29 @@ def from_item(item: Item) -> JobRecord:
         workflow_step=read_number(item, n.WORKFLOW_STEP),
         limit=_limit(item),
         replay=_replay(item),
-        is_by_stream=n.BY_STREAM in item,
         kept=_kept(item),
-        is_counted=n.COUNTED in item,
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **read_outcome(item),
-        **instants,
+        **_columns(item),
     )
+
+
+def _columns(item: Item) -> dict[str, Any]:
+    """Read the attributes of a job record that one attribute of the item holds each."""
+    counts = {attribute: read_number(item, name) or 0 for name, attribute in n.COUNTS.items()}
+    numbers = {attribute: read_number(item, name) for name, attribute in n.NUMBERS.items()}
+    flags = {attribute: name in item for name, attribute in n.FLAGS.items()}
+    instants = {
+        attribute: None if (value := read_number(item, name)) is None else Instant(value)
+        for name, attribute in n.INSTANTS.items()
+    }
+    return {**counts, **numbers, **flags, **instants}
 
 
 def _kept(item: Item) -> Kept:
     spans = {
         attribute: seconds
-        for name, attribute in _KEPT.items()
+        for name, attribute in n.KEPT_SPANS.items()
         if (seconds := read_number(item, name)) is not None
     }
     return Kept(**spans) if spans else NO_RETENTION

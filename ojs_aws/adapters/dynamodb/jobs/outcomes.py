@@ -24,8 +24,6 @@ from ojs_aws.domain.timestamps import Instant
 class Outcome(TypedDict):
     """Holds the attributes of a job that this module stores."""
 
-    result_ttl_s: int | None
-    result_limit_bytes: int | None
     kept_until: Instant | None
     progress: Progress | None
     checkpoint: Checkpoint | None
@@ -35,10 +33,6 @@ class Outcome(TypedDict):
 def outcome_values(job: JobRecord) -> Item:
     """Return the attributes; nothing for the many jobs without any."""
     item: Item = {}
-    if job.result_ttl_s is not None:
-        item[n.RESULT_TTL] = number(job.result_ttl_s)
-    if job.result_limit_bytes is not None:
-        item[n.RESULT_LIMIT] = number(job.result_limit_bytes)
     if job.progress is not None:
         item[n.PROGRESS] = {"M": _progress(job.progress)}
     if job.checkpoint is not None:
@@ -74,8 +68,6 @@ def read_outcome(item: Item) -> Outcome:
     """Read what :func:`outcome_values` wrote."""
     ttl = read_number(item, n.TTL)
     return {
-        "result_ttl_s": read_number(item, n.RESULT_TTL),
-        "result_limit_bytes": read_number(item, n.RESULT_LIMIT),
         "kept_until": None if ttl is None else Instant(ttl * 1000),
         "progress": _read_progress(item),
         "checkpoint": _read_checkpoint(item),

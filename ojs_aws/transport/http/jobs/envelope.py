@@ -12,6 +12,7 @@ from typing import Final
 
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.job_attributes import PARAMETERS
 from ojs_aws.domain.job_versions import MARK, split_type
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,
@@ -44,33 +45,14 @@ _OPTION_ALIASES: Final[Mapping[str, str]] = {
     "retry_policy": "retry",
 }
 
-ENVELOPE_OPTIONS: Final = frozenset(
-    {
-        "queue",
-        "priority",
-        "timeout",
-        "timeout_ms",
-        "visibility_timeout",
-        "visibility_timeout_ms",
-        "scheduled_at",
-        "expires_at",
-        "retry",
-        "unique",
-        "tags",
-        "pending",
-        "rate_limit",
-        "meta",
-        "schema",
-        "result_ttl",
-        "result_size_limit",
-        "unique_key",
-        "version",
-    }
-)
-"""Options that are attributes of the envelope; any other one is kept where it stands."""
-
 _NEVER_OPTIONS: Final = frozenset({"id", "type", "args", "specversion", "options", "job"})
 """Names that mean the job itself, and nothing that an option may say."""
+
+_WIRE_ONLY: Final = frozenset({"timeout_ms", "visibility_timeout_ms", "unique_key"})
+"""Attributes for which the Python client has another one, or none."""
+
+ENVELOPE_OPTIONS: Final = (PARAMETERS.keys() - _NEVER_OPTIONS) | _WIRE_ONLY
+"""Options that are attributes of the envelope; any other one is kept where it stands."""
 
 _ABSENT_WHEN_NULL: Final = ENVELOPE_OPTIONS | {"id", "specversion", "options"}
 """Attributes for which several clients send null when they have none; then the default holds."""

@@ -1,0 +1,108 @@
+"""Declares the attributes that a caller gives to :class:`~ojs_aws.Job` and ``enqueue`` by name.
+
+This module says once what each is called, in Python and on the wire, and which check it passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypedDict
+
+from ojs_aws.domain import job_arguments as given
+from ojs_aws.domain.errors import JsonValue
+
+
+class JobAttributes(TypedDict, total=False):
+    """Lists the attributes of a job beside its type and arguments, in the order of the envelope.
+
+    What is left out takes the specification's default.
+
+    :ivar id: a lowercase UUIDv7; the client makes one when it is left out.
+    :ivar priority: -100 to 100, or ``"high"``, ``"normal"``, ``"low"``.
+    :ivar timeout_s: execution timeout in whole seconds.
+    :ivar scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+PT10S``.
+    :ivar expires_at: when it is no longer worth executing; the same forms.
+    :ivar retry: retry policy; a partial one keeps the other defaults.
+    :ivar pending: hold the job back until it is activated.
+    :ivar result_ttl_s: seconds that the result is kept: 0 for none, -1 for ever.
+    :ivar result_size_limit: the largest result in bytes that is kept.
+    :ivar version: of the form of the arguments, such as ``"2.0"``; also written behind the type:
+        ``"invoice.generate@2.0"``.
+    :ivar rate_limit: how many of such jobs may run, or how fast.
+    :ivar visibility_timeout_s: reservation length in seconds.
+    :ivar custom_attributes: attributes that the specification does not name, carried as they are;
+        read them by ``job["name"]``.
+    """
+
+    id: str
+    queue: str
+    meta: Mapping[str, JsonValue]
+    priority: int | str
+    timeout_s: int
+    scheduled_at: datetime | str
+    expires_at: datetime | str
+    retry: Mapping[str, JsonValue]
+    unique: Mapping[str, JsonValue]
+    schema: str
+    tags: Sequence[str]
+    pending: bool
+    result_ttl_s: int
+    result_size_limit: int
+    version: str
+    rate_limit: Mapping[str, JsonValue]
+    visibility_timeout_s: float
+    custom_attributes: Mapping[str, JsonValue]
+
+
+class EnvelopeAttributes(JobAttributes, total=False):
+    """Lists what :class:`~ojs_aws.Job` takes by name."""
+
+    specversion: str
+
+
+_UNITS: Final = "_s"
+"""Ends the parameters whose attribute has no unit in its name."""
+
+_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "meta": given.metadata,
+    "priority": given.priority,
+    "scheduled_at": given.timestamp,
+    "expires_at": given.timestamp,
+    "retry": given.retry_policy,
+    "unique": given.unique_policy,
+    "tags": given.tag_list,
+    "rate_limit": given.rate_limit,
+}
+"""Checks of the parameters that have one; each returns the attribute's value."""
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    name.removesuffix(_UNITS): name
+    for name in ("type", "args", *EnvelopeAttributes.__annotations__)
+    if name != "custom_attributes"
+}
+"""The parameter of :class:`~ojs_aws.Job` for each attribute of the envelope."""
+
+
+def read_attributes(attributes: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return the attributes of the envelope that a caller gave as parameters, checked.
+
+    :raises TypeError: an attribute that a job does not have, or a value of another type.
+    :raises ValueError: a policy has a member that there is not.
+    """
+    for name in attributes:
+        if name not in EnvelopeAttributes.__annotations__:
+            raise given.unknown_attribute(name, PARAMETERS.values())
+    values: dict[str, JsonValue] = {}
+    for attribute, parameter in PARAMETERS.items():
+        value: Any = attributes.get(parameter)
+        if value is None:
+            continue
+        if parameter == "visibility_timeout_s":
+            values |= given.visibility_timeout(value)
+        else:
+            check = _CHECKS.get(parameter)
+            values[attribute] = value if check is None else check(value)
+    if (custom := attributes.get("custom_attributes")) is not None:
+        values |= given.custom_attributes(custom, PARAMETERS)
+    return values
