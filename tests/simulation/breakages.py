@@ -298,7 +298,7 @@ MUTATIONS: Final = (
     Mutation(
         "deleted-alive",
         "a bulk deletion takes jobs in any state",
-        "ojs_aws.services.bulk.changes:BulkChanges._change",
-        (("require_any(settled, STATES[action])", "pass"),),
+        "ojs_aws.services.bulk.engine:BulkEngine._change",
+        (("require_any(settled, action, states)", "pass"),),
     ),
 )

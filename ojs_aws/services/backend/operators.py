@@ -11,6 +11,7 @@ from ojs_aws.services.backend.producers import ProducerServices
 if TYPE_CHECKING:
     from ojs_aws.services.bulk.by_filter import BulkByFilter
     from ojs_aws.services.bulk.changes import BulkChanges
+    from ojs_aws.services.bulk.engine import BulkEngine
     from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
     from ojs_aws.services.dead_letters.service import DeadLetters
     from ojs_aws.services.jobs.priority import ChangePriority
@@ -70,9 +71,11 @@ class OperatorServices(ProducerServices):
     @cached_property
     def purge_queue(self) -> PurgeQueue:
         """Return what empties queues."""
+        from ojs_aws.services.bulk.engine import BulkEngine
         from ojs_aws.services.queues.purge import PurgeQueue
 
-        return PurgeQueue(self.ports.store, self.changer, self.queues)
+        engine = BulkEngine(self.ports.store, self.changer, None)
+        return PurgeQueue(engine, self.queues)
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:
@@ -111,7 +114,7 @@ class OperatorServices(ProducerServices):
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
 
         rows = DeadLetterSearch(self.ports.store, self.ports.queues)
-        return DeadLetterBulk(self.ports.store, rows, self.changer, self.job_messages)
+        return DeadLetterBulk(self._bulk_engine, rows)
 
     @cached_property
     def job_search(self) -> JobSearch:
@@ -125,16 +128,20 @@ class OperatorServices(ProducerServices):
         """Many jobs at once, for operators."""
         from ojs_aws.services.bulk.by_filter import BulkByFilter
 
-        return BulkByFilter(self.ports.store, self.job_search, self.changer, self.job_messages)
+        return BulkByFilter(self._bulk_engine, self.job_search)
 
     @cached_property
     def bulk_changes(self) -> BulkChanges:
         """Many jobs cancelled, retried or deleted."""
         from ojs_aws.services.bulk.changes import BulkChanges
 
-        return BulkChanges(
-            self.ports.store, self.job_search, self.changer, self.job_messages, self.ports.unique
-        )
+        return BulkChanges(self._bulk_engine, self.job_search, self.ports.unique)
+
+    @property
+    def _bulk_engine(self) -> BulkEngine:
+        from ojs_aws.services.bulk.engine import BulkEngine
+
+        return BulkEngine(self.ports.store, self.changer, self.job_messages)
 
     @cached_property
     def reprioritise(self) -> ChangePriority:

@@ -1,13 +1,13 @@
-"""Cancelling, retrying and deleting many jobs (ojs-bulk-operations, sections 6 to 8).
+"""Cancels, retries and deletes many jobs (ojs-bulk-operations, sections 6 to 8).
 
-Each job is one conditional write, told of by itself; or, where all or none are asked for, up to a
-hundred are one transaction.
+Each job is one conditional write with an outcome of its own; or, where all or none are asked for,
+up to a hundred are one transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
@@ -16,16 +16,21 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import Admission, NotAdmittedError
-from ojs_aws.services.bulk.by_filter import BulkAction, require_any
-from ojs_aws.services.bulk.enqueue import BUDGET_MS, MAX_ITEMS
-from ojs_aws.services.dead_letters.bulk import BulkOutcome, BulkStatus, tried
+from ojs_aws.services.bulk.by_filter import narrowed
+from ojs_aws.services.bulk.engine import (
+    BulkAction,
+    BulkEngine,
+    BulkOutcome,
+    BulkReport,
+    BulkStatus,
+    tried,
+)
+from ojs_aws.services.bulk.enqueue import MAX_ITEMS
 from ojs_aws.services.jobs.change import found
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, UniqueJobs
-    from ojs_aws.services.jobs.change import JobChanger
+    from ojs_aws.ports import UniqueJobs
     from ojs_aws.services.jobs.filter import JobFilter
-    from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.jobs.search import JobSearch
 
 MAX_ATOMIC: Final = 100
@@ -46,29 +51,16 @@ Accepts = Callable[[JobRecord], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class BulkChanged:
-    """What became of each job.
-
-    :ivar cursor: where to go on with the same filter; empty when no more jobs match.
-    """
-
-    outcomes: tuple[BulkOutcome, ...]
-    cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class BulkChanges:
     """Changes the jobs that are named, or that a filter finds."""
 
-    store: JobStore
+    engine: BulkEngine
     search: JobSearch
-    changer: JobChanger
-    job_messages: JobMessages
     transactions: Callable[[], UniqueJobs]
 
     def named(
         self, action: BulkAction, job_ids: Sequence[str], *, is_atomic: bool = False
-    ) -> BulkChanged:
+    ) -> BulkReport:
         """Change the jobs with these ids.
 
         :param is_atomic: all of them or none; up to 100, and no deletion.
@@ -76,81 +68,22 @@ class BulkChanges:
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
         ids = _checked(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
-        jobs = self.changer.find_many(ids)
+        jobs = self.engine.changer.find_many(ids)
         if is_atomic:
-            return BulkChanged(self._together(action, ids, jobs))
-        return BulkChanged(self._one_by_one(action, ids, jobs))
+            return BulkReport(self._together(action, ids, jobs))
+        return BulkReport(self.engine.change(action, STATES[action], jobs, ids))
 
     def matching(
         self, action: BulkAction, wanted: JobFilter, accepts: Accepts, cursor: str = ""
-    ) -> BulkChanged:
+    ) -> BulkReport:
         """Change the next jobs of a filter: as many as one request can look at.
 
         :param accepts: what the lists cannot tell; given whole jobs.
         :raises InvalidRequestError: states that the action cannot be done in, or a bad cursor.
         """
-        wrong = sorted(wanted.states - STATES[action])
-        if wrong:
-            raise InvalidRequestError(
-                f"Jobs in state '{wrong[0]}' cannot be changed by {action}; only "
-                f"{', '.join(sorted(STATES[action]))}.",
-                details={"field": "filter.state", "received": str(wrong[0])},
-            )
-        narrowed = replace(wanted, states=wanted.states or STATES[action])
-        page = self.search.find(narrowed, MAX_ITEMS, cursor)
+        page = self.search.find(narrowed(wanted, action, STATES[action]), MAX_ITEMS, cursor)
         jobs = {job.id: job for job in page.jobs if accepts(job)}
-        return BulkChanged(self._one_by_one(action, [*jobs], jobs), page.cursor)
-
-    # ------------------------------------------------------------------ each by itself
-    def _one_by_one(
-        self, action: BulkAction, ids: Sequence[str], jobs: Mapping[str, JobRecord]
-    ) -> tuple[BulkOutcome, ...]:
-        clock = self.changer.clock
-        ends_at = clock.now() + BUDGET_MS
-        covered: list[JobRecord] = []
-        outcomes = []
-        for job_id in ids:
-            if clock.now() >= ends_at:
-                late = "There was no time left for this job; send it again."
-                outcomes.append(BulkOutcome(job_id, BulkStatus.FAILED, late))
-                continue
-
-            def change(job_id: str = job_id) -> None:
-                self._change(action, found(jobs.get(job_id), job_id), covered)
-
-            outcomes.append(tried(job_id, change))
-        self.job_messages.send_for(covered, clock.now())
-        return tuple(outcomes)
-
-    def _change(self, action: BulkAction, job: JobRecord, covered: list[JobRecord]) -> None:
-        if action is BulkAction.DELETE:
-            settled = self.changer.settled(job, self.changer.clock.now())
-            require_any(settled, STATES[action])
-            self.store.delete(settled)
-            return
-        change = self.changer.apply(
-            job.id, lambda now_there, now: self._after(action, now_there, now), start=job
-        )
-        self._follow(change.before, change.after, covered)
-
-    def _after(self, action: BulkAction, job: JobRecord, now: Instant) -> JobRecord:
-        """The job after the change.
-
-        :raises ConflictError: its state does not allow it.
-        """
-        require_any(job, STATES[action])
-        if action is BulkAction.CANCEL:
-            return lifecycle.cancel(job, now)
-        order = self.changer.clock.order()
-        if job.state is S.RETRYABLE:
-            return lifecycle.retry_now(job, now, order)
-        return lifecycle.retry_discarded(job, now, order)
-
-    def _follow(self, before: JobRecord, after: JobRecord, covered: list[JobRecord]) -> None:
-        if after.state is S.AVAILABLE:
-            covered.append(after)
-        else:
-            self.job_messages.delete_for(before)
+        return BulkReport(self.engine.change(action, STATES[action], jobs), page.cursor)
 
     # ------------------------------------------------------------------ all or none
     def _together(
@@ -161,9 +94,10 @@ class BulkChanges:
                 "Jobs are deleted one by one; there is no atomic deletion.",
                 details={"field": "atomicity", "received": "atomic", "expected": "partial"},
             )
+        changer = self.engine.changer
         for _ in range(TOGETHER_TRIES):
             changes: list[Admission] = []
-            now = self.changer.clock.now()
+            now = changer.clock.now()
             outcomes = [self._decided(action, each, jobs, now, changes) for each in ids]
             refused = [each for each in outcomes if each.status is not BulkStatus.DONE]
             if refused:
@@ -171,13 +105,13 @@ class BulkChanges:
             try:
                 self.transactions().admit(changes)
             except NotAdmittedError:  # another change came first, or was under way: look again
-                jobs = self.changer.find_many(ids)
+                jobs = changer.find_many(ids)
                 continue
-            covered: list[JobRecord] = []
+            available: list[JobRecord] = []
             for change in changes:
                 if change.before is not None and change.after is not None:
-                    self._follow(change.before, change.after, covered)
-            self.job_messages.send_for(covered, now)
+                    self.engine.follow(change.before, change.after, available)
+            self.engine.send_for(available, now)
             return tuple(outcomes)
         reason = "Others changed the jobs meanwhile; nothing was changed."
         return tuple(BulkOutcome(each, BulkStatus.FAILED, reason) for each in ids)
@@ -190,12 +124,13 @@ class BulkChanges:
         now: Instant,
         changes: list[Admission],
     ) -> BulkOutcome:
-        """What becomes of a job; its change is noted."""
+        """Decide what becomes of a job, and note its change."""
 
-        def decide() -> None:
-            job = self.changer.settled(found(jobs.get(job_id), job_id), now)
+        def decide(job_id: str) -> None:
+            job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
             at = max(now, lifecycle.last_change(job))  # by a clock that is ahead, maybe
-            changes.append(Admission(before=job, after=self._after(action, job, at)))
+            after = self.engine.after(action, STATES[action], job, at)
+            changes.append(Admission(before=job, after=after))
 
         return tried(job_id, decide)
 

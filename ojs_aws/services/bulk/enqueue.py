@@ -16,6 +16,7 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.bulk.engine import BUDGET_MS
 from ojs_aws.services.jobs.messages import JobMessages
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ MAX_ITEMS: Final = 1000
 """Items of one bulk operation (section 9.1)."""
 
 WOKEN_TOGETHER: Final = 100
-
-BUDGET_MS: Final = 18_000
-"""How long a request works on items; those that are left are reported as such."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ minute is looked at again, since the index may show rows late.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,9 +17,19 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Marks, QueueRegistry, StaleJobError
+from ojs_aws.ports import (
+    Between,
+    JobList,
+    JobStore,
+    ListedJob,
+    Marks,
+    Page,
+    QueueRegistry,
+    StaleJobError,
+)
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
 from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.list_walk import ListStop
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.upkeep.job_errors import JobErrors
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
@@ -27,7 +37,6 @@ from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 EVERY_MS: Final = 300_000
 """How often the upkeep looks (section 8.1)."""
 
-PAGE: Final = 100
 MAX_CHANGED: Final = 500
 """Dead letters of one queue that one round removes, or looks at for one rule."""
 
@@ -89,8 +98,8 @@ class DeadLetterUpkeep:
         """Remove the oldest dead letters beyond the number that is kept."""
         excess = self.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
         pruned, errors = 0, JobErrors(lambda: False)
-        for rows in self._oldest(queue, min(excess, MAX_CHANGED), None):
-            for row in rows:
+        for page in self._oldest(queue, min(excess, MAX_CHANGED), None):
+            for row in page.jobs:
                 try:
                     job = self.store.load(row.id)
                     if job is not None and job.state is JobState.DISCARDED:
@@ -108,24 +117,9 @@ class DeadLetterUpkeep:
             return 0
         return 1
 
-    def _oldest(
-        self, queue: str, limit: int, between: Between | None
-    ) -> Iterable[Sequence[ListedJob]]:
-        cursor = ""
-        while limit > 0:
-            page = self.store.listed(
-                queue,
-                JobList.DEAD_LETTER,
-                min(limit, PAGE),
-                cursor=cursor,
-                newest_first=False,
-                between=between,
-            )
-            limit -= len(page.jobs)
-            yield page.jobs
-            cursor = page.cursor
-            if not cursor:
-                return
+    def _oldest(self, queue: str, most: int, between: Between | None) -> Iterator[Page]:
+        stop = ListStop(queue, JobList.DEAD_LETTER, between)
+        return stop.pages(self.store, most=most, newest_first=False)
 
     def _replay(self, rule: ReplayRule, queue: str, now: Instant) -> int:
         """Replay what has become due for a rule since its last round."""
@@ -136,8 +130,8 @@ class DeadLetterUpkeep:
         replayed: list[JobRecord] = []
         errors, first_failed = JobErrors(lambda: False), until
         seen, last = 0, since
-        for rows in self._oldest(queue, MAX_CHANGED, Between(since, until)):
-            for row in rows:
+        for page in self._oldest(queue, MAX_CHANGED, Between(since, until)):
+            for row in page.jobs:
                 seen, last = seen + 1, Instant(int(row.sort_key))
                 try:
                     job = self._replayed(rule, row)

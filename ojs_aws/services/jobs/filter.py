@@ -14,7 +14,7 @@ from ojs_aws.ports import Between, JobList
 
 S = JobState
 
-_END: Final = Instant(253_402_300_799_999)  # the last instant of the year 9999
+END: Final = Instant(253_402_300_799_999)  # the last instant of the year 9999
 
 _WAITING: Final = frozenset({S.SCHEDULED, S.RETRYABLE, S.ACTIVE})
 
@@ -75,10 +75,7 @@ class JobFilter:
         if self.type and self.type != "*":
             # A beginning may end in a dot or an underscore, which no type does.
             check_type(self.type.removesuffix("*").rstrip("._-"))
-        if self.since is not None and self.until is not None and self.until < self.since:
-            raise InvalidRequestError(
-                "The 'until' attribute must not be before 'since'.", details={"field": "until"}
-            )
+        check_range(self.since, self.until)
 
     @property
     def is_everything(self) -> bool:
@@ -112,7 +109,7 @@ class JobFilter:
     def _range(self, name: JobList) -> Between | None:
         if self.since is None or name not in _BY_TIME:
             return None
-        return Between(self.since, _END)
+        return Between(self.since, END)
 
     def accepts_type(self, job_type: str) -> bool:
         """Return whether jobs of a type are meant."""
@@ -128,4 +125,15 @@ class JobFilter:
             and self.accepts_type(job.type)
             and (self.since is None or job.created_at >= self.since)
             and (self.until is None or job.created_at <= self.until)
+        )
+
+
+def check_range(since: Instant | None, until: Instant | None) -> None:
+    """Refuse a range of time that ends before it begins.
+
+    :raises InvalidRequestError: it does.
+    """
+    if since is not None and until is not None and until < since:
+        raise InvalidRequestError(
+            "The 'until' attribute must not be before 'since'.", details={"field": "until"}
         )

@@ -1,4 +1,4 @@
-"""Purging queues (ojs-admin-api, section 6.5)."""
+"""Purges queues (ojs-admin-api, section 6.5)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList, JobStore, StaleJobError
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.ports import Between, JobList
+from ojs_aws.services.bulk.engine import BulkAction, BulkEngine, BulkReport
 from ojs_aws.services.queues.service import Queues
 
 MAX_PURGED: Final = 100
@@ -27,6 +25,8 @@ LISTS: Final[Mapping[JobState, Sequence[JobList]]] = {
     JobState.RETRYABLE: (JobList.WAITING,),
 }
 """Where the jobs of a state are listed. Active jobs are their workers' and cannot be purged."""
+
+_ENDED: Final = frozenset(state for state in JobState if state.is_terminal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,7 @@ class PurgeReport:
 class PurgeQueue:
     """Empties queues, a bounded number of jobs at a time. Any part may be repeated."""
 
-    store: JobStore
-    changer: JobChanger
+    engine: BulkEngine
     queues: Queues
 
     def __call__(self, wanted: Purge, cursor: str = "") -> PurgeReport:
@@ -77,7 +76,7 @@ class PurgeQueue:
         name, _, inner = cursor.partition("!")
         at = next((i for i, each in enumerate(lists) if each.value == name), 0)
         for position in range(at, len(lists)):
-            page = self.store.listed(
+            page = self.engine.store.listed(
                 wanted.queue,
                 lists[position],
                 MAX_PURGED,
@@ -102,35 +101,24 @@ class PurgeQueue:
         return list(dict.fromkeys(found))
 
     def _purge(self, job_ids: Sequence[str], wanted: Purge) -> tuple[int, int]:
-        deleted = cancelled = 0
-        for job in self.store.load_many(job_ids).values():
-            if job.state not in wanted.states or job.queue != wanted.queue:
-                continue
-            if job.state.is_terminal:
-                deleted += wanted.is_dry or self._delete(job)
-            else:
-                cancelled += wanted.is_dry or self._cancel(job, wanted)
-        return deleted, cancelled
+        """Delete or cancel the jobs that are still wanted, and return how many of each.
 
-    def _delete(self, job: JobRecord) -> bool:
-        try:
-            self.store.delete(job)
-        except StaleJobError:
-            return False
-        return True
-
-    def _cancel(self, job: JobRecord, wanted: Purge) -> bool:
-        """Cancel a job, unless it has begun or ended meanwhile."""
-
-        def decide(found: JobRecord, now: Instant) -> JobRecord:
-            is_wanted = found.state in wanted.states and not found.state.is_terminal
-            return lifecycle.cancel(found, now) if is_wanted else found
-
-        try:
-            change = self.changer.apply(job.id, decide, start=job)
-        except NotFoundError:
-            return False
-        return change.after is not change.before
+        :raises OjsError: the backend failed at one of them; the same cursor leads to it again.
+        """
+        ended: dict[str, JobRecord] = {}
+        others: dict[str, JobRecord] = {}
+        for job_id, job in self.engine.store.load_many(job_ids).items():
+            if job.state in wanted.states and job.queue == wanted.queue:
+                (ended if job.state.is_terminal else others)[job_id] = job
+        if wanted.is_dry:
+            return len(ended), len(others)
+        states = frozenset(wanted.states)
+        deleted = BulkReport(self.engine.change(BulkAction.DELETE, states & _ENDED, ended))
+        cancelled = BulkReport(self.engine.change(BulkAction.CANCEL, states - _ENDED, others))
+        for outcome in deleted.outcomes + cancelled.outcomes:
+            if outcome.problem is not None:
+                raise outcome.problem
+        return deleted.done, cancelled.done
 
 
 def _before(until: Instant) -> Between:

@@ -27,6 +27,7 @@ from ojs_aws.ports import (
     QueueRegistry,
     Triggers,
 )
+from ojs_aws.services.jobs.list_walk import ListStop
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
 
 MAX_WOKEN: Final = 1000
@@ -242,15 +243,8 @@ class Queues:
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
         """Return the first ready jobs, a bounded number of them."""
-        rows: Sequence[ListedJob] = ()
-        cursor = ""
-        while len(rows) < MAX_WOKEN:
-            page = self.store.listed(name, JobList.READY, PAGE, cursor=cursor, newest_first=False)
-            rows = [*rows, *page.jobs]
-            cursor = page.cursor
-            if not cursor:
-                break
-        return rows
+        pages = ListStop(name, JobList.READY).pages(self.store, most=MAX_WOKEN, newest_first=False)
+        return [row for page in pages for row in page.jobs]
 
 
 def _unknown(name: str) -> NotFoundError:

@@ -15,8 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleJobError
-from ojs_aws.services.bulk.by_filter import BulkAction
-from ojs_aws.services.dead_letters.bulk import BulkStatus
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
 

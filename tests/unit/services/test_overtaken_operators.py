@@ -16,8 +16,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerReport
-from ojs_aws.services.bulk.by_filter import BulkAction
-from ojs_aws.services.dead_letters.bulk import BulkStatus
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.limits import admin as limits

@@ -24,11 +24,9 @@ from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode, parse_o
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
 from ojs_aws.services.batches.errors import check_count
-from ojs_aws.services.bulk.by_filter import BulkAction
-from ojs_aws.services.bulk.changes import BulkChanged
+from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS, BulkItem, reading
 from ojs_aws.services.bulk.idempotency import StoredAnswer
-from ojs_aws.services.dead_letters.bulk import BulkOutcome, BulkStatus
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs
@@ -182,7 +180,7 @@ def _change(call: Call, action: BulkAction) -> Answer:
     return _once(call, str(action), values, len(ids) if isinstance(ids, list) else None, work)
 
 
-def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) -> BulkChanged:
+def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) -> BulkReport:
     if not isinstance(given, dict) or not given:
         raise invalid("filter", "an object that names something", given)
     given = _with_age(call, given)
@@ -249,7 +247,7 @@ def _accepts(
     )
 
 
-def _changed(action: BulkAction, done: BulkChanged, *, is_atomic: bool) -> StoredAnswer:
+def _changed(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> StoredAnswer:
     member, word = _DONE[action]
     changed = sum(each.status is BulkStatus.DONE for each in done.outcomes)
     left = len(done.outcomes) - changed

@@ -17,6 +17,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery
+from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.queues.purge import Purge
 from ojs_aws.services.workers.service import directive_of
@@ -104,7 +105,7 @@ def purge_old_dead_letters(call: Call) -> Answer:
     deleted = failed = 0
     cursor = ""
     for _ in range(MAX_ROUNDS):
-        report = call.backend.dead_letter_bulk.delete(wanted, cursor=cursor)
+        report = call.backend.dead_letter_bulk(BulkAction.DELETE, wanted, cursor=cursor)
         deleted, failed = deleted + report.done, failed + len(report.outcomes) - report.done
         cursor = report.cursor
         if not cursor:

@@ -18,7 +18,7 @@ from ojs_aws.domain.timestamps import (
     parse_timestamp,
 )
 from ojs_aws.domain.validation import invalid
-from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkReport
+from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_override
@@ -103,7 +103,9 @@ def delete_dead_letter(call: Call) -> Answer:
 def retry_dead_letters(call: Call) -> Answer:
     """Enqueue many dead letters again: those of a filter, or those named."""
     values = _values(call)
-    report = call.backend.dead_letter_bulk.retry(_chosen(values), _limit(values), _cursor(values))
+    report = call.backend.dead_letter_bulk(
+        BulkAction.RETRY, _chosen(values), _limit(values), _cursor(values)
+    )
     return Answer(encode(_described(report, "retried")))
 
 
@@ -115,7 +117,9 @@ def delete_dead_letters(call: Call) -> Answer:
     if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
         values["limit"] = int(limit[:9])
     values |= _values(call)
-    report = call.backend.dead_letter_bulk.delete(_chosen(values), _limit(values), _cursor(values))
+    report = call.backend.dead_letter_bulk(
+        BulkAction.DELETE, _chosen(values), _limit(values), _cursor(values)
+    )
     return Answer(encode(_described(report, "deleted")))
 
 

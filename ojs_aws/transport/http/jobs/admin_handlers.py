@@ -14,8 +14,7 @@ from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.bulk.by_filter import BulkAction
-from ojs_aws.services.dead_letters.bulk import MAX_BULK, BulkStatus
+from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ojs_aws.services.dead_letters.bulk import MAX_BULK
+from ojs_aws.services.bulk.engine import MAX_BULK
 from ojs_aws.transport.http.bodies import Body, JobId, QueueName, ShortText
 
 

@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobState
-from ojs_aws.services.bulk.by_filter import BulkAction
+from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.push import MAX_TRANSACTION
 from ojs_aws.services.unique.entries import WantedJob

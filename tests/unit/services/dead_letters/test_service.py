@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.dead_letters.bulk import BulkStatus
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch import FetchRequest
@@ -179,7 +179,7 @@ def test_a_page_ends_where_its_documents_grow_too_large(world: World) -> None:
 
 def test_one_request_looks_at_a_bounded_number_of_rows(world: World, monkeypatch: Any) -> None:
     """A filter that nothing matches ends with a cursor, not with a timeout."""
-    monkeypatch.setattr("ojs_aws.services.dead_letters.search.MAX_EXAMINED", 3)
+    monkeypatch.setattr("ojs_aws.services.jobs.list_walk.MAX_EXAMINED", 3)
     for _ in range(5):
         die(world)
     page = world.backend.dead_letters.list(DeadLetterFilter(error_type="Rare"))
@@ -289,7 +289,9 @@ def test_dlq_r001_many_are_enqueued_again_with_an_outcome_each(world: World) -> 
     """Section 6.2: those of a filter, their messages together; the others stay."""
     chosen = [die(world, "DbError") for _ in range(3)]
     other = die(world, "Other")
-    report = world.backend.dead_letter_bulk.retry(DeadLetterFilter(error_type="DbError"))
+    report = world.backend.dead_letter_bulk(
+        BulkAction.RETRY, DeadLetterFilter(error_type="DbError")
+    )
     assert {o.job_id for o in report.outcomes} == set(ids(chosen))
     assert (report.done, report.cursor) == (3, "")
     assert {world.store.jobs[job.id].state for job in chosen} == {JobState.AVAILABLE}
@@ -303,7 +305,7 @@ def test_many_are_enqueued_in_bounded_steps(world: World) -> None:
     done: list[str] = []
     cursor = ""
     for _ in range(5):
-        report = world.backend.dead_letter_bulk.retry(DeadLetterFilter(), 2, cursor)
+        report = world.backend.dead_letter_bulk(BulkAction.RETRY, DeadLetterFilter(), 2, cursor)
         done += [outcome.job_id for outcome in report.outcomes]
         cursor = report.cursor
         if not cursor:
@@ -317,7 +319,7 @@ def test_each_named_job_has_its_outcome(world: World) -> None:
     assert alive is not None
     unknown = "01990000-0000-7000-8000-ffffffffffff"
     wanted = [dead.id, alive.id, unknown, dead.id]
-    report = world.backend.dead_letter_bulk.retry(wanted)
+    report = world.backend.dead_letter_bulk(BulkAction.RETRY, wanted)
     assert [(o.job_id, o.status) for o in report.outcomes] == [
         (dead.id, BulkStatus.DONE),
         (alive.id, BulkStatus.SKIPPED),
@@ -330,16 +332,18 @@ def test_one_failing_write_does_not_keep_the_others_from_theirs(world: World) ->
     """The failed one is told, and a repetition finds it where it was."""
     dead = [die(world) for _ in range(3)]
     before = len(world.faults.calls)
-    report = world.backend.dead_letter_bulk.delete(ids(dead[:1]))
+    report = world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead[:1]))
     delete_at = before + world.faults.calls[before:].index("delete")
     assert report.done == 1
     world = World()
     dead = [die(world) for _ in range(3)]
     world.faults.spoiled, world.faults.fault = delete_at, next(iter(Fault))
-    statuses = [o.status for o in world.backend.dead_letter_bulk.delete(ids(dead)).outcomes]
+    statuses = [
+        o.status for o in world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead)).outcomes
+    ]
     assert statuses.count(BulkStatus.DONE) >= 2
     world.faults.spoiled = None
-    world.backend.dead_letter_bulk.delete(ids(dead))
+    world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead))
     assert world.backend.dead_letters.list().jobs == ()
 
 
@@ -349,7 +353,7 @@ def test_many_are_removed_for_good(world: World) -> None:
     limit = Instant(world.clock.at)
     world.clock.advance(s=5)
     young = die(world)
-    report = world.backend.dead_letter_bulk.delete(DeadLetterFilter(until=limit))
+    report = world.backend.dead_letter_bulk(BulkAction.DELETE, DeadLetterFilter(until=limit))
     assert (report.done, set(world.store.jobs)) == (1, {young.id})
     with pytest.raises(NotFoundError):
         world.backend.dead_letters.get(old.id)
@@ -359,10 +363,10 @@ def test_many_are_removed_for_good(world: World) -> None:
 def test_bulk_operations_are_bounded(world: World, limit: int) -> None:
     """In what a limit and a list of ids may ask for."""
     with pytest.raises(InvalidRequestError, match="limit"):
-        world.backend.dead_letter_bulk.retry(DeadLetterFilter(), limit)
+        world.backend.dead_letter_bulk(BulkAction.RETRY, DeadLetterFilter(), limit)
     many = [f"01990000-0000-7000-8000-{n:012d}" for n in range(101)]
     with pytest.raises(InvalidRequestError, match="ids"):
-        world.backend.dead_letter_bulk.delete(many)
+        world.backend.dead_letter_bulk(BulkAction.DELETE, many)
 
 
 # ------------------------------------------------------------------------------- pruning, replay

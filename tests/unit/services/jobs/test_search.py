@@ -12,9 +12,8 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.by_filter import BulkAction
-from ojs_aws.services.dead_letters.bulk import BulkStatus
-from ojs_aws.services.jobs import search as job_search
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import history_of
@@ -147,8 +146,8 @@ def test_a_search_looks_at_a_bounded_number_of_rows(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that few of many match answers short pages whose cursors lead to all of them."""
-    monkeypatch.setattr(job_search, "MAX_EXAMINED", 20)
-    monkeypatch.setattr(job_search, "PAGE", 10)
+    monkeypatch.setattr(list_walk, "MAX_EXAMINED", 20)
+    monkeypatch.setattr(list_walk, "PAGE", 10)
     wanted = [push(world, type="rare.one").id]
     for _ in range(45):
         push(world)
@@ -168,7 +167,7 @@ def test_a_search_looks_at_a_bounded_number_of_rows(
 
 def test_empty_lists_are_bounded_as_well(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many queues in which there is nothing end a page, and its cursor goes on."""
-    monkeypatch.setattr(job_search, "MAX_QUERIES", 10)
+    monkeypatch.setattr(list_walk, "MAX_QUERIES", 10)
     for number in range(5):
         world.registry.ensure(f"q{number}", world.clock.now())
     last = push(world, queue="z")

@@ -1,0 +1,204 @@
+"""Changes many jobs: each by one conditional write, with an outcome of its own.
+
+Whatever goes wrong with one job, the others go on. A request works for a bounded time, and may be
+repeated or stop in its middle; what it did not reach is reported as such. Bulk operations on jobs,
+on dead letters and the purge of a queue all work this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    OjsError,
+)
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobStore, StaleJobError
+from ojs_aws.services.jobs.change import JobChanger, found
+from ojs_aws.services.jobs.messages import JobMessages
+
+MAX_BULK: Final = 100
+"""Jobs that one request of an operator changes."""
+
+BUDGET_MS: Final = 18_000
+"""How long a request works on jobs; those that are left are reported as such."""
+
+_DISCARDED: Final = frozenset({JobState.DISCARDED})
+
+
+class BulkAction(StrEnum):
+    """What is to be done."""
+
+    RETRY = "retry"
+    CANCEL = "cancel"
+    DELETE = "delete"
+
+
+class BulkStatus(StrEnum):
+    """What became of one job of a bulk operation."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    """It was in no state for the action any more."""
+    NOT_FOUND = "not_found"
+    FAILED = "failed"
+    """The backend failed; whether it took effect may be unknown. Repeat the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOutcome:
+    """One job of a bulk operation.
+
+    :ivar problem: the error of a job that failed.
+    """
+
+    job_id: str
+    status: BulkStatus
+    reason: str = ""
+    problem: OjsError | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReport:
+    """What one request did, or would do.
+
+    :ivar outcomes: of each job that it met; a dry run says DONE for what would be.
+    :ivar cursor: where to go on; empty when no more jobs match.
+    """
+
+    outcomes: tuple[BulkOutcome, ...]
+    cursor: str = ""
+
+    @property
+    def done(self) -> int:
+        """How many jobs were changed, or would be."""
+        return sum(outcome.status is BulkStatus.DONE for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEngine:
+    """Retries, cancels or deletes jobs that were read already.
+
+    :ivar job_messages: None where messages of cancelled jobs are left to whoever receives them.
+    """
+
+    store: JobStore
+    changer: JobChanger
+    job_messages: JobMessages | None
+
+    def change(
+        self,
+        action: BulkAction,
+        states: frozenset[JobState],
+        jobs: Mapping[str, JobRecord],
+        job_ids: Sequence[str] | None = None,
+    ) -> tuple[BulkOutcome, ...]:
+        """Change the jobs that are in one of some states, one after the other.
+
+        :param jobs: as they were read, by id.
+        :param job_ids: all that are meant, also those that were not found; by default ``jobs``.
+        """
+        clock = self.changer.clock
+        ends_at = clock.now() + BUDGET_MS
+        available: list[JobRecord] = []
+
+        def change(job_id: str) -> None:
+            if clock.now() >= ends_at:
+                raise BackendUnavailableError("There was no time left for this job; send it again.")
+            self._change(action, states, found(jobs.get(job_id), job_id), available)
+
+        outcomes = tuple(tried(job_id, change) for job_id in job_ids or jobs)
+        self.send_for(available, clock.now())
+        return outcomes
+
+    def _change(
+        self,
+        action: BulkAction,
+        states: frozenset[JobState],
+        job: JobRecord,
+        available: list[JobRecord],
+    ) -> None:
+        if action is BulkAction.DELETE:
+            settled = self.changer.settled(job, self.changer.clock.now())
+            require_any(settled, action, states)
+            self.store.delete(settled)
+            return
+        change = self.changer.apply(
+            job.id, lambda current, now: self.after(action, states, current, now), start=job
+        )
+        self.follow(change.before, change.after, available)
+
+    def after(
+        self, action: BulkAction, states: frozenset[JobState], job: JobRecord, now: Instant
+    ) -> JobRecord:
+        """Return the job after a retry or a cancellation.
+
+        :raises ConflictError: its state does not allow it.
+        """
+        require_any(job, action, states)
+        if action is BulkAction.CANCEL:
+            return lifecycle.cancel(job, now)
+        order = self.changer.clock.order()
+        if job.state is JobState.RETRYABLE:
+            return lifecycle.retry_now(job, now, order)
+        return lifecycle.retry_discarded(job, now, order)
+
+    def follow(self, before: JobRecord, after: JobRecord, available: list[JobRecord]) -> None:
+        """Note a job that needs a message, or delete the message that one needs no more."""
+        if after.state is JobState.AVAILABLE:
+            available.append(after)
+        elif self.job_messages is not None:
+            self.job_messages.delete_for(before)
+
+    def send_for(self, available: Sequence[JobRecord], now: Instant) -> None:
+        """Send the messages of the jobs that are available now."""
+        if self.job_messages is not None:
+            self.job_messages.send_for(available, now)
+
+
+def tried(job_id: str, change: Callable[[str], None]) -> BulkOutcome:
+    """Change one of many jobs. Whatever goes wrong with it, the others go on."""
+    try:
+        change(job_id)
+    except (ConflictError, StaleJobError) as problem:
+        return BulkOutcome(job_id, BulkStatus.SKIPPED, str(problem))
+    except NotFoundError as problem:
+        return BulkOutcome(job_id, BulkStatus.NOT_FOUND, problem.message)
+    except OjsError as problem:
+        return BulkOutcome(job_id, BulkStatus.FAILED, problem.message, problem)
+    return BulkOutcome(job_id, BulkStatus.DONE)
+
+
+def require_any(job: JobRecord, action: BulkAction, states: frozenset[JobState]) -> None:
+    """Refuse what only a job in one of some states may undergo.
+
+    :raises ConflictError: naming the state the job is in.
+    """
+    if states == _DISCARDED:
+        lifecycle.require(job, action, JobState.DISCARDED)
+    elif job.state not in states:
+        raise ConflictError(
+            f"Job is in {job.state} state",
+            details={"job_id": job.id, "current_state": str(job.state)},
+        )
+
+
+def check_limit(limit: int, most: int = MAX_BULK) -> None:
+    """Refuse a number of jobs that one request cannot change.
+
+    :raises InvalidRequestError: it is not from 1 to ``most``.
+    """
+    if not 0 < limit <= most:
+        raise InvalidRequestError(
+            f"The 'limit' attribute must be from 1 to {most}; received {limit}.",
+            details={"field": "limit", "received": limit},
+        )
