@@ -40,7 +40,7 @@ from ojs_aws.ports import (
     StaleSettingsError,
 )
 from ojs_aws.services.queues.config_view import QueueConfigView, config_view
-from ojs_aws.services.queues.push_settings import push_settings_of
+from ojs_aws.services.queues.push_settings import AT_FETCH, push_settings_of
 from ojs_aws.services.queues.service import Queues
 from ojs_aws.services.queues.stats import QueueStatistics
 
@@ -217,11 +217,7 @@ class QueueConfigAdmin:
             return dict(before.members)
         if before.revision == 0 and default is not None:
             kept = self._limit(name)
-            inherited = {
-                each: value
-                for each, value in default.members.items()
-                if each in LIMIT_NAMES or each == "visibility_timeout"
-            }
+            inherited = {each: value for each, value in default.members.items() if each in AT_FETCH}
             return {**inherited, **limit_members(kept)}
         return {**before.members, **limit_members(self._limit(name))}
 

@@ -6,18 +6,17 @@ Its own come first, then the default policy's, then the deployment's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Final
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.queues.config import (
-    DEFAULT_POLICY,
-    DEFAULT_WARNING,
-    LIMIT_NAMES,
-    Members,
-    shown_span,
-)
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queues.config import DEFAULT_POLICY, LIMIT_NAMES, Members, shown_span
+from ojs_aws.domain.queues.setting_rows import RETENTION, SETTINGS
 from ojs_aws.ports import QueueInfo, QueueSettings
 from ojs_aws.services.queues.push_settings import push_settings_of
+
+_KINDS: Final[dict[type, str]] = {str: "duration", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +61,43 @@ def config_view(
     return QueueConfigView(name, info, own, config, mine)
 
 
+def queue_settings_table() -> str:
+    """Return the settings of a queue as a Markdown table."""
+    variables = {each.name: each.metadata["variable"] for each in fields(Settings)}
+    lines = ["| setting | values | default | meaning |", "|---|---|---|---|"]
+    for row in SETTINGS.values():
+        if row.doc:
+            values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
+            default = None if row.default is ... else row.default
+            shown = variables.get(row.deployed) or encode(default)
+            shown = "none" if shown == "null" else f"`{shown}`"
+            lines.append(f"| `{row.name}` | {values} | {shown} | {row.doc} |")
+    for name, deployed in RETENTION.items():
+        meaning = f"how long {name} jobs stay, such as `P7D`"
+        variable = variables[deployed]
+        lines.append(f"| `retention.{name}` | duration | `{variable}` | {meaning} |")
+    return "\n".join(lines)
+
+
 def _retention(own: QueueSettings, default: QueueSettings | None, deployed: Settings) -> Members:
     kept = push_settings_of(default, own).config.retention
     return {
-        "completed": _shown(kept.completed_s, deployed.completed_retention_s),
-        "discarded": _shown(kept.discarded_s, deployed.discarded_retention_s),
-        "cancelled": _shown(kept.cancelled_s, deployed.completed_retention_s),
+        name: _shown(getattr(kept, f"{name}_s"), getattr(deployed, attribute))
+        for name, attribute in RETENTION.items()
     }
 
 
 def _of_deployment(deployed: Settings) -> Members:
-    return {
-        "max_size": None,
-        "overflow_policy": "reject",
-        "ordering_shards": 1,
-        "warning_threshold": DEFAULT_WARNING,
-        "visibility_timeout": deployed.default_visibility_timeout_s,
-        "default_timeout": deployed.default_timeout_s,
-        "retention": _retention(QueueSettings(queue=DEFAULT_POLICY), None, deployed),
-        "dead_letter_ttl": _shown(None, deployed.dead_letter_retention_s),
-        "allowed_job_types": ["*"],
-    }
+    members: Members = {}
+    for row in SETTINGS.values():
+        if row.name == "dead_letter_ttl":  # beside it, as ever
+            members["retention"] = _retention(QueueSettings(queue=DEFAULT_POLICY), None, deployed)
+        if row.deployed:
+            value = getattr(deployed, row.deployed)
+            members[row.name] = _shown(None, value) if row.kind is str else value
+        elif row.default is not ...:
+            members[row.name] = row.default
+    return members
 
 
 def _shown(own_s: int | None, deployed_s: int) -> str | None:

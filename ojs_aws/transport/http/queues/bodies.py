@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from ojs_aws.transport.http.bodies import LARGEST_COUNT, Body, QueueName
+from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, SettingRow
+from ojs_aws.transport.http.bodies import Body, QueueName
 from ojs_aws.transport.http.jobs.bodies import RetryPolicyBody
 from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
@@ -42,39 +43,42 @@ class PurgeBody(QueuePurgeBody):
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 
 
-class BackpressureBody(Body):
-    """The bound of a queue (ojs-backpressure, section 6.2); 0 for none."""
-
-    max_depth: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
-    max_size_bytes: Annotated[int, Field(ge=0, le=0)] | None = None
-    strategy: Literal["reject"] | None = None
-    warning_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+_MODELS: Final = {"rate_limit": RateLimitBody, "default_retry": RetryPolicyBody}
 
 
-class RetentionBody(Body):
-    """How long ended jobs of a queue stay, as ISO 8601 durations."""
+def _type_of(row: SettingRow) -> Any:
+    """Return the type of a setting's values, as requests give them."""
+    if row.only is not None:
+        return Literal[row.only]
+    if row.kind is list:
+        return Annotated[list[str], Field(min_length=row.least, max_length=row.most)]
+    if row.kind in (int, float):
+        return Annotated[row.kind, Field(ge=row.least, le=row.most)]
+    return _MODELS.get(row.name, row.kind)
 
-    completed: str | None = None
-    discarded: str | None = None
-    cancelled: str | None = None
+
+def _optional(name: str, doc: str, **types: Any) -> Any:
+    members: dict[str, Any] = {key: (each | None, None) for key, each in types.items()}
+    return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **members)
 
 
-class QueueConfigBody(Body):
-    """Settings of a queue (ojs-queue-config, section 6): ``null`` takes one away."""
-
-    max_size: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
-    overflow_policy: Literal["reject"] | None = None
-    ordering_shards: Literal[1] | None = None
-    warning_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    backpressure: BackpressureBody | None = None
-    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
-    rate_limit: RateLimitBody | None = None
-    visibility_timeout: Annotated[int, Field(ge=1, le=43_200)] | None = None
-    default_timeout: Annotated[int, Field(ge=1, le=604_800)] | None = None
-    default_retry: RetryPolicyBody | None = None
-    retention: RetentionBody | None = None
-    dead_letter_ttl: str | None = None
-    allowed_job_types: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
+BackpressureBody: Final = _optional(
+    "BackpressureBody",
+    "The bound of a queue (ojs-backpressure, section 6.2); 0 for none.",
+    **{inside: _type_of(SETTINGS[name]) for inside, name in BACKPRESSURE.items()},
+)
+RetentionBody: Final = _optional(
+    "RetentionBody",
+    "How long ended jobs of a queue stay, as ISO 8601 durations.",
+    **dict.fromkeys(RETENTION, str),
+)
+QueueConfigBody: Any = _optional(
+    "QueueConfigBody",
+    "Settings of a queue (ojs-queue-config, section 6): ``null`` takes one away.",
+    **{row.name: _type_of(row) for row in SETTINGS.values() if row.doc or row.only is not None},
+    backpressure=BackpressureBody,
+    retention=RetentionBody,
+)
 
 
 class QueueBody(Body):

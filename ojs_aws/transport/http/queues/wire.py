@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
 from ojs_aws.domain.queues.tallies import Kind, Tally, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
@@ -87,11 +88,7 @@ def _backpressure(config: Members) -> JsonValue:
     """Return the bound of a queue in the words of ojs-backpressure, section 6.2."""
     if config.get("max_size") is None:
         return None
-    return {
-        "max_depth": config["max_size"],
-        "strategy": config["overflow_policy"],
-        "warning_threshold": config["warning_threshold"],
-    }
+    return {inside: config[name] for inside, name in BACKPRESSURE.items() if name in config}
 
 
 def counted_queue(
@@ -200,8 +197,6 @@ def _latencies(stats: QueueStats) -> Members:
 FLAT: Final = ("concurrency", "max_size")
 """Settings of a new queue that may stand beside its name."""
 
-_RETAINED: Final = ("completed", "discarded", "cancelled")
-
 
 def read_new_queue(body: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonValue]:
     """Return the name and the settings of a new queue.
@@ -228,5 +223,5 @@ def read_settings(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the settings of a body; one duration as ``retention`` is that of all ended jobs."""
     settings = {**body}
     if isinstance(retention := settings.get("retention"), str):
-        settings["retention"] = dict.fromkeys(_RETAINED, retention)
+        settings["retention"] = dict.fromkeys(RETENTION, retention)
     return settings

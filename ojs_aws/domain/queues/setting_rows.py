@@ -1,0 +1,272 @@
+"""The settings of a queue, one row for each (ojs-queue-config, section 6).
+
+A row says what a setting may be, what holds where nothing is set, and what it means. The checks of
+changes, the settings that are shown, the model of requests and the table in docs/queues.md follow
+from the rows. What this backend does not do is refused, with what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Final
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
+from ojs_aws.domain.queues.config import DEFAULT_WARNING, limit_of
+from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.timestamps import parse_duration
+from ojs_aws.domain.validation import invalid
+
+MIN_RETENTION_MS: Final = 1000
+MAX_RETENTION_MS: Final = 10**9 * 1000
+MAX_PATTERN: Final = 256
+
+Check = Callable[["SettingRow", JsonValue, str], JsonValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRow:
+    """One setting of a queue.
+
+    :ivar check: gives the value to keep for a row, a value and its field; None for the default.
+    :ivar doc: what it means; empty for one that is always refused, or can have one value only.
+    :ivar kind: the type of its values.
+    :ivar least: the smallest number, or the fewest items.
+    :ivar most: the largest number, or the most items.
+    :ivar only: the one value that it can have.
+    :ivar default: what is shown where nothing is set; nothing at all without it.
+    :ivar deployed: the setting of the deployment that holds there instead.
+    :ivar in_backpressure: its name in ``backpressure`` (ojs-backpressure, section 6.2).
+    """
+
+    name: str
+    check: Check
+    doc: str = ""
+    kind: type = int
+    least: int = 0
+    most: int = 0
+    only: str | int | None = None
+    default: JsonValue | EllipsisType = ...
+    deployed: str = ""
+    in_backpressure: str = ""
+
+    def has(self, number: float) -> bool:
+        """Return True if a number is within the bounds."""
+        return self.least <= number <= self.most
+
+
+def _size(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if isinstance(value, bool) or not isinstance(value, int) or not row.has(value):
+        raise invalid(field, f"a whole number up to {row.most}; 0 for no bound", value)
+    return value or None
+
+
+def _unbounded_bytes(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if value == 0 and not isinstance(value, bool):
+        return None
+    raise UnsupportedError(
+        f"'{field}' is not supported: queues are bounded by the number of their jobs.",
+        details={"field": field},
+        hint="Use max_size (backpressure.max_depth); OJS_MAX_ENVELOPE_BYTES bounds each job.",
+    )
+
+
+def _strategy(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if value == "reject":
+        return None
+    if value in ("block", "drop_oldest"):
+        raise UnsupportedError(
+            f"'{field}' can be reject only, not {value}.",
+            details={"field": field, "expected": "reject", "received": str(value)},
+            hint="A full queue answers 429 with Retry-After, and the producer decides.",
+        )
+    raise invalid(field, "reject", value)
+
+
+def _share(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not row.has(value):
+        raise invalid(field, f"a number from {row.least} to {row.most}", value)
+    return value
+
+
+def _seconds(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if isinstance(value, str):
+        milliseconds = parse_duration(value, field)
+        value = milliseconds // 1000 if milliseconds % 1000 == 0 else 0
+    if isinstance(value, bool) or not isinstance(value, int) or not row.has(value):
+        raise invalid(field, f"whole seconds from {row.least} to {row.most}", value)
+    return value
+
+
+def span_of(value: JsonValue, field: str) -> JsonValue:
+    """Return how long ended jobs stay, as it was given.
+
+    :raises InvalidRequestError: no ISO 8601 duration, or less than a second.
+    """
+    milliseconds = parse_duration(value, field)
+    if not MIN_RETENTION_MS <= milliseconds <= MAX_RETENTION_MS:
+        raise invalid(field, "a duration of a second or more, such as P7D", value)
+    return value
+
+
+def _span(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    return span_of(value, field)
+
+
+def _retry(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if not isinstance(value, dict):
+        raise invalid(field, "an object", value)
+    try:
+        parse_retry_policy(value)
+    except InvalidRequestError as problem:
+        inner = str(problem.details.get("field", ""))
+        problem.details["field"] = inner.replace("retry", field, 1)
+        raise
+    return value
+
+
+def _types(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if (
+        not isinstance(value, list)
+        or not row.has(len(value))
+        or not all(isinstance(each, str) and 0 < len(each) <= MAX_PATTERN for each in value)
+    ):
+        raise invalid(field, f"{row.least} to {row.most} job types, such as payment.*", value)
+    return value
+
+
+def _anybody(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if value == ["*"]:
+        return None
+    raise UnsupportedError(
+        f"'{field}' cannot be restricted here: who may enqueue is for the API's authorizer to say.",
+        details={"field": field, "expected": '["*"]'},
+    )
+
+
+def _one_shard(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if value == 1 and not isinstance(value, bool):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise invalid(field, "1", value)
+    raise UnsupportedError(
+        f"'{field}' can be 1 only, not {value}: the order of a queue is strict.",
+        details={"field": field, "expected": "1", "received": str(value)},
+        hint="For more than 500 jobs a second use several queues; a worker can serve all of them.",
+    )
+
+
+def _no_target(_: SettingRow, __: JsonValue, field: str) -> JsonValue:
+    raise UnsupportedError(
+        f"'{field}' is not supported: dead letters stay listed under their own queue.",
+        details={"field": field},
+        hint="default_retry.on_exhaustion 'dead_letter' keeps exhausted jobs for an operator, and "
+        "dead_letter_ttl says for how long.",
+    )
+
+
+def _limiting(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    limit_of({field: value}, "any")
+    return value
+
+
+_ROWS: Final = (
+    SettingRow(
+        name="max_size",
+        check=_size,
+        default=None,
+        most=1_000_000_000,
+        in_backpressure="max_depth",
+        doc="most jobs that have not ended; the same as `backpressure.max_depth`, 0 for none",
+    ),
+    SettingRow(
+        name="max_size_bytes",
+        check=_unbounded_bytes,
+        in_backpressure="max_size_bytes",
+    ),
+    SettingRow(
+        name="overflow_policy",
+        check=_strategy,
+        kind=str,
+        only="reject",
+        default="reject",
+        in_backpressure="strategy",
+    ),
+    SettingRow(name="ordering_shards", check=_one_shard, only=1, default=1),
+    SettingRow(
+        name="warning_threshold",
+        check=_share,
+        kind=float,
+        most=1,
+        default=DEFAULT_WARNING,
+        in_backpressure="warning_threshold",
+        doc="share of `max_size` from which on producers are warned",
+    ),
+    SettingRow(
+        name="concurrency",
+        check=_limiting,
+        most=1_000_000,
+        doc="most jobs that run at once; the same limit as [limits.md](limits.md) sets",
+    ),
+    SettingRow(
+        name="rate_limit",
+        check=_limiting,
+        kind=dict,
+        doc="how many jobs begin in a period, as in [limits.md](limits.md)",
+    ),
+    SettingRow(
+        name="visibility_timeout",
+        check=_seconds,
+        least=1,
+        most=43_200,
+        deployed="default_visibility_timeout_s",
+        doc="length of a reservation in seconds, where neither job nor request names one",
+    ),
+    SettingRow(
+        name="default_timeout",
+        check=_seconds,
+        least=1,
+        most=604_800,
+        deployed="default_timeout_s",
+        doc="execution timeout in seconds of a job that names none",
+    ),
+    SettingRow(
+        name="default_retry",
+        check=_retry,
+        kind=dict,
+        doc="retry policy of a job that brings none; one that a job brings counts as a whole",
+    ),
+    SettingRow(
+        name="dead_letter_ttl",
+        check=_span,
+        kind=str,
+        deployed="dead_letter_retention_s",
+        doc="how long dead letters stay, such as `P30D`",
+    ),
+    SettingRow(
+        name="allowed_job_types",
+        check=_types,
+        kind=list,
+        least=1,
+        most=100,
+        default=["*"],
+        doc="patterns such as `payment.*`; other types are refused with `JOB_TYPE_NOT_ALLOWED`",
+    ),
+    SettingRow(name="dead_letter_queue", check=_no_target),
+    SettingRow(name="producers", check=_anybody),
+)
+
+SETTINGS: Final[Mapping[str, SettingRow]] = {row.name: row for row in _ROWS}
+
+BACKPRESSURE: Final[Mapping[str, str]] = {
+    row.in_backpressure: row.name for row in _ROWS if row.in_backpressure
+}
+"""The settings in ``backpressure``, by their names there."""
+
+RETENTION: Final[Mapping[str, str]] = {
+    "completed": "completed_retention_s",
+    "discarded": "discarded_retention_s",
+    "cancelled": "completed_retention_s",
+}
+"""The durations in ``retention``, and the settings of the deployment that hold by default."""
