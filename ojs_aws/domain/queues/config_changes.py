@@ -13,6 +13,8 @@ from ojs_aws.domain.validation import invalid
 
 MAX_CONFIG_BYTES: Final = 8192
 
+_NAMES: Final = sorted(name for name, row in SETTINGS.items() if row.check is not None)
+
 
 def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Members:
     """Settings after a change: members that are named get the value, ``null`` takes one away.
@@ -59,10 +61,10 @@ def _check_twice(patch: Mapping[str, JsonValue]) -> None:
 def _change(after: Members, name: str, field: str, value: JsonValue) -> None:
     """Change one member; ``field`` is how the caller named it."""
     row = SETTINGS.get(name)
-    if row is None:
+    if row is None or row.check is None:
         raise InvalidRequestError(
             f"A queue has no setting '{field[:80]}'.",
-            details={"field": field[:80], "expected": ", ".join(sorted(SETTINGS))},
+            details={"field": field[:80], "expected": ", ".join(_NAMES)},
             hint="GET /ojs/v1/queues/{name}/config shows the settings with their defaults.",
         )
     if value is None:

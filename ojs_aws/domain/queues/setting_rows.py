@@ -29,7 +29,8 @@ Check = Callable[["SettingRow", JsonValue, str], JsonValue]
 class SettingRow:
     """One setting of a queue.
 
-    :ivar check: gives the value to keep for a row, a value and its field; None for the default.
+    :ivar check: gives the value to keep for a row, a value and its field; None for the default. A
+        group has none: it is changed member by member.
     :ivar doc: what it means; empty for one that is always refused, or can have one value only.
     :ivar kind: the type of its values.
     :ivar least: the smallest number, or the fewest items.
@@ -41,7 +42,7 @@ class SettingRow:
     """
 
     name: str
-    check: Check
+    check: Check | None = None
     doc: str = ""
     kind: type = int
     least: int = 0
@@ -204,6 +205,11 @@ _ROWS: Final = (
         doc="share of `max_size` from which on producers are warned",
     ),
     SettingRow(
+        name="backpressure",
+        kind=dict,
+        doc="the bound as ojs-backpressure writes it: `max_depth` and `warning_threshold`",
+    ),
+    SettingRow(
         name="concurrency",
         check=_limiting,
         most=1_000_000,
@@ -236,6 +242,11 @@ _ROWS: Final = (
         check=_retry,
         kind=dict,
         doc="retry policy of a job that brings none; one that a job brings counts as a whole",
+    ),
+    SettingRow(
+        name="retention",
+        kind=dict,
+        doc="how long ended jobs stay: `completed`, `discarded`, `cancelled`, such as `P7D`",
     ),
     SettingRow(
         name="dead_letter_ttl",

@@ -66,16 +66,15 @@ def queue_settings_table() -> str:
     variables = {each.name: each.metadata["variable"] for each in fields(Settings)}
     lines = ["| setting | values | default | meaning |", "|---|---|---|---|"]
     for row in SETTINGS.values():
-        if row.doc:
-            values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
-            default = None if row.default is ... else row.default
-            shown = variables.get(row.deployed) or encode(default)
-            shown = "none" if shown == "null" else f"`{shown}`"
-            lines.append(f"| `{row.name}` | {values} | {shown} | {row.doc} |")
-    for name, deployed in RETENTION.items():
-        meaning = f"how long {name} jobs stay, such as `P7D`"
-        variable = variables[deployed]
-        lines.append(f"| `retention.{name}` | duration | `{variable}` | {meaning} |")
+        if not row.doc:
+            continue
+        values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
+        deployed = [*RETENTION.values()] if row.name == "retention" else [row.deployed]
+        shown = [variables[each] for each in dict.fromkeys(deployed) if each]
+        if not shown and row.default not in (None, ...):
+            shown = [encode(row.default)]
+        default = ", ".join(f"`{each}`" for each in shown) or "none"
+        lines.append(f"| `{row.name}` | {values} | {default} | {row.doc} |")
     return "\n".join(lines)
 
 
@@ -90,9 +89,9 @@ def _retention(own: QueueSettings, default: QueueSettings | None, deployed: Sett
 def _of_deployment(deployed: Settings) -> Members:
     members: Members = {}
     for row in SETTINGS.values():
-        if row.name == "dead_letter_ttl":  # beside it, as ever
+        if row.name == "retention":
             members["retention"] = _retention(QueueSettings(queue=DEFAULT_POLICY), None, deployed)
-        if row.deployed:
+        elif row.deployed:
             value = getattr(deployed, row.deployed)
             members[row.name] = _shown(None, value) if row.kind is str else value
         elif row.default is not ...:

@@ -43,7 +43,7 @@ class PurgeBody(QueuePurgeBody):
     cursor: Annotated[str, Field(max_length=2048)] | None = None
 
 
-_MODELS: Final = {"rate_limit": RateLimitBody, "default_retry": RetryPolicyBody}
+_GROUPS: Final[dict[str, Any]] = {"rate_limit": RateLimitBody, "default_retry": RetryPolicyBody}
 
 
 def _type_of(row: SettingRow) -> Any:
@@ -54,7 +54,7 @@ def _type_of(row: SettingRow) -> Any:
         return Annotated[list[str], Field(min_length=row.least, max_length=row.most)]
     if row.kind in (int, float):
         return Annotated[row.kind, Field(ge=row.least, le=row.most)]
-    return _MODELS.get(row.name, row.kind)
+    return _GROUPS.get(row.name, row.kind)
 
 
 def _optional(name: str, doc: str, **types: Any) -> Any:
@@ -62,12 +62,12 @@ def _optional(name: str, doc: str, **types: Any) -> Any:
     return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **members)
 
 
-BackpressureBody: Final = _optional(
+_GROUPS["backpressure"] = _optional(
     "BackpressureBody",
     "The bound of a queue (ojs-backpressure, section 6.2); 0 for none.",
     **{inside: _type_of(SETTINGS[name]) for inside, name in BACKPRESSURE.items()},
 )
-RetentionBody: Final = _optional(
+_GROUPS["retention"] = _optional(
     "RetentionBody",
     "How long ended jobs of a queue stay, as ISO 8601 durations.",
     **dict.fromkeys(RETENTION, str),
@@ -76,8 +76,6 @@ QueueConfigBody: Any = _optional(
     "QueueConfigBody",
     "Settings of a queue (ojs-queue-config, section 6): ``null`` takes one away.",
     **{row.name: _type_of(row) for row in SETTINGS.values() if row.doc or row.only is not None},
-    backpressure=BackpressureBody,
-    retention=RetentionBody,
 )
 
 

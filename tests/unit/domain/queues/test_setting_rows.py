@@ -25,7 +25,7 @@ def test_the_check_of_a_number_follows_the_bounds_of_its_row(row: SettingRow) ->
 def test_requests_are_described_by_the_rows() -> None:
     """What is only refused is not offered."""
     offered = {row.name for row in SETTINGS.values() if row.doc or row.only is not None}
-    assert set(QueueConfigBody.model_fields) == offered | {"backpressure", "retention"}
+    assert set(QueueConfigBody.model_fields) == offered
     assert "dead_letter_queue" not in offered
 
 
