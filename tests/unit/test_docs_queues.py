@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.in_process import InProcessTransport
+from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.services.queues.config_view import queue_settings_table
 from tests.simulation.world import World
 
@@ -28,12 +28,6 @@ def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out == "default active 0\nemail active 0\n"
         names["settle"](client)
         assert capsys.readouterr().out == "600 4\n"
-
-
-def test_what_it_links_to_exists() -> None:
-    """Files of this repository."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (ROOT / "docs" / target).exists(), target
 
 
 def test_the_table_of_settings_is_the_rows_of_the_settings() -> None:

@@ -202,7 +202,7 @@ _ROWS: Final = (
         most=1,
         default=DEFAULT_WARNING,
         in_backpressure="warning_threshold",
-        doc="share of `max_size` from which on producers are warned",
+        doc="share of `max_size` from which producers get a warning",
     ),
     SettingRow(
         name="backpressure",
@@ -241,7 +241,7 @@ _ROWS: Final = (
         name="default_retry",
         check=_retry,
         kind=dict,
-        doc="retry policy of a job that brings none; one that a job brings counts as a whole",
+        doc="retry policy of a job that has none; a policy that a job has is used alone",
     ),
     SettingRow(
         name="retention",
