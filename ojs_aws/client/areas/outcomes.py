@@ -133,7 +133,9 @@ class Outcomes(Area):
         :returns: at least ``state``, also of a job that is not over.
         :raises ResultPrunedError: it is over, and so is the time of its outcome.
         """
-        query = {"wait": "true", "timeout": str(int(wait_s))}
+        # A transport that does not wait is asked how the job is, which says more of it.
+        waits = self._transport.max_wait_s > 0
+        query = {"wait": "true", "timeout": str(int(wait_s))} if waits else {}
         request = RouteRequest(operation="get_result", path={"job_id": job_id}, query=query)
         answer = await self._transport.ask(request)
         if answer.status == _PENDING or isinstance(answer.error, ResultPendingError):

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient, WaitTimeoutError
+from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.jobs.fetch import FetchRequest
@@ -63,6 +64,15 @@ async def test_how_a_job_ended_is_told_by_the_exception(client: Client, world: W
         await client.result(waits, timeout_s=3)
     with pytest.raises(NotFoundError):
         await client.result(UNKNOWN)
+
+
+async def test_in_process_a_timeout_knows_the_whole_job(world: World, timer: FakeTimer) -> None:
+    """There nothing waits, so that the job itself is read."""
+    client = Client(transport=InProcessTransport(world.backend), middleware=[], timer=timer)
+    job_id = active(world)
+    with pytest.raises(WaitTimeoutError) as late:
+        await client.result(job_id, timeout_s=1)
+    assert (late.value.job.type, late.value.job.attempt) == ("report.make", 1)
 
 
 async def test_a_pruned_result_is_an_error_of_its_own(client: Client, world: World) -> None:
