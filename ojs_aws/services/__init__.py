@@ -1,1 +1,1 @@
-"""One module per operation: load, let the domain decide, write once with a condition."""
+"""Holds one module per operation: load, let the domain decide, write once with a condition."""

@@ -1,1 +1,1 @@
-"""API keys, and the request rates of API clients."""
+"""Manages API keys, and limits the request rates of API clients."""

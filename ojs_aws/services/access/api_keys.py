@@ -1,4 +1,4 @@
-"""API keys: made, listed, rotated and revoked by operators, and checked by the authorizer."""
+"""Makes, lists, rotates and revokes API keys for operators; checks them for the authorizer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_HEADER: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A key and its text, which nothing shows again."""
+    """Holds a key and its text, which is shown only once."""
 
     key: ApiKey
     text: str
@@ -47,7 +47,7 @@ class IssuedKey:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of credentials: a caller, or why there is none.
+    """Holds the result of a check: a caller, or why there is none.
 
     :ivar key_id: of the key that was named, for logs; empty where none was.
     """
@@ -59,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class KeyBook:
-    """Makes and ends API keys. Needs more rights than any function has: it is for operators."""
+    """Makes and ends API keys. Operators use it: it needs more rights than any function has."""
 
     keys: ApiKeys
     clock: Clock
@@ -97,14 +97,14 @@ class KeyBook:
         return IssuedKey(key, text)
 
     def list(self) -> Iterator[ApiKey]:
-        """Yield the keys by id; those that ended are among them for some time."""
+        """Yield the keys by id; keys that ended stay listed for some time."""
         after = ""
         while page := self.keys.page(after, _PAGE):
             yield from page
             after = page[-1].id
 
     def rotate(self, key_id: str, grace_ms: int = DEFAULT_GRACE_MS) -> IssuedKey:
-        """Give a key a new secret; the present one stays valid for a while.
+        """Give a key a new secret; the last one stays valid for a while.
 
         :raises NotFoundError: there is no such key.
         :raises InvalidRequestError: the key has ended, or the grace is out of range.
@@ -117,7 +117,7 @@ class KeyBook:
         return IssuedKey(changed, text)
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key. What a gateway remembers of it ends with the gateway's own time.
+        """Revoke a key. A gateway's cache accepts it until its own time is over.
 
         :raises NotFoundError: there is no such key.
         :raises ConflictError: somebody else changed the key at the same time.
@@ -155,13 +155,13 @@ class KeyBook:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Finds the caller that an ``Authorization`` header stands for: one read."""
+    """Finds the caller of an ``Authorization`` header: one read."""
 
     keys: ApiKeys
     clock: Clock
 
     def __call__(self, header: str) -> Verdict:
-        """Return what comes of a header; never raises for what is in it."""
+        """Return the verdict on a header; never raises for its contents."""
         if not header.strip():
             return Verdict(None, Refusal.MISSING)
         scheme, _, text = header[:_MAX_HEADER].strip().partition(" ")

@@ -1,4 +1,4 @@
-"""Limiting API clients, each credential by itself (HTTP binding, section 18; ojs-security, 10.1).
+"""Limits API clients, each credential by itself (HTTP binding, section 18; ojs-security, 10.1).
 
 Many processes answer the requests of one client. What they share is one item for each credential;
 a process asks it for its share of requests at a time (:attr:`ClientRate.share`), and remembers for
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Local:
-    """What a process knows of a client.
+    """Holds what a process knows of a client.
 
     :ivar since_us: when the second began whose requests are counted, and ``uncounted`` how many.
     """
@@ -41,7 +41,7 @@ class _Local:
 
 @dataclass(slots=True)
 class ClientRateLimits:
-    """Says of each request whether it is one too many. For any number of threads."""
+    """Decides whether a request is one too many. For any number of threads."""
 
     buckets: Callable[[], ClientBuckets]
     clock: Clock
@@ -69,7 +69,7 @@ class ClientRateLimits:
         return self._ask(client, local, wanted, now_us)
 
     def now_us(self) -> int:
-        """The time as it is counted here."""
+        """Return the time in microseconds, as requests are counted."""
         return self.clock.now() * 1000
 
     def _local(self, client: str, now_us: int) -> _Local:
@@ -89,7 +89,7 @@ class ClientRateLimits:
         return Standing(begun + local.uncounted * self.rate.cost_us)
 
     def _ask(self, client: str, local: _Local, wanted: int, now_us: int) -> Standing:
-        """Count them in the table; with no lock, so that other clients need not wait."""
+        """Count the requests in the table, without a lock: other clients need not wait."""
         seen_us = local.standing.full_at_us
         try:
             standing = self.buckets().charge(

@@ -1,4 +1,4 @@
-"""The services of one deployment, put together over any ports.
+"""Puts the services of one deployment together, over any ports.
 
 By who asks for them: each module beside this one holds the services of one kind of caller. Each
 service is imported and made when it is first asked for, so that a function loads what its own
@@ -12,4 +12,4 @@ from ojs_aws.services.backend.workers import WorkerServices
 
 
 class Backend(WorkerServices, UpkeepServices):
-    """The services, ready to be called."""
+    """Holds the services, ready to be called."""

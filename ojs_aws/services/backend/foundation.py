@@ -1,4 +1,4 @@
-"""What every operation stands on."""
+"""Makes what every service shares."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class Foundation:
-    """What all services share.
+    """Holds what all services share.
 
     The storing of batches is part of it: whoever misses a job may have to finish that first.
     """
 
     def __init__(self, settings: Settings, ports: Ports) -> None:
-        """Make nothing yet but what all services share."""
+        """Make only what all services share."""
         self.settings = settings
         self.ports = ports
         self.changer = JobChanger(ports.store, ports.clock, self._missing)
@@ -53,12 +53,12 @@ class Foundation:
 
     @property
     def clock(self) -> Clock:
-        """Return where the time comes from."""
+        """Return the source of time."""
         return self.ports.clock
 
     @property
     def ids(self) -> IdGenerator:
-        """Return where identifiers come from."""
+        """Return the source of identifiers."""
         return self.ports.ids
 
     @cached_property
@@ -68,7 +68,7 @@ class Foundation:
 
     @cached_property
     def batch_push(self) -> BatchPush:
-        """Return what stores batches beyond one transaction."""
+        """Return the service that stores batches beyond one transaction."""
         from ojs_aws.services.batches.push import BatchPush
         from ojs_aws.services.batches.roll_forward import in_order
         from ojs_aws.services.limits.notes import note_limits
@@ -88,7 +88,7 @@ class Foundation:
 
     @cached_property
     def unique(self) -> Uniqueness:
-        """Return what lets in jobs with a unique policy."""
+        """Return the service that admits jobs with a unique policy."""
         from ojs_aws.services.unique.admit import Uniqueness
 
         def decide(batch_id: str) -> bool:
@@ -99,7 +99,7 @@ class Foundation:
 
     @cached_property
     def _rules(self) -> QueueRules:
-        """Return which queues there may be."""
+        """Return the rules for which queues may exist."""
         from ojs_aws.ports import QueueState
         from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
 
@@ -119,7 +119,7 @@ class Foundation:
 
     @cached_property
     def client_limiting(self) -> ClientRateLimits | None:
-        """Return what limits the requests of API clients; None where nothing does."""
+        """Return the limit of API clients' requests; None for none."""
         settings = self.settings
         if not settings.client_rate_per_s:
             return None

@@ -1,4 +1,4 @@
-"""Jobs that begin jobs: cron jobs and workflows."""
+"""Makes the services of jobs that begin jobs: cron jobs and workflows."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class OrchestrationServices(ProducerServices):
-    """Cron jobs and workflows; both push what they begin."""
+    """Holds cron jobs and workflows; both push the jobs that they begin."""
 
     @cached_property
     def cron(self) -> Cron:
-        """Return the cron jobs."""
+        """Return the service of cron jobs."""
         from ojs_aws.services.cron.service import Cron
 
         firing = self.cron_scheduler
@@ -28,7 +28,7 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def cron_scheduler(self) -> CronScheduler:
-        """Return what fires the cron jobs."""
+        """Return the service that fires cron jobs."""
         from ojs_aws.services.cron.scheduler import CronScheduler
 
         return CronScheduler(
@@ -45,7 +45,7 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def workflows(self) -> WorkflowService:
-        """Return the workflows."""
+        """Return the service of workflows."""
         from ojs_aws.services.workflows.service import WorkflowService
 
         return WorkflowService(
@@ -61,7 +61,10 @@ class OrchestrationServices(ProducerServices):
 
     @cached_property
     def workflow_advance(self) -> WorkflowAdvance:
-        """What moves workflows on. Their jobs have passed the middleware when they come here."""
+        """Return the service that moves workflows on.
+
+        Their jobs have passed the middleware already.
+        """
         from ojs_aws.middleware.chain.enqueue import EnqueueChain
         from ojs_aws.middleware.enqueuer import Enqueuer
         from ojs_aws.services.workflows.advance import WorkflowAdvance

@@ -1,4 +1,4 @@
-"""What the services are put together over."""
+"""Lists the ports that the services need."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
 
 
 def _nobody(_: object) -> tuple[()]:
-    """No bus: nothing is announced, and nothing refused."""
+    """Publish and refuse nothing: there is no bus."""
     return ()
 
 
 class NoTriggers:
-    """No Lambda workers: nothing is triggered."""
+    """Stands for a deployment without Lambda workers."""
 
     def running(self, _queue: str) -> list[str]:
-        """None."""
+        """Return no triggers."""
         return []
 
     def switch(self, _ids: Sequence[str], *, is_on: bool) -> None:
-        """Nothing to switch."""
+        """Switch nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ports:
-    """Everything the services need from the world; what few need is made by a call."""
+    """Holds everything the services need from the world; rarely needed parts are made by a call."""
 
     store: JobStore
     messages: MessageQueue

@@ -1,4 +1,4 @@
-"""What producers ask for: jobs come in, are looked at, and are called off."""
+"""Makes the services for producers: jobs are enqueued, read and cancelled."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class ProducerServices(Foundation):
-    """Enqueuer, and the jobs that somebody enqueued."""
+    """Holds PUSH and the operations on enqueued jobs."""
 
     @cached_property
     def push(self) -> Push:
-        """PUSH."""
+        """Return the operation PUSH."""
         return self._push(self.ports.enqueuing())
 
     def _push(self, enqueuing: Enqueuer, *, is_internal: bool = False) -> Push:
-        """PUSH by a chain of one's own.
+        """Return PUSH with a middleware chain of its own.
 
         :param is_internal: the jobs come from the backend itself, as those of a workflow do.
         """
@@ -65,77 +65,77 @@ class ProducerServices(Foundation):
 
     @cached_property
     def queue_terms(self) -> PushSettingsCache:
-        """On what terms queues take jobs."""
+        """Return the queues' settings for PUSH."""
         from ojs_aws.services.queues.push_settings import PushSettingsCache
 
         return PushSettingsCache(self._book, self.clock, self.settings.queue_settings_age_ms)
 
     @cached_property
     def backpressure(self) -> Backpressure:
-        """Return what keeps the bounds of queues."""
+        """Return the service that keeps the bounds of queues."""
         from ojs_aws.services.queues.backpressure import Backpressure
 
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
 
     @cached_property
     def schema_checking(self) -> SchemaValidation:
-        """Return what checks the arguments of jobs that name a schema."""
+        """Return the service that checks arguments against schemas."""
         from ojs_aws.services.schemas.validation import SchemaValidation
 
         return SchemaValidation(self.ports.schemas(), self.clock)
 
     @cached_property
     def transacting(self) -> Transact:
-        """Enqueuing in an application's own transaction."""
+        """Return the service that enqueues in an application's own transaction."""
         from ojs_aws.services.jobs.transact import Transact
 
         return Transact(self.push, self.ports.unique, lambda: self.unique)
 
     @cached_property
     def bulk_enqueue(self) -> BulkEnqueue:
-        """Many jobs, and what becomes of each."""
+        """Return the service that enqueues many jobs, each with its result."""
         from ojs_aws.services.bulk.enqueue import BulkEnqueue
 
         return BulkEnqueue(self.push, self.clock)
 
     @cached_property
     def once(self) -> IdempotentRequests:
-        """Return what does a bulk operation once for its idempotency key."""
+        """Return the service that runs a bulk operation once for its idempotency key."""
         from ojs_aws.services.bulk.idempotency import IdempotentRequests
 
         return IdempotentRequests(self.ports.bulk(), self.clock)
 
     @cached_property
     def telling(self) -> CompletionEvents:
-        """Return what lets bulk operations be told of."""
+        """Return the service that publishes finished bulk operations."""
         from ojs_aws.services.bulk.idempotency import CompletionEvents
 
         return CompletionEvents(self.ports.bulk(), self.clock, self.ids)
 
     @cached_property
     def cancel(self) -> Cancel:
-        """CANCEL."""
+        """Return the operation CANCEL."""
         from ojs_aws.services.jobs.cancel import Cancel
 
         return Cancel(self.changer, self.job_messages)
 
     @cached_property
     def activate(self) -> Activate:
-        """ACTIVATE."""
+        """Return the operation ACTIVATE."""
         from ojs_aws.services.jobs.activate import Activate
 
         return Activate(self.changer, self.job_messages)
 
     @cached_property
     def info(self) -> Info:
-        """INFO."""
+        """Return the operation INFO."""
         from ojs_aws.services.jobs.info import Info
 
         return Info(self.ports.store, self.changer)
 
     @cached_property
     def results(self) -> Results:
-        """Return what became of jobs."""
+        """Return the service that reads outcomes of jobs."""
         from ojs_aws.services.outcomes.results import Results
 
         return Results(

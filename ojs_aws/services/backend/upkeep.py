@@ -1,4 +1,4 @@
-"""What nobody asks for: the work of the tick, of the stream, and after a restore."""
+"""Makes the services of the tick, of the stream, and of repairs after a restore."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class UpkeepServices(OperatorServices, OrchestrationServices):
-    """What happens by itself."""
+    """Holds the services that no request calls."""
 
     @cached_property
     def sweep(self) -> Sweep:
@@ -50,7 +50,7 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
     @cached_property
     def dead_letter_upkeep(self) -> DeadLetterUpkeep:
-        """Return what happens to dead letters by themselves.
+        """Return the service that replays and prunes dead letters by rule.
 
         :raises InvalidRequestError: a replay rule of the settings cannot be read.
         """
@@ -69,21 +69,21 @@ class UpkeepServices(OperatorServices, OrchestrationServices):
 
     @cached_property
     def tallying(self) -> QueueCounters:
-        """Return what counts what queues did."""
+        """Return the service that counts what queues did."""
         from ojs_aws.services.queues.counters import QueueCounters
 
         return QueueCounters(self._tallies)
 
     @cached_property
     def totals_recount(self) -> TotalsRecount:
-        """Return what keeps the totals of queues right."""
+        """Return the service that recounts the totals of queues."""
         from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
         return TotalsRecount(self._tallies, lambda: self.queue_statistics, self.clock)
 
     @cached_property
     def repair(self) -> Repair:
-        """Return what follows a restore of the table."""
+        """Return the service that repairs after a restore of the table."""
         from ojs_aws.services.upkeep.repair import Repair
 
         ports = self.ports

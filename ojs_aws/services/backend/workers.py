@@ -1,4 +1,4 @@
-"""What workers ask for."""
+"""Makes the services for workers."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class WorkerServices(Foundation):
-    """The reservation of jobs, and what their execution leaves."""
+    """Holds the reservation of jobs, and what their execution leaves."""
 
     @cached_property
     def fetch(self) -> Fetch:
-        """FETCH."""
+        """Return the operation FETCH."""
         from ojs_aws.services.jobs.fetch import Fetch
         from ojs_aws.services.limits.check import LimitedTypes
 
@@ -44,7 +44,7 @@ class WorkerServices(Foundation):
 
     @cached_property
     def ack(self) -> Ack:
-        """ACK."""
+        """Return the operation ACK."""
         from ojs_aws.services.jobs.ack import Ack
 
         return Ack(
@@ -53,7 +53,7 @@ class WorkerServices(Foundation):
 
     @cached_property
     def fail(self) -> Fail:
-        """FAIL."""
+        """Return the operation FAIL."""
         from ojs_aws.services.jobs.fail import Fail
 
         settings = self.settings
@@ -62,7 +62,7 @@ class WorkerServices(Foundation):
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
-        """BEAT."""
+        """Return the operation BEAT."""
         from ojs_aws.services.workers.heartbeat import Heartbeat
 
         return Heartbeat(
@@ -76,14 +76,14 @@ class WorkerServices(Foundation):
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
-        """Return the checkpoints of jobs."""
+        """Return the service of jobs' checkpoints."""
         from ojs_aws.services.outcomes.checkpoints import Checkpoints
 
         return Checkpoints(self.ports.store, self.changer)
 
     @cached_property
     def progress(self) -> JobProgress:
-        """PROGRESS."""
+        """Return the operation PROGRESS."""
         from ojs_aws.services.outcomes.progress import JobProgress
 
         return JobProgress(self.changer, self.job_messages, self._visibility, self.checkpoints)

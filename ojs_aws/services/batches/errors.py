@@ -1,4 +1,4 @@
-"""What is wrong with the jobs of a batch, each with its index."""
+"""Collects what is wrong with the jobs of a batch, each with its index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MAX_FAULTS: Final = 50
 
 
 class TransactionTooLargeError(Exception):
-    """One transaction cannot hold a batch; a log can."""
+    """Reports that one transaction cannot hold a batch; a log can."""
 
 
 class BatchDecidedError(Exception):
-    """A batch was committed, or given up, while a request still took locks for it."""
+    """Reports that a batch was decided while a request still took locks for it."""
 
 
 def check_count(received: int, most: int) -> None:
@@ -56,7 +56,7 @@ class BatchFaults:
 
     @contextmanager
     def at(self, index: int) -> Iterator[None]:
-        """Keep what one job is refused for; the errors of AWS are raised at once."""
+        """Keep why one job is refused; errors of AWS are raised at once."""
         try:
             with at_index(index):
                 yield
@@ -64,7 +64,7 @@ class BatchFaults:
             self.found.append(problem)
 
     def raise_all(self) -> None:
-        """Raise the first error, with all of them in its details (``errors``), if there is one.
+        """Raise the first error with all of them in its details (``errors``), if any.
 
         :raises InvalidRequestError: it, or one of its kinds.
         """

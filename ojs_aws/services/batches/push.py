@@ -1,4 +1,4 @@
-"""Storing any number of jobs, all or none (core, section 7.1; decision 24).
+"""Stores any number of jobs, all or none (core, section 7.1; decision 24).
 
 The jobs are written to a log that nobody reads. One record, written once, says that the batch is
 committed: from then on its jobs exist. They are put into their places one by one; whoever misses
@@ -30,7 +30,7 @@ MAX_ATTEMPTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class BatchPush(RollForward):
-    """Stores batches of any size; what begins with the commit is inherited."""
+    """Stores batches of any size; the roll-forward after the commit is inherited."""
 
     def store_all(self, wanted: Sequence[WantedJob], same: Same) -> list[Admitted]:
         """Store jobs, all or none.
@@ -85,7 +85,7 @@ class BatchPush(RollForward):
         return self.batches.decided(batch_id) is not None
 
     def _known(self, wanted: Sequence[WantedJob], name: str, same: Same) -> list[Admitted]:
-        """Return the jobs of a batch that is stored already; none when no id is taken.
+        """Return the jobs of a batch that is stored already; none if no id is taken.
 
         :raises DuplicateError: some ids are taken and others are not, or by other jobs.
         """
@@ -116,7 +116,7 @@ class BatchPush(RollForward):
         return lets
 
     def _was_committed(self, name: str) -> bool:
-        """Return whether a batch of these very ids was committed in the last days."""
+        """Return whether a batch of exactly these ids was committed in the last days."""
         for attempt in range(MAX_ATTEMPTS):
             decision = self.batches.decided(f"{name}-{attempt}")
             if decision is None or decision.is_committed:
@@ -125,7 +125,7 @@ class BatchPush(RollForward):
 
 
 def _never() -> bool:
-    """No end of time."""
+    """Return no end of time."""
     return False
 
 

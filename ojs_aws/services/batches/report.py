@@ -1,4 +1,4 @@
-"""What a sweep did for large batches."""
+"""Holds what a sweep did for large batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RollForwardReport:
-    """Batches whose processes seemed to have died.
+    """Counts batches whose processes seemed to have died.
 
     :ivar done: those whose jobs are all in their places now.
     :ivar failed: those that met an error; the next tick repeats it.

@@ -1,4 +1,4 @@
-"""Putting the jobs of committed batches into their places, however often that is interrupted.
+"""Puts the jobs of committed batches into their places, despite any interruption.
 
 The process that committed a batch begins. Whoever misses one of its jobs, and the sweep, go on
 where it stopped; each job is one conditional write, so that none is put there twice.
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class ForEach(Protocol):
-    """Calls a function for each item, possibly several at a time, and waits for all."""
+    """Calls a function for each item, possibly in parallel, and waits for all."""
 
     def __call__(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
         """Return the answers, in the order of the items."""
@@ -55,7 +55,7 @@ def in_order(call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job of a committed batch that is in its place.
+    """Holds a job of a committed batch that is in its place.
 
     :ivar record: the job that there is; None when it was put there before, and is gone.
     :ivar is_update: another job has its arguments and metadata now.
@@ -71,8 +71,8 @@ class StoredJob:
 class RollForward:
     """Puts jobs into their places.
 
-    :ivar unique: what lets in jobs with a unique policy; asked for with the first of them.
-    :ivar note: told of jobs before any of them can begin.
+    :ivar unique: admits jobs with a unique policy; made with the first of them.
+    :ivar note: is called with jobs before any of them can begin.
     """
 
     store: JobStore
@@ -84,7 +84,7 @@ class RollForward:
     spread: ForEach = in_order
 
     def begin(self, batch: OpenBatch, staged: Sequence[StagedJob]) -> dict[str, StoredJob]:
-        """Put the jobs of a batch that was just committed into their places.
+        """Put the jobs of a newly committed batch into their places.
 
         Whatever goes wrong now, the batch exists: what is left is done by others.
         """
@@ -107,7 +107,7 @@ class RollForward:
         return placed
 
     def roll_forward(self, batch: OpenBatch, is_over: Callable[[], bool]) -> bool:
-        """Put the jobs of a committed batch into their places, going on where others stopped.
+        """Put the jobs of a committed batch into their places, from where others stopped.
 
         :param is_over: whether the time for it is up; asked before each part.
         :returns: whether all are there.
@@ -146,7 +146,7 @@ class RollForward:
         return RollForwardReport(done, failed, lost)
 
     def _give_up(self, batch: OpenBatch, is_over: Callable[[], bool]) -> bool:
-        """Put what is left of a batch into its place, and set it aside; whether that is done.
+        """Put what is left of a batch into its place and set it aside; return whether that is done.
 
         Where nobody knows which parts were in their places, none is put there again: its jobs may
         have been executed and removed since.
@@ -176,7 +176,7 @@ class RollForward:
         return True
 
     def rescue(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """The jobs of committed batches that nobody has put into their places yet: now they are.
+        """Put jobs of committed batches into their places if nobody has yet, and return them.
 
         :returns: by id, without those that do not exist.
         """
@@ -235,7 +235,7 @@ class RollForward:
         return placed
 
     def _placed(self, staged: StagedJob, batch: OpenBatch) -> StoredJob:
-        """One conditional put; a transaction for a job that takes another's place."""
+        """Make one conditional put; a transaction for a job that replaces another one."""
         record = staged.record
         if staged.replaces:
             from ojs_aws.services.unique.batches import take_place  # noqa: PLC0415
@@ -251,7 +251,7 @@ class RollForward:
         return StoredJob(record)
 
     def _cover(self, jobs: Sequence[JobRecord]) -> None:
-        """Send the messages. Those of jobs that came late, the sweep may have passed."""
+        """Send the messages. The sweep may have missed those of jobs that came late."""
         now = self.clock.now()
         late = {
             job.id

@@ -1,4 +1,4 @@
-"""The jobs of cron jobs: made from an occurrence, and known again when they end (section 6.3)."""
+"""Makes the jobs of cron jobs, and recognises them when they end (section 6.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEQUENTIAL: Final = "cron_sequential"
 
 
 def job_of(entry: CronEntry) -> Job:
-    """Return the job of an entry's latest occurrence; the same whenever it is asked for."""
+    """Return the job of an entry's latest occurrence; always the same."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
     envelope = stored_texts(entry.definition.envelope)
@@ -35,7 +35,7 @@ def job_of(entry: CronEntry) -> Job:
 
 
 def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
-    """Return the client's own metadata, and where the job comes from."""
+    """Return the client's own metadata, and which cron job the job comes from."""
     occurrence = entry.latest
     assert occurrence is not None  # noqa: S101 - what is_claimed says
     meta = {} if own is None else stored_texts(own)
@@ -48,7 +48,7 @@ def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
 
 
 def ended_run(before: object | None, after: object | None) -> str:
-    """The cron job of which a run has ended that others may wait for; empty for any other change.
+    """Return the cron job whose run ended while others may wait for it; empty for other changes.
 
     :param before: what an item of the table stood for before a write, and ``after``: after it.
     """

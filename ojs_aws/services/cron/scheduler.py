@@ -1,4 +1,4 @@
-"""Firing cron jobs: each occurrence once, whoever ticks (ojs-cron, sections 6 and 7).
+"""Fires cron jobs: each occurrence once, whoever ticks (ojs-cron, sections 6 and 7).
 
 There is no leader: any number of ticks may run, and one conditional write per occurrence decides.
 It fixes the id of the job; the job is pushed after it, and the claim settled last. Whoever finds a
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronReport:
-    """What a tick did.
+    """Counts what a tick did.
 
     :ivar cron_due: entries that it looked at.
     :ivar cron_fired: occurrences that it claimed.
@@ -74,7 +74,7 @@ class CronScheduler:
     ids: IdGenerator
 
     def tick(self) -> CronReport:
-        """Fire every entry that is due; an error in one does not keep the others from theirs."""
+        """Fire every entry that is due; an error in one does not stop the others."""
         now = self.clock.now()
         listed = self.entries.due(Instant(now + AHEAD_MS), MAX_PER_TICK)
         due = [name for name, since in listed if since <= now]
@@ -128,7 +128,7 @@ class CronScheduler:
         return lateness
 
     def trigger(self, name: str) -> CronEntry | None:
-        """One occurrence now, whatever the plan says.
+        """Claim and enqueue one occurrence now, whatever the plan says.
 
         :returns: the entry with the occurrence as its latest; None where there is no entry.
         :raises BackendError: a call failed, or others changed the entry all the time.
@@ -189,7 +189,7 @@ class CronScheduler:
         return after
 
     def _settled(self, claimed: CronEntry) -> CronEntry:
-        """Return the entry with this very claim settled, also when others were at it."""
+        """Return the entry with this very claim settled, also if others settle it, too."""
         after = self._enqueued(claimed)
         try:
             self.entries.save(claimed, after)
@@ -228,7 +228,7 @@ class CronScheduler:
 
     # ------------------------------------------------------------------ held runs
     def _released(self, entry: CronEntry, states: dict[str, JobState]) -> CronEntry:
-        """Return the entry after the run whose turn it is, if there is one, was let go."""
+        """Return the entry after the next held run, if there is one, was released."""
         if not entry.held:
             return entry
         turn = cron.next_in_line(entry, states)
@@ -262,7 +262,7 @@ class CronScheduler:
 
 
 def _is_in_hands(entry: CronEntry, now: Instant) -> bool:
-    """Return whether somebody else is settling a claim at this moment."""
+    """Return whether somebody else is settling a claim just now."""
     return (
         entry.latest is not None and entry.is_claimed and now - entry.latest.claimed_at < GRACE_MS
     )

@@ -1,4 +1,4 @@
-"""Cron jobs: registration and everything an operator does to them (ojs-cron, section 8)."""
+"""Manages cron jobs: registration and all operations on them (ojs-cron, section 8)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(cron.NAME_PATTERN, re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What a client asks for, its members not checked yet.
+    """Holds what a client asks for, its members not checked yet.
 
     :ivar document: the members of the job as the client wrote them.
     :ivar job: the envelope that they mean.
@@ -59,7 +59,7 @@ class Cron:
     clock: Clock
 
     def register(self, wanted: Registration) -> tuple[CronEntry, bool]:
-        """Register a cron job, or give the one of this name a new definition.
+        """Register a cron job, or give the one with this name a new definition.
 
         :returns: the entry, and whether it is new.
         :raises InvalidRequestError: naming the member at fault; nothing is stored.
@@ -79,7 +79,7 @@ class Cron:
         raise _contended(definition.name)
 
     def change(self, name: str, amended: Callable[[CronEntry], Registration]) -> CronEntry:
-        """Change a cron job, on condition that it is still what the change was made from.
+        """Change a cron job, unless it has changed since it was read.
 
         :param amended: makes the registration after the change; called again for each change of
             others that came first.
@@ -160,7 +160,7 @@ class Cron:
         return after
 
     def delete(self, name: str) -> CronEntry:
-        """Remove a cron job. Jobs that it enqueued stay, and held ones are let go.
+        """Remove a cron job. Jobs that it enqueued stay, and held ones are released.
 
         :raises NotFoundError: there is none of this name.
         """
@@ -203,7 +203,7 @@ class Cron:
 
 
 def check_name(value: JsonValue) -> str:
-    """Return the name of a cron job (section 2.2).
+    """Return the name of a cron job, checked (section 2.2).
 
     :raises InvalidRequestError: saying what a name may hold.
     """

@@ -1,7 +1,7 @@
-"""From committed changes to lifecycle events (ojs-events, section 3).
+"""Makes lifecycle events from committed changes (ojs-events, section 3).
 
 A change is an item of the table before and after one write, read into what it stands for: a job,
-a worker, a queue. Which kinds there are, and what tells their events, is said in ``MAPPINGS``.
+a worker, a queue. ``MAPPINGS`` lists the kinds and what makes their events.
 
 To give another kind of item its events (a workflow, say):
 
@@ -49,7 +49,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
     Workflow: workflow_events,
     Bucket: limit_events,
 }
-"""What tells the events of an item, by the class that it is read into."""
+"""The function that makes the events of an item, by the class that it is read into."""
 
 
 def events_of(before: object | None, after: object | None, commit: Commit) -> list[Event]:

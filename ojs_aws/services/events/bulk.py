@@ -1,4 +1,4 @@
-"""The events of bulk operations (ojs-bulk-operations, section 12.1)."""
+"""Makes the events of bulk operations (ojs-bulk-operations, section 12.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS: Final = {
 
 
 def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit) -> list[MadeEvent]:
-    """``bulk.<operation>.completed``, once for each request that was answered item by item."""
+    """Return ``bulk.<operation>.completed``, once for each request answered item by item."""
     del commit
     if after is None or after == before:
         return []

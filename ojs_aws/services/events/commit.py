@@ -1,4 +1,4 @@
-"""What the mappings are given and what they give."""
+"""Declares what the mappings from changes to events get and return."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a stream record says about the write itself.
+    """Holds what a stream record says about the write itself.
 
     :ivar at: when it was committed, to about a second.
     :ivar number: the record's sequence number; the same whenever the record is read.
@@ -24,7 +24,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeEvent:
-    """An event that has no id yet; see :class:`~ojs_aws.domain.events.Event`."""
+    """Holds an event that has no id yet; see :class:`~ojs_aws.domain.events.Event`."""
 
     kind: str
     time: Instant

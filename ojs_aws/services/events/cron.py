@@ -1,4 +1,4 @@
-"""The events of cron jobs (ojs-events, section 4.5; ojs-cron, section 9)."""
+"""Makes the events of cron jobs (ojs-events, section 4.5; ojs-cron, section 9)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
 def cron_events(before: CronEntry | None, after: CronEntry | None, _: Commit) -> list[MadeEvent]:
-    """``cron.triggered`` and ``cron.skipped``: what became of an occurrence, once it is settled.
+    """Return ``cron.triggered`` or ``cron.skipped`` for an occurrence that was settled.
 
     The data has the names of both documents.
     """

@@ -1,4 +1,4 @@
-"""The events of jobs (ojs-events, section 4.1)."""
+"""Makes the events of jobs (ojs-events, section 4.1)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Told = list[tuple[str, Instant, Data]]
 def job_events(
     before: JobRecord | None, after: JobRecord | None, commit: Commit
 ) -> list[MadeEvent]:
-    """One event for each transition of the table of states, each heartbeat, each second's progress.
+    """Return one event for each transition and each heartbeat, and progress once a second.
 
-    A failed attempt tells ``job.failed`` first, then what became of the job; one that was given
-    back did not fail. A job that is removed tells nothing: that is no transition.
+    A failed attempt makes ``job.failed`` first, then what became of the job; one that was given
+    back did not fail. A removed job makes no event: that is no transition.
     """
     if after is None:
         return []
@@ -78,7 +78,7 @@ def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
 def _reprioritised(
     before: JobRecord, after: JobRecord, commit: Commit
 ) -> tuple[str, Instant, Data]:
-    """ojs-priority, section 11.1."""
+    """Return the event of a changed priority (ojs-priority, section 11.1)."""
     data: Data = {
         "previous_priority": encode(before.priority),
         "new_priority": encode(after.priority),
@@ -87,7 +87,7 @@ def _reprioritised(
 
 
 def _progress(before: JobRecord, after: JobRecord) -> Told:
-    """The progress of an execution, once a second at most; a report without a number tells none."""
+    """Return an execution's progress, once a second at most; none for a report without a number."""
     known, earlier = after.current_progress, before.current_progress
     held = after.reservation
     if known is None or known.fraction is None or held is None:
@@ -144,7 +144,7 @@ def _completed(_: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _failed(before: JobRecord | None, after: JobRecord) -> Told:
-    """Return the failed attempt; a lost reservation is one with a code of its own."""
+    """Return the failed attempt; a lost reservation counts as one, with its own code."""
     failure = after.failures[-1] if after.failures else None
     if failure is None:
         return []
@@ -156,7 +156,7 @@ def _failed(before: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _error(job: JobRecord, failure: Failure) -> RawJson:
-    """Return the error object; ``retryable`` is the worker's word, else what the policy says."""
+    """Return the error object; the worker, else the policy, decides ``retryable``."""
     rendered = render_failure(failure.without_backtrace())
     if failure.retryable is not None:
         return rendered
@@ -202,7 +202,7 @@ def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
 
 
 def _was_given_up(before: JobRecord | None, after: JobRecord, ended: Instant) -> bool:
-    """Whether its own limit's policy discarded it: nothing else does before a job's time is over.
+    """Return whether its own limit's policy discarded it: the only other cause is its time.
 
     ojs-rate-limiting, section 6.2.
     """

@@ -1,4 +1,4 @@
-"""The events of limits (ojs-rate-limiting, section 11.1)."""
+"""Makes the events of limits (ojs-rate-limiting, section 11.1)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 
 
 def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) -> list[MadeEvent]:
-    """``rate_limit.exceeded``, ``rate_limit.released`` and ``rate_limit.dynamic_adjusted``.
+    """Return ``rate_limit.exceeded``, ``.released`` and ``.dynamic_adjusted``.
 
     One of each for the time in which jobs have to wait, not one for each job or each look:
-    the first refusal tells that the limit is exceeded, the next job that begins that it is
+    the first refusal reports that the limit is exceeded, the next job that begins that it is
     released.
     """
     if after is None:
@@ -55,7 +55,7 @@ def _said(text: str) -> dict[str, JsonValue]:
 
 
 def _at(said: dict[str, JsonValue], commit: Commit) -> Instant:
-    """Return when it happened; the record itself knows it to the second only."""
+    """Return when it happened; the stream record knows only the second."""
     at = said.get("at")
     return Instant(at) if isinstance(at, int) else commit.at
 

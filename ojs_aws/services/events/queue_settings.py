@@ -1,4 +1,4 @@
-"""The events of queues' settings and bounds (ojs-queue-config, 10.1; ojs-backpressure, 10.1)."""
+"""Makes the events of queues' settings and bounds (ojs-queue-config, ojs-backpressure, 10.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def settings_events(
     before: QueueSettings | None, after: QueueSettings | None, commit: Commit
 ) -> list[MadeEvent]:
-    """``queue.created`` and ``queue.deleted``, else ``queue.config_updated``."""
+    """Return ``queue.created`` and ``queue.deleted``, else ``queue.config_updated``."""
     if after is None or (before is not None and before.revision == after.revision):
         return []
     time = Instant(after.updated_at or commit.at)
@@ -29,7 +29,7 @@ def settings_events(
 def pressure_events(
     before: Pressure | None, after: Pressure | None, commit: Commit
 ) -> list[MadeEvent]:
-    """``backpressure.warning`` and ``.cleared``, ``queue.full``, ``.rejected`` with how many.
+    """Return ``backpressure.warning`` and ``.cleared``, ``queue.full``, ``.rejected`` with a count.
 
     A queue is full once until it is known to have had room.
     """
@@ -56,7 +56,7 @@ def pressure_events(
 
 
 def _is_full(pressure: Pressure | None) -> bool:
-    """Return whether the last place was taken when it was written; a rejection says so, too."""
+    """Return whether the last place was taken at this write; a rejection says so, too."""
     return pressure is not None and 0 < pressure.bound <= pressure.depth
 
 

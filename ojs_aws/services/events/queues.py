@@ -1,4 +1,4 @@
-"""The events of queues (ojs-events, section 4.2)."""
+"""Makes the events of queues (ojs-events, section 4.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def queue_events(
     before: QueueInfo | None, after: QueueInfo | None, commit: Commit
 ) -> list[MadeEvent]:
-    """``queue.paused`` and ``queue.resumed``; what else happens to a queue's item is no event."""
+    """Return ``queue.paused`` and ``queue.resumed``; other changes of a queue are no events."""
     paused_before = before.paused_at if before else None
     paused_after = after.paused_at if after else None
     queue = after or before

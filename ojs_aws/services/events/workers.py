@@ -1,4 +1,4 @@
-"""The events of workers (ojs-events, section 4.3)."""
+"""Makes the events of workers (ojs-events, section 4.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def worker_events(
     before: WorkerInfo | None, after: WorkerInfo | None, commit: Commit
 ) -> list[MadeEvent]:
-    """Return what a worker's item says of its life, from its first heartbeat to its last.
+    """Return the events in a worker's life, from its first heartbeat to its last.
 
     One that ended well said so: it stopped by ``shutdown``. One that is removed without that was
     not heard of any more: it stopped by ``error``.
@@ -30,7 +30,7 @@ def worker_events(
         concurrency = concurrency if is_count else 0
         return [_made("worker.started", after, at, queues=queues, concurrency=concurrency)]
     if after.last_seen == before.last_seen:
-        return []  # a directive: the worker will tell when it follows
+        return []  # a directive: the worker reports when it follows
     if _has_ended(after):
         return [] if _has_ended(before) else [_made("worker.stopped", after, at, reason="shutdown")]
     made: list[MadeEvent] = []

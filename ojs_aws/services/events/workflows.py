@@ -1,4 +1,4 @@
-"""The events of workflows (ojs-events, section 4.4; ojs-workflows, appendix B)."""
+"""Makes the events of workflows (ojs-events, section 4.4; ojs-workflows, appendix B)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 def workflow_events(
     before: Workflow | None, after: Workflow | None, commit: Commit
 ) -> list[MadeEvent]:
-    """Return what the write brought, as the workflow itself says; a removal tells nothing."""
+    """Return the events that the workflow's write recorded; none for a removal."""
     del commit
     if after is None or (before is not None and before.version >= after.version):
         return []

@@ -1,1 +1,1 @@
-"""The operations on one job: PUSH, FETCH, ACK, FAIL, CANCEL, INFO, and what they share."""
+"""Implements the operations on one job: PUSH, FETCH, ACK, FAIL, CANCEL, INFO."""

@@ -1,4 +1,4 @@
-"""ACK: an active job becomes completed (core, section 7.3)."""
+"""Implements ACK: an active job becomes completed (core, section 7.3)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Ack:
     def _completed(
         self, job_id: str, holder: Holder, document: Document | None, now: Instant
     ) -> tuple[JobRecord, Instant]:
-        """Complete the job, not before it began: another process's clock may be ahead of ours.
+        """Complete the job, never before it began: another process's clock may be ahead.
 
         :returns: the job as it was before, and when it ended.
         """
@@ -85,7 +85,7 @@ class Ack:
         return self.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
-        """Return where the result belongs; None for one that is not kept.
+        """Return where the result is stored; None for a result that is not kept.
 
         Nobody may fill the table with results of jobs that are not theirs: for a large one the
         job is read first.
@@ -102,7 +102,7 @@ class Ack:
     def _without_result(
         self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant
     ) -> JobRecord:
-        """Complete a job that does not take its result: one that keeps none (``result_ttl`` 0).
+        """Complete a job that keeps no result (``result_ttl`` 0).
 
         :raises ResultTooLargeError: it would take a smaller one.
         :raises ConflictError: it is not the result that was in the way.

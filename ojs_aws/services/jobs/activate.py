@@ -1,4 +1,4 @@
-"""ACTIVATE: a pending job becomes available (HTTP binding, section 7.8)."""
+"""Implements ACTIVATE: a pending job becomes available (HTTP binding, section 7.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CANCEL: any non-terminal job becomes cancelled (core, section 7.6)."""
+"""Implements CANCEL: any non-terminal job becomes cancelled (core, section 7.6)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ojs_aws.services.jobs.messages import JobMessages
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Cancels jobs. The holder of an active one learns it with its next heartbeat."""
+    """Cancels jobs. The worker of an active one learns it with its next heartbeat."""
 
     changer: JobChanger
     job_messages: JobMessages
 
     def __call__(self, job_id: str) -> JobChange:
-        """Cancel a job and take back the message that carried its reservation.
+        """Cancel a job and delete the message of its reservation.
 
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.

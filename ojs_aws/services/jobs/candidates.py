@@ -1,4 +1,4 @@
-"""Who is in line: jobs that may be claimed, each with its place."""
+"""Lists jobs that may be claimed, each with its place in the ready list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.ports import Head, ListedJob, Message, Page
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that may be claimable, with its place in line.
+    """Holds a job that may be claimable, with its place.
 
     :ivar type: its type where it is known; it always is where types have limits.
     :ivar is_listed: the index showed it just now; else a message named it.
@@ -28,18 +28,18 @@ class Candidate:
 
     @property
     def rank(self) -> str:
-        """Its priority, so that the higher sorts first."""
+        """Return its priority as a sort key: higher ones first."""
         return self.sort_key.partition("#")[0]
 
     @property
     def limit_key(self) -> str:
-        """Return the bucket that its place in line names, or empty."""
+        """Return the bucket that its place names, or empty."""
         return self.sort_key.partition(LIMIT_MARK)[2]
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """Who is first in line at an instant.
+    """Holds the first ready jobs of a queue at an instant.
 
     :ivar due: jobs that time made due, and that nobody has made available yet.
     :ivar is_partial: there are more ready jobs behind the head.
@@ -50,7 +50,7 @@ class QueueSnapshot:
     is_partial: bool = False
 
     def shown(self) -> list[Candidate]:
-        """The jobs whose place is seen."""
+        """Return the jobs whose place is known."""
         due = [_due(row, row.priority) for row in self.due.jobs if row.priority is not None]
         return [*due, *map(shown, self.head.jobs)]
 
@@ -62,7 +62,7 @@ class QueueSnapshot:
 
 
 def shown(row: ListedJob) -> Candidate:
-    """Return the job of a row of the ready list."""
+    """Return the candidate of a row of the ready list."""
     return Candidate(
         row.id,
         row.sort_key,
@@ -74,18 +74,18 @@ def shown(row: ListedJob) -> Candidate:
 
 
 def _due(row: ListedJob, priority: int) -> Candidate:
-    """Return the job of a row of the waiting list that is due."""
+    """Return the candidate of a due row of the waiting list."""
     place = lifecycle.place_when_due(priority, row.due)
     return Candidate(row.id, place, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
 
 
 def named_by(message: Message) -> Candidate:
-    """Return the job of a message that says where it stands in line."""
+    """Return the candidate of a message that names its place."""
     return Candidate(
         message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
     )
 
 
 def ready_job(job: JobRecord) -> Candidate:
-    """An available job that was read."""
+    """Return the candidate of an available job that was read."""
     return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms, job.type)

@@ -1,4 +1,4 @@
-"""Reading a job as of now, and changing it by one conditional write.
+"""Reads a job as of now, and changes it by one conditional write.
 
 Every operation but PUSH, the claim and ACK goes through here. A write that meets a newer version
 starts over from that version, so nothing is ever decided on a stale read.
@@ -23,14 +23,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A job before and after one transition."""
+    """Holds a job before and after one transition."""
 
     before: JobRecord
     after: JobRecord
 
 
 def _nowhere(_: Sequence[str]) -> dict[str, JobRecord]:
-    """No batches: a job that is not there does not exist."""
+    """Find no job: without batches, a missing job does not exist."""
     return {}
 
 
@@ -47,7 +47,7 @@ class JobChanger:
     missing: Callable[[Sequence[str]], dict[str, JobRecord]] = _nowhere
 
     def find(self, job_id: str) -> JobRecord | None:
-        """The job as it is stored, strongly consistent, documents kept elsewhere not filled in."""
+        """Read a job, strongly consistent, without documents stored elsewhere."""
         return self.store.load(job_id) or self.missing([job_id]).get(job_id)
 
     def find_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
@@ -57,7 +57,7 @@ class JobChanger:
         return jobs | self.missing(absent) if absent else jobs
 
     def settled(self, job: JobRecord, now: Instant) -> JobRecord:
-        """Write what time has already decided; one conditional write per due transition.
+        """Write the transitions that are due by time; one conditional write each.
 
         :raises NotFoundError: the job was removed meanwhile.
         """
@@ -75,7 +75,7 @@ class JobChanger:
         now: Instant,
         on_failure: Callable[[str, Exception], None],
     ) -> Iterator[tuple[str, JobRecord | None]]:
-        """Yield each job as of now by its id, with None for one that is not there.
+        """Yield each job as of now by its id, with None for a missing one.
 
         :param on_failure: is given a job that cannot be read or written, and why. It is left out,
             so that it does not keep the others from their turn.
@@ -96,7 +96,7 @@ class JobChanger:
     def _read_each(
         self, job_ids: Sequence[str], on_failure: Callable[[str, Exception], None]
     ) -> Iterator[tuple[str, JobRecord | None]]:
-        """Yield the jobs by their ids, read in one call; one by one where an item is unreadable."""
+        """Yield the jobs by their ids, read in one call; one by one if an item is unreadable."""
         if len(job_ids) > 1:
             try:
                 jobs = self.store.load_many(job_ids)
@@ -132,7 +132,7 @@ class JobChanger:
         """Read, settle, let ``decide`` make the next version, and write it if nothing changed.
 
         ``decide`` may run several times. Returning the job itself means nothing is to be written.
-        It is told an instant that is not before the job's last change: that may have been made by
+        It gets an instant that is not before the job's last change: that may have been made by
         a function whose clock is ahead, or while this one was waiting for its answer.
 
         :param start: the job as last seen, to save the first read.

@@ -1,4 +1,4 @@
-"""FAIL: an active job becomes retryable or discarded (core, section 7.4; ojs-retry).
+"""Implements FAIL: an active job becomes retryable or discarded (core, 7.4; ojs-retry).
 
 With ``requeue`` it becomes available, and nothing has failed (NackRequest of the HTTP binding).
 """
@@ -118,7 +118,7 @@ class Fail:
         *,
         has_message: bool,
     ) -> JobChange:
-        """Write the end of an attempt, and cover the next one by a message."""
+        """Write the end of an attempt, and send a message for the next one."""
         check_job_id(job_id)
         if error is not None:  # a malformed one changes nothing
             read_failure(error, 0, self.changer.clock.now())
@@ -139,13 +139,13 @@ class Fail:
             _log.warning("Could not hold back limit %s", key, exc_info=True)
 
     def _failure(self, error: Mapping[str, Member], job: JobRecord, now: Instant) -> Failure:
-        """Return what is kept of an error. Its type and code stay: the retry policy reads them."""
+        """Return what is stored of an error. Type and code stay: the retry policy reads them."""
         failure = read_failure(error, job.attempt, now)
         kept = failure.without_backtrace() if self.redact_backtraces else failure
         return kept.without_message() if self.redact_messages else kept
 
     def _pass_on(self, change: JobChange, *, has_message: bool) -> None:
-        """Cover the next attempt by a message; the item is already written."""
+        """Send a message for the next attempt; the item is already written."""
         job, held, now = change.after, change.before.reservation, self.changer.clock.now()
         handle = held.message_handle if held and has_message else ""
         if not job.state.is_terminal:
@@ -162,7 +162,7 @@ class Fail:
 
 
 def blocked_until(error: Mapping[str, Member], now: Instant) -> Instant | None:
-    """When the handler says that jobs of the same limit may begin again, a day from now at most.
+    """Return when the handler says that jobs of this limit may begin again, a day at most.
 
     ``rate_limit_until`` of the error object, or of its details. What is no timestamp is only data.
     """
@@ -178,7 +178,7 @@ def blocked_until(error: Mapping[str, Member], now: Instant) -> Instant | None:
 
 
 def blocked_key(job: JobRecord) -> str:
-    """The limit that a handler's report concerns: the job's own, else the narrowest of its type's.
+    """Return the limit that a report concerns: the job's own, else its type's narrowest.
 
     Never that of a whole queue; empty for none.
     """

@@ -1,4 +1,4 @@
-"""Which jobs an operator means, and the lists that can hold them (ojs-admin-api, section 7)."""
+"""Selects jobs for operators, and the lists that can hold them (ojs-admin-api, section 7)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BY_TIME: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A list of a queue, or a range of it, that has to be looked through."""
+    """Names a list of a queue, or a range of it, to search."""
 
     name: JobList
     between: Between | None = None
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs are meant; what is empty matches all.
+    """Selects jobs; empty members match all.
 
     :ivar states: any of them.
     :ivar type: a job type, or the beginning of one and ``*``.
@@ -66,7 +66,7 @@ class JobFilter:
     until: Instant | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what can match nothing.
+        """Refuse a filter that can match nothing.
 
         :raises InvalidRequestError: a bad queue name, type or range.
         """
@@ -79,7 +79,7 @@ class JobFilter:
 
     @property
     def is_everything(self) -> bool:
-        """Return whether nothing at all is said."""
+        """Return whether the filter is empty."""
         return self == JobFilter()
 
     @property
@@ -88,11 +88,11 @@ class JobFilter:
         return not self.type and self.since is None and self.until is None
 
     def wants(self, state: JobState) -> bool:
-        """Return whether jobs in a state are meant."""
+        """Return whether jobs in a state match."""
         return not self.states or state in self.states
 
     def parts(self, now: Instant) -> list[Part]:
-        """Return the lists to look through, in the order of a job's life.
+        """Return the lists to search, in the order of a job's life.
 
         A terminal job ended after it was created, so ``since`` bounds its list, too.
         """
@@ -112,13 +112,13 @@ class JobFilter:
         return Between(self.since, END)
 
     def accepts_type(self, job_type: str) -> bool:
-        """Return whether jobs of a type are meant."""
+        """Return whether jobs of a type match."""
         if self.type.endswith("*"):
             return job_type.startswith(self.type[:-1])
         return not self.type or job_type == self.type
 
     def accepts(self, job: JobRecord) -> bool:
-        """Return whether a job, as of now, is meant."""
+        """Return whether a job, as of now, matches."""
         return (
             self.wants(job.state)
             and (not self.queue or job.queue == self.queue)

@@ -1,4 +1,4 @@
-"""What is known of a job's life, from the job alone (ojs-admin-api, section 7.2).
+"""Derives a job's history from the job alone (ojs-admin-api, section 7.2).
 
 The item keeps the instants of its latest attempt and the failures of all; what else happened is in
 the event log for as long as that goes back.
@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """Something that happened to a job.
+    """Describes something that happened to a job.
 
     :ivar what: ``created``, ``enqueued``, ``activated``, ``started``, ``attempt_failed``,
         ``completed``, ``discarded``, ``dead_lettered``, ``cancelled``, ``replayed``; or, with an
@@ -31,7 +31,7 @@ class HistoryEntry:
 
 
 def history_of(job: JobRecord) -> list[HistoryEntry]:
-    """Return what happened to a job, and what is going to, in the order of time."""
+    """Return what happened to a job and what will, in the order of time."""
     is_over = job.state.is_terminal
     begun: list[tuple[str, Instant | None, int | None]] = [
         ("created", job.created_at, None),

@@ -1,4 +1,4 @@
-"""Who says that it holds a job, and whether it does.
+"""Checks whether a worker that reports on a job holds it.
 
 Every report of a worker is judged here, against the job as it was read: ACK's own condition in the
 store is the only other place.
@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A worker that reports on a job.
+    """Names a worker that reports on a job.
 
     :ivar worker_id: None when it gave no name, and then the job's state alone decides.
     :ivar which: the attempt that the report is about.
@@ -35,7 +35,7 @@ class Holder:
         return self.worker_id is None or worker_id in {"", self.worker_id}
 
     def refusal(self, job: JobRecord, verb: str) -> ConflictError:
-        """Make the error that says why a report does not count."""
+        """Return the error that says why a report does not count."""
         held = job.reservation
         if job.state is not JobState.ACTIVE or held is None:
             return _not_active(job, verb)

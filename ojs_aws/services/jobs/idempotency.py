@@ -1,4 +1,4 @@
-"""Whether two pushes brought the same envelope: a client that got no answer sends it again."""
+"""Recognises a push that was sent again because its client got no answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
 
 
 def id_taken(existing: JobRecord) -> DuplicateError:
-    """Make the error of a job whose id another one has."""
+    """Return the error for an id that another job has."""
     return DuplicateError(
         f"A job with the id '{existing.id}' already exists.",
         details={"existing_job_id": existing.id},
@@ -44,7 +44,7 @@ def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
 
 
 def _is_same_retry(stored: JobRecord, wanted: JobRecord) -> bool:
-    """Whether the client said the same of retries; its queue's default may have changed since."""
+    """Return whether the client sent the same retry policy; the queue's default may differ now."""
     if stored.retry_document == wanted.retry_document:
         return True
     return _own_retry(stored) == _own_retry(wanted)
@@ -55,7 +55,7 @@ def _own_retry(job: JobRecord) -> RawJson | None:
 
 
 def _written(job: JobRecord, name: str) -> Instant | None:
-    """The instant that the client sent; a limit or an operator may have changed the job's own."""
+    """Return the instant that the client sent; a limit or an operator may have changed it."""
     assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
     raw = stored_texts(job.document).get(name)
     return None if raw is None else parse_timestamp(decode(raw), name)
@@ -68,7 +68,7 @@ def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> b
 
 
 def _timeless(job: JobRecord) -> list[tuple[str, str]]:
-    """Return the members of the document but for the instants."""
+    """Return the members of the document except for the instants."""
     assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
     members = stored_texts(job.document)
     return [(name, raw) for name, raw in members.items() if name not in _INSTANTS]

@@ -1,4 +1,4 @@
-"""INFO: a job as of now (core, section 7.7)."""
+"""Implements INFO: a job as of now (core, section 7.7)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ojs_aws.services.jobs.change import JobChanger, found
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """Reads a job with all its documents: one call, unless time has a transition to write."""
+    """Reads a job with all its documents: one call, unless a transition is due."""
 
     store: JobStore
     changer: JobChanger
 
     def __call__(self, job_id: str) -> JobRecord:
-        """Return the job, never in a state or with a result that time has overtaken.
+        """Return the job as of now, with due transitions made and expired results left out.
 
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.

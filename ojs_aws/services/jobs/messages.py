@@ -1,4 +1,4 @@
-"""Sending and taking back the messages that let jobs run.
+"""Sends and deletes the messages that let jobs run.
 
 The item is the truth and is always written first. A message that cannot be sent costs time, not
 the job: pollers find ready jobs without one, and the sweep sends missing ones again. So failures
@@ -48,30 +48,30 @@ def message_of(job: JobRecord) -> Message:
 
 
 def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
-    """Return the message of a listed job, with its place in line where it has one."""
+    """Return the message of a listed job, with its place if it has one."""
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
 
 
 def count_covered(rows: Iterable[ListedJob], now: Instant) -> int:
-    """Count the waiting jobs that have a message: those under way, and those due in SQS's reach."""
+    """Count the waiting jobs that have a message: active ones, and those due within SQS's delay."""
     reach = Instant(now + MAX_DELAY_S * 1000)
     return sum(not row.is_far or row.due <= reach for row in rows)
 
 
 def seconds_until(due: Instant, now: Instant) -> int:
-    """Whole seconds from now to an instant, rounded up so that nothing comes early."""
+    """Return whole seconds from now to an instant, rounded up so that nothing comes early."""
     return max(0, -((now - due) // 1000))
 
 
 @dataclass(frozen=True, slots=True)
 class JobMessages:
-    """Covers jobs by messages."""
+    """Keeps messages for jobs."""
 
     messages: MessageQueue
     queues: QueueRegistry
 
     def send_for(self, jobs: Sequence[JobRecord], now: Instant) -> None:
-        """Send the message of each job that is or becomes runnable within SQS's reach."""
+        """Send the message of each job that can run now or within SQS's longest delay."""
         by_queue: dict[str, list[tuple[Message, int]]] = {}
         for job in jobs:
             delay = self._delay(job, now)
@@ -83,7 +83,7 @@ class JobMessages:
             self.send(queue, messages, now)
 
     def send_late(self, job: JobRecord, now: Instant) -> bool:
-        """Send the message of a job that was stored a while ago by who could not send it.
+        """Send the message of a job stored earlier by a process that could not send it.
 
         Beyond SQS's reach the sweep does it; what is within it now, the sweep may have passed.
 
@@ -98,7 +98,7 @@ class JobMessages:
         return self.send(job.queue, [(message_of(job), delay)], now)
 
     def _delay(self, job: JobRecord, now: Instant) -> int | None:
-        """Seconds until the job may run, or None when no message is due yet."""
+        """Return the seconds until the job may run, or None if no message is due yet."""
         if job.state is JobState.AVAILABLE:
             return 0
         if job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
@@ -109,7 +109,7 @@ class JobMessages:
         return min(seconds_until(due, now), MAX_DELAY_S)
 
     def _note(self, queue: str, now: Instant) -> bool:
-        """Let the sweep know of a queue whose jobs have no message yet."""
+        """Register a queue for the sweep: its jobs have no message yet."""
         try:
             self.queues.note(queue, now)
         except Exception:  # noqa: BLE001 - whatever it was, the job is written
@@ -118,7 +118,7 @@ class JobMessages:
         return True
 
     def send(self, queue: str, messages: Sequence[tuple[Message, int]], now: Instant) -> bool:
-        """Send messages with their delays in seconds; False when that is not certain."""
+        """Send messages with their delays in seconds; return False if that is uncertain."""
         try:
             try:
                 self._deliver(queue, messages)
@@ -143,7 +143,7 @@ class JobMessages:
             self.discard(job.queue, [job.reservation.message_handle])
 
     def discard(self, queue: str, handles: Sequence[str]) -> None:
-        """Delete messages; one that stays is found to be stray when it comes back."""
+        """Delete messages; one that remains is recognised as stray when it comes back."""
         if handles:
             try:
                 self.messages.delete(queue, handles)
@@ -153,7 +153,7 @@ class JobMessages:
                 )
 
     def reject(self, queue: str, body: str) -> bool:
-        """Send a body that nobody can decode to the dead-letter queue; False if it must stay."""
+        """Send an unreadable body to the dead-letter queue; return False if it must stay."""
         try:
             self.messages.reject(queue, body)
         except (OjsError, QueueMissingError):
@@ -162,7 +162,7 @@ class JobMessages:
         return True
 
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> bool:
-        """Let messages come back after so many seconds; False when that is not certain."""
+        """Hide messages for this many seconds; return False if that is uncertain."""
         if not handles:
             return True
         bounded = [(handle, min(max(seconds, 0), MAX_HIDE_S)) for handle, seconds in handles]
@@ -176,7 +176,7 @@ class JobMessages:
         return True
 
     def waiting(self, queue: str) -> int:
-        """About how many messages a queue has, in whatever hands; 0 where that cannot be told."""
+        """Return about how many messages a queue has, hidden ones included; 0 if unknown."""
         try:
             return self.messages.backlog(queue).total
         except (OjsError, QueueMissingError):
@@ -191,7 +191,7 @@ class JobMessages:
         *,
         can_hide: bool = True,
     ) -> frozenset[str]:
-        """Let messages come back after so many seconds that may be many, and so may they.
+        """Hide messages for many seconds; there may be many messages.
 
         Short waits hide a message. For long ones, and for messages that were received often, a
         new one is sent in its place: hidden messages count against SQS's limit of 120,000 in
@@ -216,7 +216,7 @@ class JobMessages:
         return frozenset(each.handle for each, _ in messages)
 
     def pass_on(self, job: JobRecord, now: Instant) -> None:
-        """Wake a worker for who waits for the places of a job that has ended.
+        """Wake a worker for jobs that wait for the places of an ended job.
 
         The message names the job that is over, so it is deleted where nobody waits.
         """
@@ -231,6 +231,6 @@ def _is_short(received: ReceivedMessage, seconds: int) -> bool:
 
 
 def _may_wait(job: JobRecord, key: str) -> bool:
-    """Return whether a place may be what others wait for: one of a window is not given back."""
+    """Return whether others may wait for a place; a place in a window is never given back."""
     own = job.limit
     return own is None or own.key != key or own.concurrency is not None

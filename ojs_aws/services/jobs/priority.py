@@ -1,4 +1,4 @@
-"""Changing the priority of a job that waits to begin (ojs-priority, section 8.1)."""
+"""Changes the priority of a job that waits to begin (ojs-priority, section 8.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.services.jobs.change import JobChange, JobChanger
 
 @dataclass(frozen=True, slots=True)
 class ChangePriority:
-    """Gives jobs other places in line."""
+    """Moves jobs to other places in the ready list."""
 
     changer: JobChanger
 

@@ -1,4 +1,4 @@
-"""A job as callers see it: the client's own members, and what the system says of the job."""
+"""Shows a job to callers: the client's own members, and the system's attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SUMMARY_INSTANTS: Final = (
 
 
 def render_job(job: JobRecord) -> dict[str, RawJson]:
-    """The job's members in order: identity, the client's document as sent, system attributes.
+    """Return the job's members in order: identity, the client's document, system attributes.
 
     Documents kept elsewhere must have been filled in. Attributes that do not apply are absent.
     """
@@ -87,7 +87,7 @@ def summarise_job(job: JobRecord) -> dict[str, JsonValue]:
 
 
 def _put_off(job: JobRecord, members: dict[str, RawJson]) -> None:
-    """A job that its limit scheduled says until when, in place of what its client had written."""
+    """Return until when a limit postponed the job, instead of the client's own time."""
     written = members.get("scheduled_at")
     due = job.scheduled_at
     if due is None or (written is not None and _names(written, due)):
@@ -103,7 +103,7 @@ def _names(written: RawJson, due: Instant) -> bool:
 
 
 def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
-    """Return the client's metadata, and what ojs-dead-letter, section 7.2, adds to it."""
+    """Return the client's metadata, with ojs-dead-letter's, section 7.2."""
     members = stored_texts(meta)
     members |= {
         "ojs.replay_count": encode(replay.count),
@@ -156,7 +156,7 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
 
 
 def render_outcome(job: JobRecord) -> dict[str, RawJson]:
-    """Return what is said of an outcome beside itself (ojs-results, section 6.2)."""
+    """Return what describes an outcome beside the result (ojs-results, section 6.2)."""
     ended = ended_at(job)
     if ended is None or (job.result is None and not job.failures):
         return {}
@@ -170,7 +170,7 @@ def render_outcome(job: JobRecord) -> dict[str, RawJson]:
 
 
 def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
-    """Return where the next attempt may go on (ojs-durable-execution, 6.1; ojs-progress, 6.4)."""
+    """Return where the next attempt may continue (ojs-durable-execution, 6.1; progress, 6.4)."""
     saved = job.checkpoint
     if saved is None or not isinstance(saved.state, str):
         return {}

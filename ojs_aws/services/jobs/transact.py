@@ -1,4 +1,4 @@
-"""Transactional enqueue: what an application adds to a transaction of its own.
+"""Prepares jobs for an application's own transaction (transactional enqueue).
 
 The job exists exactly if the application's write does. Its message is sent by who reads the
 table's stream, where the job's item says that nobody has (ojs_aws/transport/events/stream.py).
@@ -20,7 +20,7 @@ from ojs_aws.services.unique.entries import WantedJob
 
 @dataclass(slots=True)
 class PreparedJob:
-    """A job that is ready to be stored by somebody's transaction.
+    """Holds a job that is ready to be stored by a caller's transaction.
 
     :ivar pushed: what becomes of the job then.
     :ivar actions: what the transaction has to contain; empty when nothing is to be stored.
@@ -39,7 +39,7 @@ class Transact:
     unique: Callable[[], Uniqueness]
 
     def __call__(self, job: Job) -> PreparedJob:
-        """Validate a job, run the enqueue middleware, and say what is to be written.
+        """Validate a job, run the enqueue middleware, and return what must be written.
 
         :raises OjsError: as PUSH.
         """

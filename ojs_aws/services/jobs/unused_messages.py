@@ -1,4 +1,4 @@
-"""What becomes of the messages with which a FETCH found nothing to run.
+"""Returns the messages for which a FETCH found nothing to run.
 
 A message does not stand for the job that it names, but for one of its queue. Where fetches overlap,
 one may run job A with the message of B, which the other did not see yet: then B needs the message
@@ -34,7 +34,7 @@ queue: clocks differ by less, and the index is late by less. So a message comes 
 
 @dataclass(frozen=True, slots=True)
 class UnusedMessages:
-    """The end of one queue's round.
+    """Ends one queue's round.
 
     :ivar seen: what the jobs that were looked at were found to be; None for one that is gone.
     :ivar began: when the round began.
@@ -52,7 +52,7 @@ class UnusedMessages:
     failed: Collection[str] = ()
 
     def give_back(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
-        """Delete what nobody wants, and let the others come back when they are wanted.
+        """Delete messages that no job needs, and hide the others until they are needed.
 
         :returns: handles of those that were kept (made visible later) rather than deleted.
         """
@@ -74,7 +74,7 @@ class UnusedMessages:
         return kept | {handle for handle, _ in later}
 
     def _waits_for_a_limit(self, received: ReceivedMessage) -> bool:
-        """Return whether a message is wanted for a job that has to wait, its own or another.
+        """Return whether a job needs this message that has to wait for a limit.
 
         Its own job may have been run under the message of one that waits: then it stands for that.
         """
@@ -89,7 +89,7 @@ class UnusedMessages:
         return job.state is JobState.AVAILABLE or (job.state.is_terminal and bool(message.sort_key))
 
     def _set_aside(self, messages: Sequence[ReceivedMessage]) -> frozenset[str]:
-        """Spread messages that would only be passed by again over the time to come."""
+        """Hide messages of jobs that would be passed by again, spread over time."""
         waiting = self.job_messages.waiting(self.queue)
         spreading = message_backoff(self.limiting.refused.values(), waiting, self.now)
         wanted = [(each, spreading.seconds(each.handle)) for each in messages]
@@ -98,7 +98,7 @@ class UnusedMessages:
         )
 
     def _comes_back_in(self, received: ReceivedMessage) -> int | None:
-        """After how many seconds a message is wanted again; None when it is not."""
+        """Return after how many seconds a message is needed again; None for never."""
         job_id = received.message.job_id
         if job_id in self.failed or job_id not in self.seen:
             return FAILED_AGAIN_S if job_id in self.failed else 0
@@ -117,7 +117,7 @@ class UnusedMessages:
         return max(seconds, 1)
 
     def _was_just_taken(self, received: ReceivedMessage) -> bool:
-        """Whether its job was run just now, maybe with the message of one that was not seen yet."""
+        """Return whether its job just ran, maybe with the message of another job."""
         message = received.message
         job = self.seen[message.job_id]
         if job is None or not job.attempt:

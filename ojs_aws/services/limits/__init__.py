@@ -1,1 +1,1 @@
-"""Rate and concurrency limits on how jobs begin."""
+"""Limits the rate and concurrency of jobs that begin."""

@@ -1,4 +1,4 @@
-"""Limits, for operators: what they count, and what is laid down (ojs-rate-limiting, 7.2, 10)."""
+"""Shows and sets limits for operators (ojs-rate-limiting, 7.2, 10)."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A limit, and what its bucket counts.
+    """Holds a limit, and what its bucket counts.
 
-    :ivar limit: the policy that counts: what is laid down, else the one that a job brought last;
+    :ivar limit: the policy that applies: the operator's, else the one that a job named last;
         jobs may bring others.
-    :ivar override: what is laid down.
+    :ivar override: the operator's policy.
     :ivar waiting: jobs that are ready and have to pass this limit; at least so many where
         ``is_exact`` is false.
     """
@@ -69,9 +69,9 @@ class LimitAdmin:
     clock: Clock
 
     def get(self, key: str) -> Counted:
-        """One limit.
+        """Return one limit.
 
-        :raises NotFoundError: no job has brought it, and nothing is laid down for it.
+        :raises NotFoundError: no job has named it, and no operator has set a policy for it.
         """
         bucket = self.limits.load(key)
         now = self.clock.now()
@@ -80,7 +80,7 @@ class LimitAdmin:
         return self._counted(bucket, _Waiting(self.store, self.queues), now)
 
     def page(self, after: str, limit: int, *, skip: int = 0) -> tuple[Sequence[Counted], str]:
-        """Return limits by key, and the key that the next page comes after; empty on the last one.
+        """Return limits by key, and the key after which the next page begins; empty on the last.
 
         :param skip: how many limits to pass over first; they are read for that.
         """
@@ -97,7 +97,7 @@ class LimitAdmin:
         return [self._counted(each, waiting, now) for each in known], following
 
     def override(self, key: str, value: JsonValue) -> Counted:
-        """Lay down what counts for a key, whatever jobs bring (section 10.2).
+        """Set the policy that applies to a key, whatever jobs name (section 10.2).
 
         ``queue:<name>``, ``type:<type>`` and ``queue:<name>:type:<type>`` concern all jobs of a
         queue, of a type, or of both, whether they name a limit or not. Claims see it at once;
@@ -123,7 +123,7 @@ class LimitAdmin:
         return counted
 
     def _check_room(self, scope: Scope, now: Instant) -> None:
-        """Refuse one more limit of a type where there are as many as may be."""
+        """Refuse one more limit of a type beyond the maximum."""
         there = self.limits.scopes(now)
         if len(there) >= MAX_TYPES and scope not in there:
             raise InvalidPolicyError(
@@ -133,9 +133,9 @@ class LimitAdmin:
             )
 
     def lift(self, key: str) -> None:
-        """Undo :meth:`override`: what jobs bring counts again.
+        """Remove an override: the policies that jobs name apply again.
 
-        :raises NotFoundError: nothing is laid down for the key.
+        :raises NotFoundError: no operator has set a policy for the key.
         """
         now, scope = self.clock.now(), self._scope(check_key(key))
         bucket = self.limits.load(key)
@@ -145,7 +145,7 @@ class LimitAdmin:
         self._wake(bucket, scope)
 
     def limit_queue(self, queue: str, value: JsonValue) -> Counted:
-        """Limit how the jobs of a queue begin; each claim sees it from its next look on.
+        """Limit how the jobs of a queue begin; claims see it from their next read on.
 
         The queue exists from then on, though no job was pushed to it.
 
@@ -158,14 +158,14 @@ class LimitAdmin:
         return counted
 
     def unlimit_queue(self, queue: str) -> None:
-        """Limit the jobs of a queue no more; nothing happens to one without a limit."""
+        """Remove the limit of a queue; a queue without one stays as it is."""
         self.queues.check(queue)
         key, scope = queue_key(queue), Scope(queue=queue)
         self.limits.lift(key, scope, self.clock.now())
         self._wake(Bucket(key=key), scope)
 
     def _scope(self, key: str) -> Scope | None:
-        """Return the jobs that a key concerns by itself; its names must be such."""
+        """Return the jobs that a key covers by itself, with its names checked."""
         scope = scope_of(key)
         if scope is not None and scope.queue:
             self.queues.check(scope.queue)
@@ -174,7 +174,7 @@ class LimitAdmin:
         return scope
 
     def _wake(self, bucket: Bucket, scope: Scope | None) -> None:
-        """Let workers look again: their messages may be set aside for what counted before."""
+        """Wake workers: their messages may be hidden because of the earlier limit."""
         try:
             for queue in _queues_of(bucket, scope, self.queues)[:MAX_WOKEN]:
                 self.queues.wake(queue)
@@ -192,14 +192,14 @@ class LimitAdmin:
 
 @dataclass(slots=True)
 class _Waiting:
-    """Counts jobs that are ready, each queue's once."""
+    """Counts ready jobs, each queue's once."""
 
     store: JobStore
     queues: Queues
     known: dict[str, tuple[Counter[str], bool]] = field(default_factory=dict)
 
     def for_bucket(self, bucket: Bucket, scope: Scope | None) -> tuple[int, bool]:
-        """Return how many jobs have to pass a bucket, and whether that is all."""
+        """Return how many jobs wait for a bucket, and whether that is all."""
         if scope is not None and not scope.type:
             count = self.store.count(scope.queue, JobList.READY)
             return count.rows, count.is_exact
@@ -228,7 +228,7 @@ def _of_type(type_: str) -> str:
 
 
 def _queues_of(bucket: Bucket, scope: Scope | None, queues: Queues) -> Sequence[str]:
-    """Queues with jobs that a bucket concerns."""
+    """Return the queues with jobs under a bucket."""
     if scope is None:
         return bucket.queues
     return [scope.queue] if scope.queue else [each.name for each in queues.list()]

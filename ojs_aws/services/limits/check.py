@@ -1,4 +1,4 @@
-"""What limits say in one round of a FETCH (ojs-rate-limiting, section 8).
+"""Checks limits in one round of a FETCH (ojs-rate-limiting, section 8).
 
 A job that may not begin is passed by, and so are those behind it with the same bucket: they are
 known by their place in line, or by their type, and cost nothing. A limit of the whole queue ends
@@ -34,7 +34,7 @@ LOOK_EACH_MS: Final = 5_000
 
 @dataclass(slots=True)
 class LimitedTypes:
-    """The job types that an operator has limited, as of a few seconds ago.
+    """Holds the job types that an operator has limited, as of a few seconds ago.
 
     One read in :data:`LOOK_EACH_MS` and process, whatever is fetched in between.
     """
@@ -45,7 +45,7 @@ class LimitedTypes:
     _looked_at: Instant | None = None
 
     def of(self, queue: str) -> frozenset[str]:
-        """Buckets of types that concern jobs of a queue.
+        """Return the buckets of types that apply to jobs of a queue.
 
         :raises BackendError: it cannot be read: no job may begin then that should wait.
         """
@@ -59,7 +59,7 @@ class LimitedTypes:
 
 @dataclass(slots=True)
 class LimitCheck:
-    """The limits of one queue's round.
+    """Checks the limits of one queue's round.
 
     :ivar types: buckets of job types that have a limit.
     :ivar is_whole: whether the queue itself has one.
@@ -90,7 +90,7 @@ class LimitCheck:
         return sorted({*scopes, *whole, *([key] if key else [])})
 
     def refuses(self, key: str, type_: str) -> bool:
-        """Return whether it is known already that such a job must wait."""
+        """Return whether it is already known that such a job must wait."""
         known = any(each in self.refused for each in self.keys_of(key, type_))
         is_refused = self.refuses_all or (known and key not in self.moving)
         self.has_passed_by = self.has_passed_by or is_refused
@@ -99,9 +99,9 @@ class LimitCheck:
     def take(
         self, job: JobRecord, buckets: Mapping[str, Bucket], now: Instant
     ) -> list[tuple[Bucket, Bucket]] | tuple[Bucket, Refusal]:
-        """Return the buckets before and after the job's start; the one that refuses it otherwise.
+        """Return the buckets before and after the job's start, or the one that refuses it.
 
-        All must be satisfied. A bucket counts the job even where nothing is laid down for it now.
+        All must be satisfied. A bucket counts the job even if it has no policy now.
         """
         takes = []
         for key, bucket in sorted(buckets.items()):
@@ -117,7 +117,7 @@ class LimitCheck:
         return takes
 
     def instead_of_waiting(self, job: JobRecord) -> OnLimit:
-        """Return what the job's own policy wants where its own bucket refuses it."""
+        """Return what the job's policy says to do if its own bucket refuses it."""
         limit = job.limit
         if limit is None or limit.key not in self.refused or limit.on_limit is OnLimit.WAIT:
             return OnLimit.WAIT
@@ -125,7 +125,7 @@ class LimitCheck:
         return limit.on_limit
 
     def pass_by(self, keys: Sequence[str], now: Instant) -> None:
-        """Too many take places at once: this round leaves such jobs alone."""
+        """Skip such jobs in this round: too many try to take places at once."""
         for each in keys:
             self.refused.setdefault(each, Refusal("contention", now))
         self.has_passed_by = True

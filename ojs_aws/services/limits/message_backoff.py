@@ -1,4 +1,4 @@
-"""When messages come back whose jobs have to wait for a limit.
+"""Computes when messages come back whose jobs have to wait for a limit.
 
 All of them permit the same first job in line, so what matters is how many come back when, not
 which. Came all back when the limit opens, each would invoke a worker, and nearly all in vain; came
@@ -37,7 +37,7 @@ with the number of messages, up to SQS's longest delay."""
 
 @dataclass(frozen=True, slots=True)
 class MessageBackoff:
-    """When messages come back.
+    """Says when messages come back.
 
     :ivar opens_in_ms: when the limit opens, in milliseconds from now.
     :ivar slot_ms: how far apart windows are.
@@ -49,13 +49,13 @@ class MessageBackoff:
     slots: int = 1
 
     def seconds(self, handle: str) -> int:
-        """When one message comes back; receipts have handles of their own, which is like chance."""
+        """Return when a message comes back, spread by its receipt handle as if by chance."""
         slot = zlib.crc32(handle.encode()) * self.slots >> 32
         return min(-(-(self.opens_in_ms + slot * self.slot_ms) // 1000), MAX_DELAY_S)
 
 
 def message_backoff(refusals: Collection[Refusal], waiting: int, now: Instant) -> MessageBackoff:
-    """Return how the messages of a queue are spread, by the refusal that is over first.
+    """Return how to spread the messages of a queue, by the refusal that ends first.
 
     :param waiting: about how many messages there are.
     """

@@ -1,4 +1,4 @@
-"""Letting the limits that jobs bring be seen before any of them begins."""
+"""Stores the limits that jobs name, so that they are shown before any job begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: Instant) -> None:
-    """Remember the policies of jobs; what fails is logged, the first claim does it again."""
+    """Remember the policies of jobs; failures are logged, and the first claim tries again."""
     limited = [(job.limit, job.queue) for job in jobs if job.limit is not None]
     for key, policy, queue in sorted({(x.key, encode(x.render()), q) for x, q in limited}):
         try:

@@ -1,1 +1,1 @@
-"""What executions leave: results, progress and checkpoints."""
+"""Stores what executions leave: results, progress and checkpoints."""

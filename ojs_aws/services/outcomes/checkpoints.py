@@ -1,4 +1,4 @@
-"""Checkpoints of executions (ojs-durable-execution)."""
+"""Saves and reads checkpoints of executions (ojs-durable-execution)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_DOCUMENT: Final = RawJson("{}")
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A job's checkpoint, read."""
+    """Holds a job's checkpoint, read."""
 
     job: JobRecord
     checkpoint: Checkpoint
@@ -34,7 +34,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Saves checkpoints: a small one is one conditional write, a large one is put before it.
+    """Saves checkpoints: a small one by one conditional write, a large one stored before it.
 
     One that is replaced, or whose job is over, is removed by whoever reads the table's stream.
     """
@@ -53,7 +53,7 @@ class Checkpoints:
         only_active: bool = True,
         start: JobRecord | None = None,
     ) -> Saved:
-        """Save what the next attempt may go on from; it takes the place of the one before.
+        """Save from where the next attempt may continue; replaces the last checkpoint.
 
         :param worker_id: the worker that says so; None when it gave no name.
         :param which: the attempt that saves it.
@@ -84,7 +84,7 @@ class Checkpoints:
         return Saved(after, after.checkpoint)
 
     def keep(self, job_id: str, state: RawJson) -> Document:
-        """Put a state where it belongs, before the write that names it.
+        """Store a state in its place, before the write that names it.
 
         :raises PayloadTooLargeError: it has more than a megabyte.
         """
@@ -105,7 +105,7 @@ class Checkpoints:
         return saved
 
     def find(self, job_id: str) -> Saved | None:
-        """Return the latest checkpoint of a job, or None when it has none.
+        """Return the latest checkpoint of a job, or None if it has none.
 
         :raises NotFoundError: there is no such job.
         """
@@ -137,7 +137,7 @@ def _check_size(state: RawJson) -> None:
 
 
 def _check_may_save(job: JobRecord, holder: Holder, *, only_active: bool) -> None:
-    """Refuse who may not save a checkpoint (section 4.2).
+    """Refuse a worker that may not save a checkpoint (section 4.2).
 
     :raises ConflictError: the job is over, not active, or it is another worker's.
     """

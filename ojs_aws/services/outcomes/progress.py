@@ -1,4 +1,4 @@
-"""PROGRESS: how far an execution has come (ojs-progress, section 6)."""
+"""Implements PROGRESS: how far an execution has come (ojs-progress, section 6)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ write and a call to SQS each. Reservations below ten seconds are extended ten ti
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """Notes progress: one read and one conditional write, which is the heartbeat as well."""
+    """Records progress: one read and one conditional write, which is a heartbeat as well."""
 
     changer: JobChanger
     job_messages: JobMessages
@@ -50,7 +50,7 @@ class JobProgress:
         start: JobRecord | None = None,
         has_message: bool = True,
     ) -> tuple[JobRecord, bool]:
-        """Note how far a job has come, and that its worker lives.
+        """Record how far a job has come, and that its worker lives.
 
         :param worker_id: the worker that says so; None when it gave no name.
         :param checkpoint: what the next attempt may go on from, in the same write.
@@ -108,7 +108,7 @@ class JobProgress:
     def _extend_message(
         self, before: Reservation | None, job: JobRecord, *, has_message: bool
     ) -> None:
-        """The message follows the reservation; the item is already written."""
+        """Hide the message for as long as the reservation lasts, which is written already."""
         held = job.reservation
         if held is None or not has_message or not held.message_handle:
             return

@@ -1,4 +1,4 @@
-"""What became of jobs: read, waited for, and many at once (ojs-results, sections 8 and 9.3)."""
+"""Reads outcomes of jobs, waits for them, and reads many at once (ojs-results, 8 and 9.3)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_DOCUMENT: Final = RawJson("{}")
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Reads outcomes. The jobs come without the documents of their clients.
+    """Reads outcomes. The jobs come without their clients' documents.
 
     :ivar pause: lets a number of seconds pass.
     :ivar max_wait_ms: the longest wait of one request.
@@ -55,7 +55,7 @@ class Results:
         return self._whole(job, now) if job.state.is_terminal else _bare(job)
 
     def wait(self, job_id: str, wait_ms: int) -> JobRecord:
-        """Wait until a job is over: one read to begin with, and one after each pause.
+        """Wait until a job is over: one read first, and one after each pause.
 
         :param wait_ms: at most so long; the settings may allow less.
         :raises ResultPendingError: it is not over yet; asking again goes on with the waiting.
@@ -78,7 +78,7 @@ class Results:
         )
 
     def many(self, job_ids: Sequence[str]) -> Mapping[str, JobRecord | None]:
-        """Several jobs with their outcomes, in one read; two more calls where any are not there.
+        """Return several jobs with their outcomes: one read; two more calls if any are missing.
 
         :returns: by id; None where there is no such job. A job that is not over, and one whose
             outcome is pruned, come without a result.
@@ -126,7 +126,7 @@ class Results:
 
 
 def pauses(total_ms: int) -> Iterator[int]:
-    """Pauses that make up a wait: short ones first, none longer than a second."""
+    """Yield the pauses of a wait: short ones first, none longer than a second."""
     pause = FIRST_PAUSE_MS
     while total_ms > 0:
         yield min(pause, total_ms)
@@ -135,7 +135,7 @@ def pauses(total_ms: int) -> Iterator[int]:
 
 
 def _bare(job: JobRecord) -> JobRecord:
-    """Return the job without what an outcome does not need, so that it is not read either."""
+    """Return the job without what an outcome does not need, so that this is not read."""
     return replace(job, document=_NO_DOCUMENT, checkpoint=None)
 
 

@@ -1,1 +1,1 @@
-"""Queues: their settings, bounds, counters and statistics."""
+"""Manages queues: their settings, bounds, counters and statistics."""

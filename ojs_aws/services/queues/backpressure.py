@@ -1,11 +1,11 @@
-"""Bounded queues: places are taken before jobs are stored (ojs-backpressure).
+"""Keeps queues within bounds: places are taken before jobs are stored (ojs-backpressure).
 
 The depth of a bounded queue is a counter. PUSH adds to it by one conditional write before it stores
 a job, so that no number of producers together gets more jobs in than the bound allows; the stream's
 consumer subtracts jobs that ended. Queues without a bound pay nothing.
 
 The counter errs for a moment on the safe side: a job that has ended takes its place until the
-stream told of it, and a push that dies between the two writes until the tick has counted anew
+stream reports it, and a push that dies between the two writes until the tick has recounted
 (:meth:`Backpressure.recount`).
 """
 
@@ -35,7 +35,7 @@ from ojs_aws.ports import (
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 
 RETRY_AFTER_S: Final = 1
-"""How soon a rejected producer is told to come again: about as long as the stream lags."""
+"""When a rejected producer may try again: about as long as the stream lags."""
 
 TELL_EVERY_MS: Final = 1000
 """A process writes down its rejections of a queue at most this often."""
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How full a bounded queue was found.
+    """Says how full a bounded queue was.
 
     :ivar is_high: above the warning threshold.
     """
@@ -64,20 +64,20 @@ class Fill:
 
     @property
     def pressure(self) -> float:
-        """Depth to bound, 1 at most."""
+        """Return depth divided by bound, 1 at most."""
         return round(min(1.0, self.depth / self.bound), 4)
 
 
 @dataclass(slots=True)
 class Places:
-    """Places taken for jobs that are about to be stored, by queue."""
+    """Holds places taken for jobs that are about to be stored, by queue."""
 
     records: Sequence[JobRecord]
     fills: dict[str, Fill] = field(default_factory=dict)
     unused: Counter[str] = field(default_factory=Counter)
 
     def give_back(self, positions: Iterable[int]) -> None:
-        """These jobs were not stored: they were there before, or others are in their place."""
+        """Give back the places of jobs that were not stored, or that replaced others."""
         self.unused.update(
             record.queue
             for record in (self.records[position] for position in positions)
@@ -87,7 +87,7 @@ class Places:
 
 @dataclass(slots=True)
 class _Rejections:
-    """Rejections of a queue that are not written down yet."""
+    """Counts rejections of a queue that are not written yet."""
 
     told_at: Instant
     count: int = 0
@@ -95,7 +95,7 @@ class _Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Backpressure:
-    """Takes places, gives them back, and keeps the counters true."""
+    """Takes places, gives them back, and corrects the counters."""
 
     depths: Callable[[], Depths]
     pressures: Callable[[], Pressures]
@@ -177,7 +177,7 @@ class Backpressure:
                 self._add(queue, -count)
 
     def _add(self, queue: str, amount: int) -> None:
-        """Count what happened; a failure is corrected by the next recount."""
+        """Count jobs; the next recount corrects a failure."""
         try:
             depth = self.depths().add(queue, amount)
             config = self.terms.of(queue).config
@@ -199,15 +199,15 @@ class Backpressure:
             )
         )
 
-    # ------------------------------------------------------------------- what is told
+    # -------------------------------------------------------------- what is published
     def _tell(self, pressure: Pressure) -> None:
         try:
             self.pressures().warn(pressure)
         except Exception:  # noqa: BLE001 - as above
-            _log.warning("Could not tell of queue %s", pressure.queue, exc_info=True)
+            _log.warning("Could not publish how full queue %s is", pressure.queue, exc_info=True)
 
     def _tell_rejected(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
-        """Write rejections down, so that the stream tells of them: once a second at most."""
+        """Write rejections for the stream to publish: once a second at most."""
         now = self.clock.now()
         waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - TELL_EVERY_MS)))
         waiting.count += count
@@ -221,11 +221,11 @@ class Backpressure:
                 )
             )
         except OjsError:
-            _log.warning("Could not tell of queue %s", queue, exc_info=True)
+            _log.warning("Could not publish rejections of queue %s", queue, exc_info=True)
 
     # ------------------------------------------------------------------- what keeps it true
     def follow(self, changes: Iterable[tuple[JobRecord | None, JobRecord | None]]) -> None:
-        """Count what committed changes did to bounded queues; one write for each queue.
+        """Count the committed changes of bounded queues; one write for each queue.
 
         A job that PUSH counted is not counted again when it comes; others are.
         """
@@ -241,7 +241,7 @@ class Backpressure:
                 self._add(queue, amount)
 
     def bound(self, queue: str, bound: int | None) -> None:
-        """Begin to count a queue that was given a bound, or end it."""
+        """Begin to count a queue that got a bound, or stop."""
         depths = self.depths()
         if bound is None:
             depths.forget(queue)
@@ -250,14 +250,14 @@ class Backpressure:
             self._begin(queue)
 
     def _begin(self, queue: str) -> None:
-        """Count what the lists hold, unless somebody began before."""
+        """Count the lists, unless somebody began before."""
         depths = self.depths()
         depths.correct(queue, depths.count(queue, RECOUNTED), None)
 
     def tick(
         self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
     ) -> dict[str, int]:
-        """Recount the bounded queues that were quiet; how far off each was that was off.
+        """Recount the quiet bounded queues; return how far each wrong counter was off.
 
         :param settings: what was set for each queue, and the default policy.
         :param used: names of the queues there are; asked for where the default policy has a bound.
@@ -274,7 +274,7 @@ class Backpressure:
         return corrected
 
     def recount(self, queue: str) -> int | None:
-        """Correct the counter of a bounded queue that nothing was counted of for a while.
+        """Correct the counter of a bounded queue that has not changed for a while.
 
         Then nothing is on its way either, and what the lists hold is the truth. One that is not
         counted yet, because it has its bound from the default policy, is counted from now on.
@@ -299,14 +299,14 @@ class Backpressure:
 
 
 def _stored_all_the_same(problem: Exception, records: Sequence[JobRecord]) -> Counter[str]:
-    """Count the jobs that are stored although others of their batch met an error, by queue."""
+    """Count by queue the jobs that are stored although others of their batch failed."""
     named = problem.details.get("stored_job_ids") if isinstance(problem, OjsError) else None
     stored = {*map(str, named)} if isinstance(named, list) else set()
     return Counter(record.queue for record in records if record.id in stored)
 
 
 def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:
-    """The queues that have a bound, of their own or by the default policy."""
+    """Return the queues that have a bound, of their own or by the default policy."""
     default = settings.get(DEFAULT_POLICY)
     is_default = default is not None and default.members.get("max_size") is not None
     names = {*settings, *(used() if is_default else ())} - {DEFAULT_POLICY}

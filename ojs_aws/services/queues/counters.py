@@ -1,8 +1,8 @@
-"""Counts what queues did, from the committed changes that the table's stream tells of.
+"""Counts what queues did, from the committed changes in the table's stream.
 
 One write for each queue and minute of a batch: what the queue did, and what it holds now. A change
 counts once it will not come again, so a repeat costs nothing but after a process died between this
-write and its answer: such a batch is told by its token, unless another shard's came in between
+write and its answer: such a batch is known by its token, unless another shard's came in between
 (decision 34).
 """
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A committed change of a job.
+    """Holds a committed change of a job.
 
     :ivar number: names the change.
     :ivar at: when it was committed.
@@ -43,7 +43,7 @@ class QueueCounters:
     tallies: Callable[[], Tallies]
 
     def __call__(self, changes: Iterable[Changed]) -> None:
-        """Count changes; what AWS does not take is missing in the numbers, and logged."""
+        """Count changes; what AWS does not accept is logged and missing in the numbers."""
         found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = {}
         for change in changes:
             for job, amount in ((change.before, -1), (change.after, 1)):

@@ -31,7 +31,7 @@ _ENDED: Final = frozenset(state for state in JobState if state.is_terminal)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purge:
-    """What to purge.
+    """Says what to purge.
 
     :ivar until: only jobs that ended before; jobs that have not ended stay then.
     :ivar is_dry: change nothing, and count what would be changed.
@@ -45,7 +45,7 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What one request did, or would do.
+    """Counts what one request did, or would do.
 
     :ivar deleted: jobs in terminal states, which are gone.
     :ivar cancelled: the others, which are cancelled now.
@@ -65,7 +65,7 @@ class PurgeQueue:
     queues: Queues
 
     def __call__(self, wanted: Purge, cursor: str = "") -> PurgeReport:
-        """Purge the next jobs of a queue: those that have ended are deleted, others cancelled.
+        """Purge the next jobs of a queue: ended jobs are deleted, others cancelled.
 
         :param cursor: of the request before.
         :raises NotFoundError: there is no such queue.

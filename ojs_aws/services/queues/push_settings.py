@@ -1,4 +1,4 @@
-"""On what terms a queue takes jobs, as PUSH asks with every job: its settings, briefly remembered.
+"""Caches the settings of queues for PUSH, which needs them for every job.
 
 A process reads the settings of a queue with the first job for it, and again when they are older
 than ``age_ms``: one batch read for each queue, process and that time, however many jobs come. So a
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PushSettings:
-    """What holds for jobs that are enqueued now."""
+    """Holds the settings that apply to jobs enqueued now."""
 
     config: QueueConfig
     state: QueueState = QueueState.ACTIVE
@@ -59,7 +59,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class PushSettingsCache:
-    """Gives the terms of queues.
+    """Returns the settings of queues, briefly cached.
 
     :ivar age_ms: how old what is remembered may be; 0 for nothing.
     """
@@ -70,11 +70,11 @@ class PushSettingsCache:
     _kept: dict[str, _Kept] = field(default_factory=dict)
 
     def for_one_request(self) -> PushSettingsCache:
-        """Return the same, which reads a queue once at most for all jobs of a request."""
+        """Return a copy that reads each queue at most once, for all jobs of a request."""
         return self if self.age_ms else replace(self, age_ms=ONE_REQUEST_MS, _kept={})
 
     def of(self, queue: str) -> PushSettings:
-        """Return the terms of a queue: its own settings over those of the default policy.
+        """Return a queue's own settings over those of the default policy.
 
         Where they cannot be read, those that were read last; without such the error is raised.
         """
@@ -125,7 +125,7 @@ class PushSettingsCache:
         return terms.config
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
-        """Give a queue that is used for the first time what FETCH has to find in its list."""
+        """Write a new queue's limit into its ready list, where FETCH reads it."""
         inherited = {name: value for name, value in default.members.items() if name in AT_FETCH}
         if not inherited:
             return
@@ -140,7 +140,7 @@ class PushSettingsCache:
             _log.warning("Could not give queue %s the default policy", queue, exc_info=True)
 
     def _revive(self, deleted: QueueSettings, now: Instant) -> None:
-        """A queue that was deleted begins anew with its next job."""
+        """Let a deleted queue begin again with its next job."""
         after = QueueSettings(
             queue=deleted.queue, revision=deleted.revision + 1, created_at=now, updated_at=now
         )
@@ -151,7 +151,7 @@ class PushSettingsCache:
 
 
 def push_settings_of(default: QueueSettings | None, own: QueueSettings | None) -> PushSettings:
-    """Return what a queue's settings and the default policy come to."""
+    """Combine a queue's settings with the default policy."""
     members = {**(default.members if default else {}), **(own.members if own else {})}
     if default is not None and own is not None:
         spans = [each.members.get("retention") for each in (default, own)]

@@ -1,4 +1,4 @@
-"""Which queues a job may be pushed to, and how many may come to be at their first use.
+"""Decides which queues a job may be pushed to, and how many may be created by use.
 
 Each queue costs something by itself: a look of the sweep, metrics, an SQS queue. Whoever may
 enqueue makes queues where undeclared ones are allowed, so their number has a bound. It is no exact
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class UndeclaredQueues:
-    """Knows the undeclared queues, and admits new ones while there are fewer than the most.
+    """Knows the undeclared queues, and admits new ones up to the maximum.
 
     Declared queues are not asked about. A queue that is known costs nothing; one that this process
     does not know costs a query of the registry. For any number of threads.
@@ -51,7 +51,7 @@ class UndeclaredQueues:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def admit(self, queue: str) -> bool:
-        """Return whether jobs may be pushed to a queue, which then comes to be."""
+        """Return whether jobs may be pushed to a queue, which is then created."""
         now = self.clock.now()
         with self._lock:
             if queue in self._known or self._pending.get(queue, 0) > now:
@@ -74,7 +74,7 @@ class UndeclaredQueues:
         return True
 
     def _look(self, now: Instant) -> frozenset[str]:
-        """Read what queues there are, unless that was done a moment ago; those that count."""
+        """Read the undeclared queues, unless that was done a moment ago."""
         if self._looked_at is None or now >= self._looked_at + LOOK_AGAIN_MS:
             known = frozenset(self.registered())
             with self._lock:
@@ -87,7 +87,7 @@ class UndeclaredQueues:
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """Which queues a job may be pushed to.
+    """Decides which queues a job may be pushed to.
 
     :ivar undeclared: those that came to be at their first use; None where none may.
     """
@@ -96,7 +96,7 @@ class QueueRules:
     undeclared: UndeclaredQueues | None
 
     def check(self, queue: str) -> None:
-        """Refuse a queue that is not declared, where only those may be used.
+        """Refuse an undeclared queue if only declared ones may be used.
 
         :raises NotFoundError: naming the queues there are.
         """
@@ -108,7 +108,7 @@ class QueueRules:
             )
 
     def admit(self, queue: str) -> None:
-        """Refuse what :meth:`check` refuses, and one queue too many.
+        """Refuse what :meth:`check` refuses, and queues beyond the maximum.
 
         :raises NotFoundError: there is no such queue, and none may come to be.
         """

@@ -1,9 +1,9 @@
-"""Statistics of a queue (HTTP binding, section 11.2; ojs-admin-api, section 6).
+"""Counts what a queue holds and did (HTTP binding, section 11.2; ojs-admin-api, section 6).
 
 What a queue holds is one COUNT query for each list, which reads a megabyte of the index at most
 (some thousands of jobs). Below that the numbers are exact, as far as the index has caught up;
 beyond it they are at least so many, and named as such. What it did is counted minute by minute as
-the table's stream tells of it, and read by one query.
+the table's stream reports it, and read by one query.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COUNTED: Final = (*_LISTS, *(str(state) for state in _WAITING), str(JobState.DIS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCounts:
-    """How many jobs a queue has.
+    """Holds how many jobs a queue has.
 
     :ivar counts: by state; ``dead_letter`` are those of the discarded that a policy kept.
     :ivar estimated: names of the counts that are at least what is said.
@@ -46,14 +46,14 @@ class QueueCounts:
 
     @property
     def depth(self) -> int:
-        """Jobs that have not ended."""
+        """Return how many jobs have not ended."""
         names = ("available", "scheduled", "retryable", "active", "pending")
         return sum(self.counts[name] for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStats:
-    """What a queue has, and what it did of late.
+    """Holds what a queue has, and what it did recently.
 
     :ivar hour: what it did in this minute and the 59 before it.
     :ivar minute: what it did in the last minute that is over.
@@ -86,7 +86,7 @@ class QueueStatistics:
         )
 
     def __call__(self, queue: str) -> QueueStats:
-        """Count, and read what was counted: eight queries and a read, whatever the queue holds."""
+        """Count the lists and read the counters: eight queries and a read, for any queue size."""
         now = self.clock.now()
         counts, this = self.counts(queue), minute_of(now)
         minutes = dict(self.minutes(queue, this - (HOUR_MINUTES - 1) * MINUTE_MS, this))
@@ -103,7 +103,7 @@ class QueueStatistics:
         return total(tally for _, tally in self.minutes(queue, now // DAY_MS * DAY_MS, now))
 
     def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
-        """Return what a queue did in each minute of a time range: a read, and a query for 4,000."""
+        """Return what a queue did in each minute of a time range: a read, and a query per 4,000."""
         return self.tallies().read(queue, Instant(max(0, since)), Instant(until))
 
 

@@ -1,1 +1,1 @@
-"""The schema registry, and the validation of arguments."""
+"""Registers schemas, and validates arguments against them."""

@@ -1,4 +1,4 @@
-"""The schema registry: registering, reading and removing schemas (ojs-schema-registry, 4)."""
+"""Registers, reads and removes schemas (ojs-schema-registry, 4)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRegistration:
-    """What a client asks for, its members not checked yet.
+    """Holds what a client asks for, its members not checked yet.
 
     :ivar uri: None where the client leaves it to the registry.
     :ivar schema: the value, and its text as the client wrote it.
@@ -58,7 +58,7 @@ class SchemaRegistry:
     clock: Clock
 
     def register(self, wanted: SchemaRegistration) -> SchemaEntry:
-        """Register a schema, which never changes then.
+        """Register a schema, which then never changes.
 
         :raises InvalidRequestError: a member is not what it must be, or the schema is no JSON
             Schema of draft 2020-12; nothing is stored.
@@ -76,7 +76,7 @@ class SchemaRegistry:
         return entry
 
     def put(self, wanted: SchemaRegistration) -> tuple[SchemaEntry, bool]:
-        """Register a schema; the very same one again changes nothing.
+        """Register a schema; exactly the same one again changes nothing.
 
         :returns: the entry, and whether it is new.
         :raises OjsError: as :meth:`register` does.
@@ -94,7 +94,7 @@ class SchemaRegistry:
         return entry, True
 
     def _check_compatible(self, entry: SchemaEntry, schema: JsonValue) -> None:
-        """Refuse breaking changes where the version promises none (section 8.4).
+        """Refuse breaking changes if the version promises none (section 8.4).
 
         Only versions with a minor part promise that; for others nothing is read.
         """
@@ -173,7 +173,7 @@ class SchemaRegistry:
         return self.by_uri(self._named(job_type, version).uri)
 
     def by_uri(self, uri: str) -> SchemaEntry:
-        """Return the schema that jobs name so.
+        """Return the schema with this URI.
 
         :raises NotFoundError: there is none.
         """
@@ -189,7 +189,7 @@ class SchemaRegistry:
         return name
 
     def delete_uri(self, uri: str) -> SchemaName:
-        """Remove the schema that jobs name so.
+        """Remove the schema with this URI.
 
         :raises NotFoundError: there is none.
         """

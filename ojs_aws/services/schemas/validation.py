@@ -1,4 +1,4 @@
-"""Checking the arguments of jobs that name a schema (core, section 5.2; schema registry, 7)."""
+"""Checks the arguments of jobs that name a schema (core, section 5.2; schema registry, 7)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class _Kept:
 
 
 class SchemaValidation:
-    """Checks arguments by registered schemas. A schema that nobody registered says nothing."""
+    """Checks arguments by registered schemas. An unregistered schema checks nothing."""
 
     def __init__(self, schemas: Schemas, clock: Clock) -> None:
-        """Keep nothing yet."""
+        """Start with an empty cache."""
         self._schemas = schemas
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -104,7 +104,7 @@ class SchemaValidation:
         return self._looked_up(f"{job.type}@{'' if wanted is None else wanted}", uri)
 
     def _looked_up(self, key: str, find: Callable[[], str]) -> ArgsSchema | None:
-        """Return what is kept under a key, else what is found now."""
+        """Return the cached value of a key, else look it up now."""
         now = self._clock.now()
         with self._lock:
             kept = self._kept.get(key)

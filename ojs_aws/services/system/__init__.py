@@ -1,1 +1,1 @@
-"""Statistics of the whole deployment."""
+"""Counts over the whole deployment."""

@@ -1,4 +1,4 @@
-"""What all queues hold and do together (ojs-admin-api, section 10).
+"""Counts what all queues hold and do together (ojs-admin-api, section 10).
 
 What they hold and did of late comes from their totals, which follow the table's stream, and so in
 a few calls whatever the number of queues (decision 62). What they did before comes from the
@@ -39,7 +39,7 @@ PERIODS: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """All queues together.
+    """Counts all queues together.
 
     :ivar queues: how many there are.
     :ivar paused: how many of them are paused.
@@ -65,7 +65,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was done in one period, which begins at ``at``."""
+    """Holds what was done in one period, which begins at ``at``."""
 
     at: Instant
     tally: Tally
@@ -80,7 +80,7 @@ class Statistics:
     clock: Clock
 
     def totals(self, queue: str = "") -> Totals:
-        """Return what all queues hold, from their totals, or count the lists of one queue."""
+        """Return what all queues hold, from their totals; one queue's lists are counted."""
         now = self.clock.now()
         infos = [info for info in self.queues.all() if queue in ("", info.name)]
         kept = {} if queue else self.of.tallies().totals()
@@ -118,7 +118,7 @@ class Statistics:
         until: Instant | None = None,
         queue: str = "",
     ) -> list[Point]:
-        """Return what was done in each period of a time range, the oldest first.
+        """Return what was done in each period of a time range, oldest first.
 
         :param period: one of :data:`PERIODS`; points begin at its multiples.
         :param since: an hour ago by default.
@@ -150,6 +150,6 @@ class Statistics:
 
 
 def _counts(totals: QueueTotals) -> QueueCounts:
-    """Return the jobs of a queue as its totals have them."""
+    """Return the jobs of a queue from its totals."""
     jobs = {name: max(0, totals.jobs.get(name, 0)) for name in COUNTED}
     return QueueCounts(counts=jobs, estimated=COUNTED)

@@ -1,1 +1,1 @@
-"""Unique jobs: admits, ignores, replaces or rejects a job under its key."""
+"""Admits, ignores, replaces or rejects a unique job under its key."""

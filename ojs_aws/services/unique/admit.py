@@ -1,8 +1,8 @@
-"""Letting jobs in under uniqueness keys (unique jobs, sections 5 to 9).
+"""Admits jobs under uniqueness keys (unique jobs, sections 5 to 9).
 
-A key has a lock, which names the job that was let in last. Whether that job keeps a newcomer out is
-told by the job itself, read consistently, and the newcomer's policy; so a lock needs no release,
-and none can leak. Each outcome is one transaction that insists on the lock as it was seen.
+A key has a lock, which names the job that was admitted last. Whether that job keeps a newcomer
+out follows from the job itself, read consistently, and the newcomer's policy; so a lock needs no
+release, and none can leak. Each outcome is one transaction that insists on the lock as it was seen.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Uniqueness:
     decide: Callable[[str], bool]
 
     def admit(self, wanted: Sequence[WantedJob], same: Same) -> list[Admitted]:
-        """Store the jobs that nobody keeps out.
+        """Store the jobs that no other job keeps out.
 
         :returns: what became of each, in order.
         :raises DuplicateError: a job has a duplicate and its policy says to reject it, or its id is
@@ -91,7 +91,7 @@ class Uniqueness:
         raise contended()
 
     def admission(self, wanted: WantedJob, same: Same) -> tuple[Admitted, Admission | None]:
-        """Return how a job would get in as things are now; nothing is stored.
+        """Return how a job would be admitted now; nothing is stored.
 
         :returns: what would become of it, and what is to be written for that, if anything.
         :raises DuplicateError: as :meth:`admit`.
@@ -107,7 +107,7 @@ class Uniqueness:
     def _settle_own(
         self, entries: Sequence[UniqueEntry], existing: dict[int, JobRecord], same: Same
     ) -> None:
-        """Jobs that are stored already: by this very request, sent before, or by another one."""
+        """Settle jobs that are stored already, by this very request or by another one."""
         for at, job in existing.items():
             with naming(entries, at):
                 entries[at].let = Admitted(record=same(entries[at].wanted.record, job))
@@ -120,7 +120,7 @@ class Uniqueness:
         locks: dict[int, UniqueLock] | None,
         same: Same,
     ) -> None:
-        """Find out how jobs can get in past the locks that they met.
+        """Decide how jobs get past the locks that they met.
 
         :param locks: None when it is not known what was met: then all are read.
         """
@@ -136,7 +136,7 @@ class Uniqueness:
                     self.decide_on(entry, locks[at], same)
 
     def decide_on(self, entry: UniqueEntry, lock: UniqueLock | None, same: Same) -> None:
-        """What becomes of a job, with the lock of its key as it is."""
+        """Decide on a job by the present lock of its key."""
         record, policy = entry.wanted.record, entry.wanted.policy
         assert policy is not None  # noqa: S101 - no other job has a lock
         now = self.clock.now()
@@ -162,7 +162,7 @@ class Uniqueness:
     def blocker(
         self, wanted: WantedJob, holder: JobRecord, now: Instant, *, asked_at: Instant | None = None
     ) -> JobRecord | None:
-        """Return the holder of a key as of now if it keeps a job out, by that job's policy.
+        """Return the holder of a key as of now if that job's policy keeps a job out.
 
         :param asked_at: when the job was enqueued, if that was before: what a period is held to.
         """
@@ -175,7 +175,7 @@ class Uniqueness:
         return current if keeps_out(policy, current, at) else None
 
     def _settled(self, holder: JobRecord, now: Instant) -> JobRecord:
-        """The holder as of now; what time has decided is written down before it lets others in.
+        """Return the holder as of now; due transitions are written before it admits others.
 
         Else a claim that is still on its way could begin it beside the job that took its place.
         """
@@ -185,7 +185,7 @@ class Uniqueness:
             return lifecycle.settle(holder, now)
 
     def _held(self, lock: UniqueLock | None) -> tuple[UniqueLock | None, JobRecord | None]:
-        """A lock as it counts, and the job that has it.
+        """Return a lock as it applies now, and the job that has it.
 
         A lock that was taken by a batch which is not committed counts as before, and the batch
         must not be committed any more. So does one of a committed batch that has no such job:
@@ -212,7 +212,7 @@ class Uniqueness:
         raise contended()
 
     def holder(self, key: str) -> JobRecord | None:
-        """The job that was last let in under a key, whole."""
+        """Return the job that was last admitted under a key, with its documents."""
         held = self._held(self.jobs.lock(key))[1] if key else None
         return None if held is None else self.store.fill(held)
 
@@ -230,7 +230,7 @@ class Uniqueness:
             fresh(entry, lock, holder, lifecycle.cancel(holder, now))
 
     def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> None:
-        """Put a job's arguments and metadata into the scheduled one, which stays what it is."""
+        """Put a job's arguments and metadata into the scheduled job, which keeps the rest."""
         whole = self.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
         after = replace(holder, document=document, version=holder.version + 1)
@@ -249,14 +249,14 @@ class Uniqueness:
 
 
 def contended() -> BackendUnavailableError:
-    """Make the error of a request that others were always ahead of: it stored nothing."""
+    """Return the error of a request that always lost to others: it stored nothing."""
     return BackendUnavailableError(
         "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
     )
 
 
 def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:
-    """Return whether an operator moved the holder out of the queue that its key was made with.
+    """Return whether an operator moved the holder out of the queue in its key.
 
     Where the queue counts, the holder is no duplicate any more. It may also be in a queue that
     the newcomer's credentials must not touch.

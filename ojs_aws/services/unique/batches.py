@@ -1,4 +1,4 @@
-"""Unique jobs in batches that are too large for one transaction (unique jobs, section 9).
+"""Admits unique jobs in batches too large for one transaction (unique jobs, section 9).
 
 Each lock is taken before the batch is committed, and says so: it counts if the batch is committed,
 and as it was before if not. Whoever wants the key meanwhile has that decided first, so that a
@@ -40,13 +40,13 @@ from ojs_aws.services.unique.entries import (
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What is to be stored for a batch, and what becomes of each of its jobs then."""
+    """Holds what to store for a batch, and what then happens to each of its jobs."""
 
     entries: Sequence[UniqueEntry]
 
     @property
     def staged(self) -> list[StagedJob]:
-        """Return the jobs to be stored."""
+        """Return the jobs to store."""
         return [
             StagedJob(entry.wanted.record, replaces=entry.replaces)
             for entry in self.entries
@@ -54,7 +54,7 @@ class BatchPlan:
         ]
 
     def lets(self, placed: dict[str, StoredJob]) -> list[Admitted]:
-        """Return what became of each job, in order.
+        """Return what happened to each job, in order.
 
         :param placed: jobs that are in their places; the others will be.
         :raises DuplicateError: an id was taken, by somebody else's job, while the batch was being
@@ -101,7 +101,7 @@ class KeyReservation:
     is_decided: Callable[[], bool]
 
     def plan(self, wanted: Sequence[WantedJob], spread: ForEach) -> BatchPlan:
-        """Find out what becomes of the jobs, and take the locks of those that get in.
+        """Decide what happens to the jobs, and take the locks of those that are admitted.
 
         :raises DuplicateError: one is kept out and its policy says to reject it; the index in the
             details. What was taken for the others is of no effect.
@@ -155,7 +155,7 @@ class KeyReservation:
         raise contended()
 
     def _look(self, entry: UniqueEntry, found: UniqueLock) -> None:
-        """Find out how a job gets past the lock that it met."""
+        """Decide how a job gets past the lock that it met."""
         record = entry.wanted.record
         if found.batch == self.batch_id and record.id in {found.job_id, found.applied_id}:
             # Taken by this very request, sent before. Whether the job does anything to the one
@@ -172,9 +172,9 @@ class KeyReservation:
 
 
 def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> StoredJob:
-    """Put a job of a committed batch into the place of the one that holds its key, or into it.
+    """Let a job of a committed batch replace, or change, the one that holds its key.
 
-    Once, however often it is asked for: the job, or the lock, tells that it was done.
+    Takes effect once, however often it is called: the job, or the lock, shows that it was done.
 
     :raises BackendError: too many others change the same jobs.
     """
@@ -198,7 +198,7 @@ def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> StoredJo
 
 
 def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None:
-    """Decide what is to be written so that a job takes the place of the one that held its lock.
+    """Return what to write so that a job replaces the one that held its lock.
 
     The policy is asked again, since it may leave the holder alone: another copy of the request may
     have taken the lock, or the holder have changed. The job itself is stored in any case.
@@ -219,7 +219,7 @@ def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None
 
 
 def _is_replacing(policy: UniquePolicy | None) -> bool:
-    """Return whether a job takes the place of the one that keeps it out."""
+    """Return whether a job replaces the one that keeps it out."""
     return policy is not None and policy.on_conflict not in {OnConflict.REJECT, OnConflict.IGNORE}
 
 
@@ -231,7 +231,7 @@ def _store(unique: Uniqueness, admission: Admission) -> None:
 
 
 def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> StoredJob:
-    """Return what became of a job whose lock is its batch's no more: it was dealt with before."""
+    """Return what happened to a job whose lock no longer belongs to its batch."""
     if lock is not None and lock.applied_id == record.id:
         holder = unique.store.load(lock.job_id)
         return StoredJob(holder and unique.store.fill(holder), is_update=True)
@@ -239,12 +239,12 @@ def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> 
 
 
 def is_own(stored: JobRecord, record: JobRecord) -> bool:
-    """Return whether a stored job came from this very record of a log."""
+    """Return whether a stored job came from exactly this record of a log."""
     return (stored.created_at, stored.order) == (record.created_at, record.order)
 
 
 def _policy(record: JobRecord) -> UniquePolicy:
-    """Return the policy of a job whose envelope was accepted."""
+    """Return the policy of a job whose envelope is valid."""
     if not isinstance(record.document, str):  # pragma: no cover - a log holds whole documents
         raise TypeError("the document of a log's job is a text")
     policy = stored_texts(record.document)["unique"]

@@ -1,4 +1,4 @@
-"""Jobs on their way past uniqueness keys: how each gets in, and what becomes of it."""
+"""Tracks jobs on their way past uniqueness keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ojs_aws.services.jobs.idempotency import id_taken
 
 @dataclass(frozen=True, slots=True)
 class WantedJob:
-    """A job to be stored; ``policy`` is None for one without a unique policy."""
+    """Holds a job to store; ``policy`` is None for one without a unique policy."""
 
     record: JobRecord
     policy: UniquePolicy | None = None
@@ -25,7 +25,7 @@ class WantedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """What became of a job.
+    """Says what happened to a job.
 
     :ivar record: the job that there is now.
     :ivar is_new: whether it is the wanted one, stored now.
@@ -43,7 +43,7 @@ class Admitted:
 
 @dataclass(slots=True)
 class UniqueEntry:
-    """One job on its way.
+    """Tracks one job on its way.
 
     :ivar admission: how it would get in; None when nothing is to be written for it.
     :ivar let: what becomes of it then.
@@ -65,7 +65,7 @@ Same = Callable[[JobRecord, JobRecord], JobRecord]
 
 
 def entries_of(wanted: Sequence[WantedJob]) -> list[UniqueEntry]:
-    """Return each job as if nobody kept it out; of two with one key, the second is the duplicate.
+    """Return each job as admitted; of two with one key, the second is the duplicate.
 
     :raises DuplicateError: two jobs of the batch have the same key, and the second is not one that
         is to be ignored.
@@ -97,7 +97,7 @@ def fresh(
     before: JobRecord | None = None,
     after: JobRecord | None = None,
 ) -> None:
-    """The job is to be stored as a new one."""
+    """Mark the job to be stored as a new one."""
     record = entry.wanted.record
     lock = None
     if entry.wanted.policy is not None:
@@ -108,14 +108,14 @@ def fresh(
 
 
 def until_of(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
-    """Return when a lock is of no use any more: the period is counted from the job's creation."""
+    """Return when a lock expires: the period counts from the job's creation."""
     if policy is None or policy.period_ms is None:
         return None
     return Instant(holder.created_at + policy.period_ms)
 
 
 def check_whole(entries: Sequence[UniqueEntry]) -> None:
-    """Refuse a batch of which some jobs are stored and others are still to be."""
+    """Refuse a batch of which only some jobs are stored."""
     stored = [
         at
         for at, entry in enumerate(entries)
@@ -129,7 +129,7 @@ def check_whole(entries: Sequence[UniqueEntry]) -> None:
 
 
 def outcomes(entries: Sequence[UniqueEntry]) -> list[Admitted]:
-    """Return what became of each job of a batch, in order."""
+    """Return what happened to each job of a batch, in order."""
     lets: list[Admitted] = []
     for entry in entries:
         if entry.follows is None:
@@ -140,5 +140,5 @@ def outcomes(entries: Sequence[UniqueEntry]) -> list[Admitted]:
 
 
 def naming(entries: Sequence[UniqueEntry], at: int) -> AbstractContextManager[None]:
-    """Say in an error which job of a batch it is about."""
+    """Name in an error which job of a batch it is about."""
     return at_index(at) if len(entries) > 1 else nullcontext()

@@ -1,1 +1,1 @@
-"""The work of the timer: the sweep, the export and the repair."""
+"""Does the work of the timer: the sweep, the export and the repair."""

@@ -1,7 +1,7 @@
-"""Jobs that have ended, as lines of files that stay when the table has forgotten them.
+"""Exports ended jobs as lines of files, which stay after the table has removed them.
 
 At least once: a batch that is repeated writes the same file again, one that is cut differently
-writes a line into a second file. ``id`` and ``ended_at`` together tell repeated lines apart.
+writes a line into a second file. ``id`` and ``ended_at`` together identify repeated lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Writes jobs down.
+    """Exports jobs.
 
     :ivar put: writes a file under a key.
     :ivar store: where documents kept elsewhere are read; None leaves args, meta and results out.
@@ -36,7 +36,7 @@ class Export:
     store: JobStore | None = None
 
     def __call__(self, jobs: Iterable[JobRecord]) -> int:
-        """Write a file for each day and queue of some jobs that have ended.
+        """Write ended jobs to files: one for each day and queue.
 
         :returns: the number of files, one call each; and a read for each document kept elsewhere.
         :raises BackendError: not all of it is written; the same jobs again write the same files.
@@ -62,7 +62,7 @@ class Export:
         return assemble({**render_job(whole), "ended_at": encode(ended)})
 
     def _whole(self, job: JobRecord, store: JobStore) -> JobRecord | None:
-        """Return the job with its documents; None where it was deleted with them meanwhile."""
+        """Return the job with its documents; None if they were deleted meanwhile."""
         try:
             return store.fill(job)
         except BackendError:

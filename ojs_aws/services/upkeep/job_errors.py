@@ -1,4 +1,4 @@
-"""The errors of single jobs, where many are worked on: reported, counted, and passed over.
+"""Collects errors of single jobs in work on many: reported, counted, and skipped.
 
 One job that cannot be read or written must not keep the others of its queue from their turn. But
 where nothing can be written, each further try only costs time: then the work ends.
@@ -33,7 +33,7 @@ class JobErrors:
     first: Exception | None = None
 
     def note(self, job_id: str, problem: Exception) -> None:
-        """Report a job that is passed over.
+        """Report a job that is skipped.
 
         :raises Exception: this error, where there are too many, or no time is left.
         """

@@ -1,4 +1,4 @@
-"""Messages for jobs that are ready for long: which ones the sweep sends again.
+"""Sends messages again for jobs that have been ready for long.
 
 SQS does not say whose messages it holds, only how many. So the sweep compares numbers, and sends no
 more than are missing: a message too many costs an invocation each time it comes back.
@@ -39,7 +39,7 @@ PAGE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """How long nothing is sent for a job after the last message for it."""
+    """Says how long nothing is sent for a job after its last message."""
 
     until: Instant
     pause_ms: int
@@ -57,7 +57,7 @@ class MessageResend:
     _sent: dict[str, dict[str, _Sent]] = field(default_factory=dict)
 
     def __call__(self, queue: str, head: Head, now: Instant) -> int:
-        """Send messages for jobs that are ready for long, and return how many.
+        """Send messages for jobs that have been ready for long; return how many.
 
         Without a limit, a visible message is enough: it brings a worker to the first of them.
         Delayed messages and those in somebody's hands say nothing of these jobs. Where a limit
@@ -113,7 +113,7 @@ class MessageResend:
     def _not_sent_lately(
         self, queue: str, late: Sequence[ListedJob], now: Instant
     ) -> list[ListedJob]:
-        """Return the jobs for which this process sent nothing for a while.
+        """Return the jobs for which this process sent nothing recently.
 
         A worker that fails at its start takes messages and hides them for long; one more each
         minute would multiply them.

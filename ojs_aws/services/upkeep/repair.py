@@ -1,4 +1,4 @@
-"""Repair after a restore: a message again for every job that needs one, workflows moved on.
+"""Repairs after a restore: sends a message for every job, and moves workflows on.
 
 A table that was restored from a backup says what the jobs are; SQS is not part of any backup. The
 sweep alone would bring every job back, a hundred a minute and queue. This does it at once, page by
@@ -44,7 +44,7 @@ _WORKFLOWS: Final = "workflows"
 
 @dataclass(slots=True)
 class RepairReport:
-    """What one request did, or would do.
+    """Counts what one request did, or would do.
 
     :ivar queues: queues of which it did the last page.
     :ivar ready: messages for jobs that may run now.
@@ -65,7 +65,7 @@ class RepairReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a request begins: a list of a queue, or the workflows when no queue is named."""
+    """Says where a request begins: a list of a queue; without a queue, the workflows."""
 
     queue: str
     part: str
@@ -77,7 +77,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Sends what SQS lost, and takes over what the stream did not tell before the backup."""
+    """Sends the messages that SQS lost, and does what the stream had not done before the backup."""
 
     queues: QueueRegistry
     store: JobStore
@@ -146,7 +146,7 @@ class Repair:
     def _waiting(
         self, place: _Place, info: QueueInfo, report: RepairReport, *, is_dry: bool
     ) -> _Place | None:
-        """What is due within SQS's reach; reservations of workers of before the restore, too."""
+        """Return what is due within SQS's delay, reservations from before the restore included."""
         now = self.clock.now()
         until = Instant(now + MAX_DELAY_S * 1000)
         page = self.store.due(place.queue, Instant(0), until, PAGE, cursor=place.cursor)
@@ -166,7 +166,7 @@ class Repair:
 
     # ------------------------------------------------------------------ workflows
     def _workflows(self, place: _Place, report: RepairReport, *, is_dry: bool) -> _Place | None:
-        """Read each running one: that takes over what has ended and was not told yet."""
+        """Read each running workflow, which takes over jobs that have ended."""
         service = self.workflows()
         page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, place.cursor)
         report.workflows += len(page.workflows)
@@ -178,7 +178,7 @@ class Repair:
 
 
 def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
-    """Return whether the sweep has not come to a far job yet, and will send its message."""
+    """Return whether the sweep has not reached a far job yet, and will send its message."""
     return row.is_far and row.due > (info.swept_until or 0)
 
 
@@ -187,7 +187,7 @@ def _next(place: _Place, page: Page) -> _Place | None:
 
 
 def _after(place: _Place, names: Sequence[str]) -> _Place | None:
-    """Return the part after the last page of one; None after the last."""
+    """Return the part that follows the last page of one; None at the end."""
     if place.part == _WORKFLOWS:
         return None
     if place.part == JobList.READY:

@@ -1,4 +1,4 @@
-"""The sweep: what no message could time, and what lost its message (ARCHITECTURE: reservations).
+"""Sweeps: finds what no message could time, and what lost its message.
 
 Runs once a minute. Its cost grows with what is due, not with what waits, and hardly with the number
 of queues: one where nothing was ready or due soon is looked at again only after some minutes
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 
 class Each(Protocol):
-    """Calls a function for each queue, possibly several at a time, and waits for all."""
+    """Calls a function for each queue, possibly in parallel, and waits for all."""
 
     def __call__(
         self, call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
     ) -> Iterable[SweepReport]:
-        """Call it; the call raises nothing."""
+        """Call the function for each queue; it raises nothing."""
 
 
 def one_by_one(
@@ -48,7 +48,7 @@ def one_by_one(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepReport:
-    """What a sweep did.
+    """Counts what a sweep did.
 
     :ivar queues: queues that were looked at.
     :ivar armed: messages sent ahead of waiting jobs.
@@ -78,7 +78,7 @@ class SweepReport:
     batches_lost: int = 0
 
     def plus(self, other: SweepReport) -> SweepReport:
-        """Return the two reports together."""
+        """Return the sum of two reports."""
         return SweepReport(
             queues=self.queues + other.queues,
             armed=self.armed + other.armed,
@@ -97,28 +97,28 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """When a queue was last looked at, and when it is to be looked at again."""
+    """Says when a queue was last looked at, and when to look again."""
 
     at: Instant
     again_at: Instant
 
 
 def _nothing(_: QueueInfo) -> None:
-    """No triggers."""
+    """Switch nothing: there are no triggers."""
 
 
 def _no_recount(_: Sequence[str], __: Callable[[], bool]) -> None:
-    """No totals."""
+    """Recount nothing: there are no totals."""
 
 
 def _no_batches(_: Callable[[], bool]) -> RollForwardReport:
-    """None to roll forward."""
+    """Roll nothing forward: there are no batches."""
     return RollForwardReport()
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Sweeps queues. Any part may be repeated or cut short; the next tick goes on.
+    """Sweeps queues. Any part may be repeated or cut short; the next tick continues.
 
     What this process knows of idle queues only saves calls: another process that knows nothing of
     it looks at every queue.
@@ -134,7 +134,7 @@ class Sweep:
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
-        """Sweep the queues that need it; an error in one does not keep the others from theirs.
+        """Sweep the queues that need it; an error in one does not stop the others.
 
         :param ends_at: when no more work may be begun; what is left is the next tick's.
         :raises BackendError: the queues could not be read.
@@ -171,7 +171,7 @@ class Sweep:
             _log.exception("Could not switch the triggers of queue %s", info.name)
 
     def _roll_forward(self, is_over: Callable[[], bool]) -> SweepReport:
-        """Put the jobs of large batches into their places, whose processes died."""
+        """Roll forward the large batches whose processes died."""
         try:
             rolled = self.roll_forward(is_over)
         except Exception:  # noqa: BLE001 - whatever it was, the queues must be swept
@@ -182,7 +182,7 @@ class Sweep:
         return SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
-        """Return the queues to look at, longest unseen first.
+        """Return the queues to look at, the longest unseen first.
 
         Among those that this process has never seen, another one is the first each minute, so that
         processes which never get to the end still get to every queue.
@@ -222,7 +222,7 @@ class Sweep:
 
 
 def _again_at(queue: str, done: QueueReport, now: Instant) -> Instant:
-    """Busy queues at the next tick; idle ones later, not all of them at the same time."""
+    """Return the next look: busy queues at the next tick, idle ones later and spread."""
     if not done.is_idle:
         return now
     share = zlib.crc32(f"{queue} {now}".encode()) % SPREAD / SPREAD

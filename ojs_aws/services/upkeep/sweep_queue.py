@@ -1,4 +1,4 @@
-"""The sweep's work on one queue: arm what is due soon, settle what is overdue, cover what is bare.
+"""Sweeps one queue: sends messages for jobs due soon, settles overdue ones, resends lost messages.
 
 Each part may be repeated or cut short: whatever it writes or sends is harmless the second time,
 and the cursor moves only over jobs whose messages were sent.
@@ -54,7 +54,7 @@ SETTLE_AFTER_MS: Final = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReport:
-    """What the sweep did for a queue.
+    """Counts what the sweep did for a queue.
 
     :ivar armed: messages sent ahead of waiting jobs.
     :ivar settled: jobs moved by time.
@@ -110,7 +110,7 @@ class QueueSweep:
         )
 
     def _oldest_ms(self, queue: str, head: Head, now: Instant) -> int:
-        """For how long the longest waiting job has been ready; a pause is on purpose.
+        """Return how long the oldest ready job has waited; 0 during a pause.
 
         Behind a head that is full of urgent jobs a lower priority may starve: that is asked for.
         """
@@ -123,7 +123,7 @@ class QueueSweep:
 
     # ------------------------------------------------------------------ what comes within reach
     def _arm(self, info: QueueInfo, now: Instant, is_over: Callable[[], bool]) -> tuple[int, int]:
-        """Send the delayed messages of far jobs; how many, and how late the first of them was."""
+        """Send the delayed messages of far jobs; return how many, and how late the first was."""
         since = Instant(0 if info.swept_until is None else info.swept_until + 1)
         cursor, armed, overdue, lag_ms = info.sweep_cursor, 0, 0, 0
         while armed < MAX_ARMED:
@@ -142,7 +142,7 @@ class QueueSweep:
         return armed, lag_ms
 
     def _remember(self, queue: str, page: Page, now: Instant) -> None:
-        """Move the cursor over a page; an empty one is cheaper to read again than to write down.
+        """Move the cursor over a page; an empty page is cheaper to read again than to record.
 
         One in the middle may be empty, too: a query ends where it has read enough, not found.
         """
@@ -191,7 +191,7 @@ def _reach(now: Instant) -> Instant:
 def delayed_messages(
     rows: Iterable[ListedJob], now: Instant, overdue: int
 ) -> tuple[list[tuple[Message, int]], int]:
-    """Return the messages of waiting jobs with their delays; ``overdue`` jobs went before them."""
+    """Return the messages of waiting jobs with their delays, after ``overdue`` jobs."""
     messages = []
     for row in rows:
         delay_s = seconds_until(row.due, now)

@@ -1,1 +1,1 @@
-"""The registry of workers, their heartbeats and their directives."""
+"""Registers workers, their heartbeats and their directives."""

@@ -1,4 +1,4 @@
-"""Workers that are not to be given new jobs: what this process knows of them.
+"""Remembers in this process which workers must get no new jobs.
 
 Quiet workers stop fetching by themselves; that is their part of the protocol (section 6.6). This
 is the backend's: a process that has just answered a worker's heartbeat remembers that it drains,
@@ -20,12 +20,12 @@ MAX_REMEMBERED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class DrainState:
-    """Remembers draining workers until they would count as dead, or beat otherwise."""
+    """Remembers draining workers until they count as dead, or no longer drain."""
 
     _until: dict[str, Instant] = field(default_factory=dict)
 
     def note(self, worker: WorkerInfo) -> None:
-        """Remember, or forget, a worker that has just beaten."""
+        """Remember, or forget, a worker that just sent a heartbeat."""
         self._until.pop(worker.id, None)
         if not worker.is_draining:
             return

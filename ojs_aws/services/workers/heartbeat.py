@@ -1,4 +1,4 @@
-"""BEAT: a worker lives, and its jobs stay reserved (core, section 7.5; worker protocol)."""
+"""Implements BEAT: a worker lives, and its jobs stay reserved (core, 7.5; worker protocol)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_WORKER_ID: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """What the worker is told.
+    """Holds the answer to a heartbeat.
 
     :ivar state: ``running``, ``quiet`` or ``terminate``.
     :ivar extended: jobs whose reservation was extended.
@@ -59,7 +59,7 @@ class Beat:
 
 @dataclass(slots=True)
 class _Sorted:
-    """The jobs of one heartbeat by what became of them."""
+    """Sorts the jobs of one heartbeat by their result."""
 
     extended: list[JobRecord] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Heartbeat:
         *,
         attempts: Mapping[str, AttemptRef] = NO_ATTEMPTS,
     ) -> Beat:
-        """Renew a worker's last-seen time and the reservations of its jobs.
+        """Update a worker's last-seen time and extend the reservations of its jobs.
 
         Every heartbeat is answered with the worker's directive, also one that names only jobs
         that the worker does not hold: they are lost (worker protocol, section 4.4).
@@ -205,7 +205,7 @@ class Heartbeat:
             result.lost.append(job_id)
 
     def _hide(self, jobs: Sequence[JobRecord], now: Instant) -> None:
-        """The messages follow the reservations; the items are already written."""
+        """Hide the messages for as long as the reservations last, which are written already."""
         by_queue: dict[str, list[tuple[str, int]]] = {}
         for job in jobs:
             held = job.reservation

@@ -1,4 +1,4 @@
-"""How long a reservation lasts, and when a worker that fell silent counts as dead.
+"""Computes how long a reservation lasts, and when a silent worker counts as dead.
 
 A worker that promises an interval, or that beats, is found dead after three missed heartbeats,
 however long its reservations are (core, section 7.5.4; worker protocol, section 10). Nothing looks
@@ -32,7 +32,7 @@ MAX_LEARNED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class VisibilityTimeouts:
-    """Reservation lengths of jobs for which neither job nor request names one, in milliseconds.
+    """Holds reservation lengths in milliseconds, for jobs and requests that name none.
 
     What the settings of a queue name is learned from the head of its list at each fetch.
     """
@@ -47,7 +47,7 @@ class VisibilityTimeouts:
         return self.by_queue_ms.get(queue, self.default_ms) if learned is None else learned
 
     def learn(self, queue: str, milliseconds: int | None) -> None:
-        """Remember what a queue's settings name; None for nothing."""
+        """Remember the length in a queue's settings; None for none."""
         if milliseconds is None:
             self._learned.pop(queue, None)
         elif len(self._learned) < MAX_LEARNED or queue in self._learned:
@@ -83,7 +83,7 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
 
 
 def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:
-    """Return up to when a worker that has just beaten for a job counts as alive.
+    """Return until when a worker counts as alive that just sent a heartbeat for a job.
 
     One that promised no interval, and asks for a longer extension in this very heartbeat, is given
     it; a promise counts whatever is asked for.

@@ -1,8 +1,8 @@
-"""Workers as operators see and direct them (ojs-admin-api, section 9; worker protocol, section 4).
+"""Shows and directs workers for operators (ojs-admin-api, section 9; worker protocol, section 4).
 
 A directive is written into the worker's own item and answered with its next heartbeat, so that
 heartbeats cost no further read. Directing several workers means those that are there now: workers
-that start later, those of the next deployment for one, are not told.
+that start later, those of the next deployment for one, do not get it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAGE: Final = 500
 
 
 class Directive(StrEnum):
-    """What a worker can be told to be (worker protocol, section 2.1)."""
+    """Names what a worker can be asked to do (worker protocol, section 2.1)."""
 
     RUNNING = "running"
     QUIET = "quiet"
@@ -44,7 +44,7 @@ STALE: Final = "stale"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPage:
-    """A page of workers by id.
+    """Holds a page of workers by id.
 
     :ivar cursor: empty on the last page.
     :ivar summary: how many there are in all, and in each state.
@@ -59,7 +59,7 @@ class WorkerPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which workers a directive is for.
+    """Selects the workers that a directive is for.
 
     :ivar queue: those that serve it; empty for any.
     :ivar label: those that carry it; empty for any.
@@ -69,7 +69,7 @@ class Selection:
     label: str = ""
 
     def chooses(self, worker: WorkerInfo) -> bool:
-        """Return whether a worker is meant."""
+        """Return whether a worker is selected."""
         about = read_about(worker)
         return (not self.queue or self.queue in _texts(about.get("queues"))) and (
             not self.label or self.label in _texts(about.get("labels"))
@@ -78,10 +78,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directed:
-    """What became of directing several workers.
+    """Holds the result of directing several workers.
 
-    :ivar told: ids of those that will be told.
-    :ivar refused: ids of those that terminate already and will not be told anything else.
+    :ivar told: ids of those that will get the directive.
+    :ivar refused: ids of those that terminate already; they get no other directive.
     :ivar cursor: where to go on; empty when all were reached.
     """
 
@@ -98,7 +98,7 @@ class Workers:
     changer: JobChanger
 
     def list(self, limit: int = 50, cursor: str = "", offset: int = 0) -> WorkerPage:
-        """Workers by id, with a summary of all of them.
+        """Return workers by id, with a summary of all of them.
 
         :param cursor: id of the last worker of the page before.
         """
@@ -120,7 +120,7 @@ class Workers:
         )
 
     def get(self, worker_id: str) -> WorkerInfo:
-        """One worker.
+        """Return one worker.
 
         :raises NotFoundError: it never beat, has ended, or has been silent for an hour.
         """
@@ -130,11 +130,11 @@ class Workers:
         return worker
 
     def direct(self, worker_id: str, directive: Directive) -> WorkerInfo:
-        """Tell a worker what to be, with its next heartbeat.
+        """Set the directive that a worker gets with its next heartbeat.
 
         :returns: the worker before.
         :raises NotFoundError: there is no such worker.
-        :raises ConflictError: it was told to terminate, and that is final (section 2.3).
+        :raises ConflictError: its directive is to terminate, and that is final (section 2.3).
         """
         worker = self.registry.direct(worker_id, directive, self.changer.clock.now())
         if worker is None:
@@ -148,7 +148,7 @@ class Workers:
         return worker
 
     def direct_all(self, selection: Selection, directive: Directive, cursor: str = "") -> Directed:
-        """Tell every chosen worker that is there now; at most 1000 of them in one call."""
+        """Direct every selected worker that exists now; at most 1000 in one call."""
         now = self.changer.clock.now()
         told: list[str] = []
         refused: list[str] = []
@@ -171,7 +171,7 @@ class Workers:
             after = page[-1].id
 
     def deregister(self, worker_id: str) -> tuple[str, ...]:
-        """Remove a worker that missed its heartbeats, and settle the jobs it last had.
+        """Remove a worker that missed its heartbeats, and settle its last jobs.
 
         Its jobs come back by themselves at that very time; settling them here only spares those
         who look at them the write.
@@ -210,7 +210,7 @@ def state_of(worker: WorkerInfo, now: Instant) -> str:
 
 
 def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
-    """A worker as it is answered (ojs-admin-api, section 9.1)."""
+    """Return a worker as an answer shows it (ojs-admin-api, section 9.1)."""
     ids: list[JsonValue] = list(worker.job_ids)
     rendered: dict[str, JsonValue] = {
         "id": worker.id,
@@ -230,13 +230,13 @@ def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
 
 
 def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:
-    """Return what a worker told of itself."""
+    """Return what a worker reported of itself."""
     about = json.loads(worker.about) if worker.about else {}
     return about if isinstance(about, dict) else {}
 
 
 def directive_of(name: str) -> Directive:
-    """The directive of an action's name: ``quiet``, ``terminate``, and ``resume`` or ``running``.
+    """Return an action's directive: ``quiet``, ``terminate``, and ``resume`` or ``running``.
 
     :raises InvalidRequestError: another name.
     """
@@ -258,7 +258,7 @@ def _texts(value: JsonValue) -> list[str]:
 
 
 def unknown_worker(worker_id: str) -> NotFoundError:
-    """Make the error that says there is no such worker."""
+    """Return the error for a worker that does not exist."""
     return NotFoundError(
         f"Worker '{worker_id[:100]}' not found.",
         details={"resource_type": "worker", "resource_id": worker_id[:256]},

@@ -1,4 +1,4 @@
-"""Moving workflows on when their jobs end (ojs-workflows, sections 4 to 9; architecture, 9).
+"""Moves workflows on when their jobs end (ojs-workflows, sections 4 to 9; architecture, 9).
 
 Each step forward is one write, conditional on the version of the workflow that was read: it takes
 over how jobs ended, and enqueues the jobs that begin, in one transaction. The ids of the jobs are
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push import Push
 
 MAX_ROUNDS: Final = 4
-"""Writes in a row; what is left then is taken up by the stream, which is told of each write."""
+"""Writes in a row; the stream, which gets each write, continues with what is left then."""
 
 MAX_CONFLICTS: Final = 25
 MAX_CANCELS: Final = 200
@@ -43,7 +43,7 @@ _KEPT: Final = 64
 
 @dataclass(slots=True)
 class _Kept:
-    """What never changes again, kept in the process: plans, and that workflows have started."""
+    """Caches in the process what never changes: plans, and that workflows have started."""
 
     plans: OrderedDict[tuple[str, Instant], WorkflowPlan] = field(default_factory=OrderedDict)
     started: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -70,7 +70,7 @@ class WorkflowAdvance:
         return job_end_of(job, self.store)
 
     def plan(self, workflow: Workflow) -> WorkflowPlan:
-        """Return the plan of a workflow, read once in the life of the process.
+        """Return the plan of a workflow, read once by each process.
 
         :raises BackendError: it is gone.
         """
@@ -82,7 +82,7 @@ class WorkflowAdvance:
         return plan
 
     def started(self, workflow_id: str, at: Instant) -> None:
-        """Remember that a workflow's first job began to execute; no call where that is known."""
+        """Remember that a workflow's first job began; no call if that is known."""
         if workflow_id not in self._kept.started:
             self.advance(workflow_id, (), started_at=at)
 
@@ -94,7 +94,7 @@ class WorkflowAdvance:
         started_at: Instant | None = None,
         start: Workflow | None = None,
     ) -> Workflow | None:
-        """Take over how jobs ended, and enqueue what begins. Repeating it changes nothing.
+        """Record how jobs ended, and enqueue what begins. Repeating it changes nothing.
 
         :param started_at: when a job of it began to execute, if one did.
         :param start: the workflow as last seen, to save the first read.
@@ -145,7 +145,7 @@ class WorkflowAdvance:
         return None
 
     def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
-        """Return a new workflow with its first jobs, none of which is stored yet."""
+        """Return a new workflow with its first jobs, not stored yet."""
         change = WorkflowWrite(self.workflows, self.push.for_many(), self.clock, workflow, plan)
         after = change.make((), None)
         told = (*workflow.told, *after.told)
@@ -182,7 +182,7 @@ class WorkflowAdvance:
             return job
 
     def retried(self, job: JobRecord) -> None:
-        """A job of a workflow waits for another attempt: it gets none if the workflow is cancelled.
+        """Cancel a job that waits for another attempt if its workflow is cancelled.
 
         Active jobs of a cancelled workflow may end, but not begin again.
         """

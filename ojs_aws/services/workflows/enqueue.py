@@ -1,4 +1,4 @@
-"""The jobs of a new workflow on their way: checked as PUSH checks, and through the middleware."""
+"""Checks the jobs of a new workflow as PUSH does, and passes them through the middleware."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_jobs(definition: Definition, push: Push) -> None:
-    """Refuse what PUSH would refuse, all of it at once."""
+    """Refuse what PUSH would refuse, all faults at once."""
     faults: list[tuple[str, str]] = []
     for index, job in definition.jobs.items():
         try:
@@ -103,7 +103,7 @@ async def _passed(
     paths: Mapping[str, str],
     store: Callable[[Sequence[Job]], None],
 ) -> list[EnqueueResult]:
-    """Let jobs pass the middleware; the chain of each goes on when all of them are stored."""
+    """Pass jobs through the middleware; each chain continues once all jobs are stored."""
     from ojs_aws.middleware.chain.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
 
     async def one(job: Job, keep: StoreOne) -> EnqueueResult:

@@ -1,4 +1,4 @@
-"""How a job of a workflow ended, and what it leaves for the steps after it."""
+"""Reads how a job of a workflow ended, and what it leaves for the steps after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_NEWS_BYTES: Final = 1_500_000
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """A job of a workflow that has ended, with what it leaves for others.
+    """Describes an ended job of a workflow, with what it leaves for others.
 
     :ivar started_at: when its last attempt began.
     """
@@ -66,7 +66,7 @@ def _filled(job: JobRecord, store: JobStore) -> JobRecord:
 
 
 def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
-    """Return what others are given of a job that did not complete."""
+    """Return what later steps get from a job that did not complete."""
     if job.state is JobState.DISCARDED and job.failures:
         error = render_failure(job.failures[-1].without_backtrace())
         return assemble({"error": error})
@@ -76,12 +76,12 @@ def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
 
 
 def error_text(code: str, message: str, attempt: int) -> RawJson:
-    """Return what others are given of a job that nobody executed, or whose failure says no more."""
+    """Return the error text of a job that never ran, or whose failure has no message."""
     return encode({"error": {"type": code, "code": code, "message": message, "attempt": attempt}})
 
 
 def in_groups(news: Sequence[JobEnd]) -> Iterator[Sequence[JobEnd]]:
-    """Yield the news in groups that one write takes over; an empty one where there are none."""
+    """Yield the ended jobs in groups that fit one write; one empty group if there are none."""
     group: list[JobEnd] = []
     size = 0
     for each in news:

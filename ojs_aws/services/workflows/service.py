@@ -1,4 +1,4 @@
-"""Creating, reading, listing and cancelling workflows (ojs-workflows, section 11)."""
+"""Creates, reads, lists and cancels workflows (ojs-workflows, section 11)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkflowView:
-    """A workflow with all that is known of its steps.
+    """Holds a workflow with all that is known of its steps.
 
     :ivar jobs: jobs by the index of their step.
     :ivar results: what jobs left, by the same.
@@ -60,7 +60,7 @@ class WorkflowView:
 
 @dataclass(frozen=True, slots=True)
 class CreatedWorkflow:
-    """A workflow, and whether this request made it."""
+    """Holds a workflow, and whether this request made it."""
 
     view: WorkflowView
     is_new: bool
@@ -68,7 +68,7 @@ class CreatedWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowService:
-    """The operations of clients."""
+    """Implements the operations of clients."""
 
     workflows: Workflows
     store: JobStore
@@ -137,7 +137,7 @@ class WorkflowService:
 
     # ------------------------------------------------------------------ reading
     def get(self, workflow_id: str) -> WorkflowView:
-        """Return a workflow as of now: what has ended and is not taken over yet is, here.
+        """Return a workflow as of now: jobs that ended but are not recorded yet are counted.
 
         :raises NotFoundError: there is none.
         """
@@ -180,7 +180,7 @@ class WorkflowService:
         return jobs
 
     def list(self, state: str, limit: int, cursor: str) -> WorkflowPage:
-        """Return a page of workflows, the newest first.
+        """Return a page of workflows, newest first.
 
         :param state: only those in this state; empty for all.
         :raises InvalidRequestError: there is no such state.
@@ -237,7 +237,7 @@ class WorkflowService:
 
 
 def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
-    """Return the graph with the types that the middleware left the jobs with."""
+    """Return the graph with the job types as the middleware left them."""
     steps = [*graph.steps]
     for index, job in jobs.items():
         if steps[index].type != job.type:
@@ -253,7 +253,7 @@ def _envelopes(jobs: Mapping[int, Job]) -> dict[int, RawJson]:
 
 
 def _digest(definition: Definition) -> str:
-    """Tells one request from another."""
+    """Return a digest that differs for different requests."""
     texts = [definition.name, dump_graph(definition.graph)]
     texts += [assemble(job.members()) for job in definition.jobs.values()]
     return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

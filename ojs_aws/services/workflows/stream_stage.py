@@ -1,4 +1,4 @@
-"""What a committed change means for a workflow, and doing it: a stage of the stream's consumer.
+"""Applies committed changes to workflows: a stage of the stream's consumer.
 
 Every record may come twice, late, or together with others: doing it again changes nothing.
 """
@@ -24,7 +24,7 @@ _WAITS: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowStage:
-    """What one change means for a workflow.
+    """Holds what one change means for a workflow.
 
     :ivar ended: a job of it that has ended.
     :ivar started_at: when a job of it began its first attempt.
@@ -42,7 +42,7 @@ class WorkflowStage:
 
 
 def following(before: object | None, after: object | None) -> WorkflowStage | None:
-    """Return what a change means for a workflow; None for one that means nothing.
+    """Return what a change means for a workflow; None for nothing.
 
     :param before: what an item of the table stood for before a write, and ``after``: after it.
     """
@@ -71,7 +71,7 @@ def _of_job(was: JobState | None, job: JobRecord) -> WorkflowStage | None:
 
 
 def _goes_on_cancelling(before: Workflow | None, after: Workflow) -> bool:
-    """Jobs are cancelled in portions; each portion's write calls for the next."""
+    """Return whether more jobs must be cancelled: each portion's write calls for the next."""
     if after.state is not WorkflowState.CANCELLED:
         return False
     if before is None or before.state is not WorkflowState.CANCELLED:
@@ -82,7 +82,7 @@ def _goes_on_cancelling(before: Workflow | None, after: Workflow) -> bool:
 def follow(
     workflow_advance: Callable[[], WorkflowAdvance], changes: Sequence[tuple[str, WorkflowStage]]
 ) -> dict[str, Exception]:
-    """Do what changes mean, those of one workflow together.
+    """Apply changes to workflows, those of one workflow together.
 
     :param advancing: makes the service; not called when there is nothing to do.
     :param changes: each with its number.

@@ -1,4 +1,4 @@
-"""One write of a workflow in the making: how jobs ended, and the jobs that begin with that."""
+"""Builds one write of a workflow: how jobs ended, and the jobs that begin then."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_STARTS: Final = 80
 
 @dataclass(slots=True)
 class WorkflowWrite:
-    """One write in the making.
+    """Builds one write.
 
     :ivar results: what it keeps for later steps, by the index of the job.
     :ivar jobs: what it enqueues.
@@ -44,7 +44,7 @@ class WorkflowWrite:
     stored: Mapping[int, RawJson] | None = None
 
     def make(self, news: Sequence[JobEnd], started_at: Instant | None) -> Workflow:
-        """Return the workflow after; the very same when there is nothing new."""
+        """Return the next workflow; exactly the same one if nothing is new."""
         graph, before, now = self.plan.graph, self.before, self.clock.now()
         one = before if started_at is None else changes.start(before, started_at)
         two = changes.end_jobs(one, graph, [each.ended for each in news], now)
@@ -62,7 +62,7 @@ class WorkflowWrite:
         return changes.joined(before, one, two, three, four)
 
     def _enqueue(self, index: int) -> Ended | None:
-        """Make a step's job; what is wrong, where it cannot be enqueued any more."""
+        """Make a step's job; return what is wrong if it can no longer be enqueued."""
         given = self._given(index)
         try:
             self.jobs.append(self._job_of(index, given))
@@ -111,7 +111,7 @@ class WorkflowWrite:
         return self.given[others]
 
     def _values(self, wanted: Sequence[int]) -> dict[int, RawJson]:
-        """Return the values of jobs: those that are new, and what was stored before."""
+        """Return the values of jobs: new ones, and those stored before."""
         if self.stored is None and any(index not in self.results for index in wanted):
             self.stored = self.workflows.results(self.before.id)
         known = {**(self.stored or {}), **self.results}
