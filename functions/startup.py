@@ -15,7 +15,7 @@ gc.disable()
 
 
 def started(handler: T) -> T:
-    """Collect again from now on, but never look at what the start has made."""
+    """Collect garbage from now on, but never what the start has made."""
     gc.freeze()
     gc.enable()
     return handler

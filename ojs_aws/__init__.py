@@ -1,4 +1,4 @@
-"""Open Job Spec on AWS primitives: a backend, its client, and its workers.
+"""Provides Open Job Spec on AWS primitives: a backend, its client, and its workers.
 
 What people import lives here: `Client` and `SyncClient` enqueue, `Job` is what they enqueue,
 `Worker` and `LambdaWorker` run handlers, and a handler gets a `JobContext`.

@@ -1,3 +1,3 @@
-"""The one place that states the version; the build and `ojs_aws.__version__` read it."""
+"""States the version once; the build and `ojs_aws.__version__` read it."""
 
 __version__ = "0.1.0"

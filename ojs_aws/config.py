@@ -1,4 +1,4 @@
-"""Settings: read once from the environment, frozen afterwards.
+"""Reads the settings once from the environment; they are frozen afterwards.
 
 The names of the variables are the only thing that the infrastructure and the code share.
 """
@@ -17,7 +17,7 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 class SettingsError(ValueError):
-    """A setting is missing or has a value that cannot be used; the message names the variable."""
+    """Reports a missing or unusable setting; the message names the variable."""
 
 
 def _boolean(text: str) -> bool:
@@ -56,7 +56,7 @@ def _seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, 
 
 
 def _scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Scopes by ARN, the longest ARN first, so that the first match is the closest."""
+    """Return scopes by ARN, the longest ARN first, so that the first match is the closest."""
     import json  # noqa: PLC0415 - for this setting only
 
     given = json.loads(text) if text.strip() else {}
@@ -78,7 +78,7 @@ def _setting(variable: str, default: object, parse: Callable[[str], object], doc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be configured. Durations carry their unit in the name."""
+    """Holds everything that can be configured. Durations carry their unit in the name."""
 
     table: str = _setting("OJS_TABLE", "ojs", str, "Name of the DynamoDB table.")
     queue_prefix: str = _setting(
@@ -325,7 +325,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
-        """Read the settings; what the environment does not name keeps its default.
+        """Read the settings; variables that are not set keep their default.
 
         :raises SettingsError: a value cannot be parsed, is out of range, or test aids are
             switched on inside AWS Lambda.
@@ -346,7 +346,7 @@ class Settings:
 
 
 def describe_settings() -> list[tuple[str, str, str]]:
-    """Variable, default and meaning of each setting, for ``--help`` and the documentation."""
+    """Return variable, default and meaning of each setting, for ``--help`` and the docs."""
     return [
         (spec.metadata["variable"], _as_text(spec.default), spec.metadata["doc"])
         for spec in fields(Settings)
@@ -354,7 +354,7 @@ def describe_settings() -> list[tuple[str, str, str]]:
 
 
 def _as_text(value: object) -> str:
-    """Return a default as one would write it into the environment."""
+    """Return a default as the environment would contain it."""
     if isinstance(value, bool):
         return str(int(value))
     return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -1,4 +1,4 @@
-"""The one definition of the table, its index and the SQS queues.
+"""Defines the table, its index and the SQS queues, in one place.
 
 Pure data: the CDK app, the local server and the tests all build from here, so that what is
 tested is what is deployed. Sizes of the names matter: DynamoDB bills attribute names too.
@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A global secondary index: its keys (strings) and the attributes projected beside them."""
+    """Describes a global secondary index: its keys (strings) and the projected attributes."""
 
     name: str
     partition_key: str
@@ -23,7 +23,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table: string keys, one sparse index, TTL attribute and stream view."""
+    """Describes the table: string keys, one sparse index, TTL attribute and stream view."""
 
     partition_key: str
     sort_key: str
@@ -57,16 +57,16 @@ WORKFLOW_SORT_KEY: Final = "workflow"
 """Sort key of the items of workflows; each has a partition of its own."""
 
 STREAMED_SORT_KEYS: Final = (JOB_SORT_KEY, WORKFLOW_SORT_KEY)
-"""Sort keys of items whose every change is told by the stream, whatever their partition."""
+"""Sort keys of items whose every change the stream publishes, whatever their partition."""
 
 SETTINGS_PARTITION: Final = "settings"
 """Partition of the settings of queues."""
 
 PRESSURE_PARTITION: Final = "pressure"
-"""Partition of what is told of full queues: warnings, and what was rejected."""
+"""Partition of what events report of full queues: warnings, and what was rejected."""
 
 BULK_PARTITION: Final = "bulk"
-"""Partition of the bulk operations that are over and to be told of."""
+"""Partition of the finished bulk operations that the stream publishes."""
 
 STREAMED_PARTITIONS: Final = (
     "cron",
@@ -75,7 +75,7 @@ STREAMED_PARTITIONS: Final = (
     PRESSURE_PARTITION,
     BULK_PARTITION,
 )
-"""Partitions of items whose every change is told by the stream, beside the jobs."""
+"""Partitions of items whose every change the stream publishes, beside the jobs."""
 
 BATCHES_PARTITION: Final = "batches"
 """Partition of the committed batches whose jobs may not all be in their places."""
@@ -119,7 +119,7 @@ LAG_METRIC: Final = "SweepLag"
 """How long the most overdue job without a message had been due, in milliseconds."""
 
 SET_ASIDE_METRIC: Final = "EventsSetAside"
-"""Changes whose events could not be told and were set aside; each of them needs somebody."""
+"""Changes whose events could not be published; each of them needs an operator."""
 
 LEFT_METRIC: Final = "SweepLeft"
 """Queues, jobs and large batches that a sweep could not do, or had no time for."""
@@ -147,7 +147,7 @@ OLD_QUEUE_SEPARATOR: Final = "-"
 
 
 def queue_name_prefix(prefix: str, separator: str) -> str:
-    """Return what the functions of this module take as the prefix of a deployment.
+    """Return the prefix of a deployment, for the functions of this module.
 
     :param prefix: the deployment's own prefix.
     :param separator: one of the two separators.
@@ -156,7 +156,7 @@ def queue_name_prefix(prefix: str, separator: str) -> str:
 
 
 def _prefixed(prefix: str, name: str) -> str:
-    """Put a prefix before a name; the old separator between them unless it has the new one."""
+    """Put a prefix before a name, joined by the old separator unless it ends with the new one."""
     separator = "" if prefix.endswith(QUEUE_SEPARATOR) else OLD_QUEUE_SEPARATOR
     return f"{prefix}{separator}{name}"
 
@@ -178,7 +178,7 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
 
 
 def is_told(partition: str, sort_key: str) -> bool:
-    """Return whether the stream's consumer is told of changes of an item, by its key.
+    """Return whether the stream's consumer gets changes of an item, by its key.
 
     What the trigger's filters say when deployed (queues there only when they are paused, buckets
     of limits only while they are exhausted).
@@ -188,7 +188,7 @@ def is_told(partition: str, sort_key: str) -> bool:
 
 
 def dead_letter_queue_name(prefix: str) -> str:
-    """Name of the SQS queue that takes messages nobody can read.
+    """Return the name of the SQS queue for unreadable messages.
 
     The capital letters keep it apart from every OJS queue's.
     """
@@ -201,7 +201,7 @@ def any_queue_name(prefix: str) -> str:
 
 
 def cron_queue_name(prefix: str) -> str:
-    """Name of the SQS queue whose messages wake the tick when a cron job is due.
+    """Return the name of the SQS queue whose messages wake the tick for a due cron job.
 
     The capital letters keep it apart from every OJS queue's.
     """

@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found out about one lock file.
+    """Holds what was found out about one lock file.
 
     :ivar unasked: packages about which nothing could be found out.
     :ivar vulnerable: a line for each advisory.
@@ -38,7 +38,7 @@ def read(report: str) -> Answer:
     found = json.loads(report)["dependencies"]
     advisories = tuple(
         f"{package['name']} {package['version']}: {each['id']}, "
-        f"mended in {', '.join(each['fix_versions']) or 'no version yet'}"
+        f"fixed in {', '.join(each['fix_versions']) or 'no version yet'}"
         for package in found
         for each in package.get("vulns", ())
     )

@@ -164,7 +164,7 @@ def _fields(
 
 
 def _kinds(wanted: Schema, have: Schema, path: str) -> Iterator[str]:
-    """Yield another type, and values that we do not name."""
+    """Yield a differing type, and values that we do not name."""
     mine, others = {*_types(have)}, {*_types(wanted)}
     if "number" in mine:
         mine |= _WHOLE_NUMBERS
@@ -207,7 +207,7 @@ def compare(path: Path) -> tuple[list[str], Mapping[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the differences; 1 if one is not explained, or an explanation is of none."""
+    """Print the differences; return 1 if one is not explained, or an explanation explains none."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="the specification's openapi.yaml")
     found, reasons = compare(parser.parse_args(arguments).path)

@@ -53,20 +53,21 @@ IMPERATIVES: Final = frozenset(
     """
     accept acknowledge act activate adapt add adjust admit advance allow annotate answer append
     apply ask assert beat begin bind build call cancel carry cause change check choose claim clear
-    close collect combine compare compile complete compress compute configure connect convert copy
-    correct count create decide declare decode decrypt define delay delete deliver describe direct
-    discard divide do drain draw drive enable encode encrypt end enforce enqueue ensure enter
-    execute expand expire export expose extend fail fetch fill filter find finish fire follow forget
-    format forward gather get give grant group guard handle have hide hold implement import increase
-    inject insert inspect install invoke join keep know lay let limit link list load lock log look
-    make mark match measure merge move name note notice offer open order override pack parse pass
-    patch pause permit place point post prepare print provide publish pull purge push put raise
-    reach read receive record redact refer refuse register reject release remember remove rename
-    render repair repeat replace report represent reserve reset resolve restore resume retry return
-    run save say schedule seal search see select send serve set show shut sign signal skip sleep
-    sort speak split stand start state stop store strip sum sweep switch synthesise take tell
-    terminate test throw track transform translate trigger truncate try turn undo update upload use
-    validate wait walk warn watch weigh wrap write yield
+    close collect combine compare compile complete compose compress compute configure connect
+    convert copy correct count create decide declare decode decrypt define delay delete deliver
+    derive describe direct disable discard divide do drain draw drive enable encode encrypt end
+    enforce enqueue ensure enter execute expand expire export expose extend fail fetch fill filter
+    find finish fire follow forget format forward freeze gather get give grant group guard handle
+    have hide hold implement import increase inject insert inspect install invoke join keep know lay
+    let limit link list load lock log look make manage mark match measure merge move name note
+    notice offer open order override pack parse pass patch pause permit place point post prepare
+    print process provide publish pull purge push put quiet raise reach read receive record redact
+    refer refuse register reject release remember remove rename render repair repeat replace report
+    represent reserve reset resolve restore resume retry return revoke roll run save say schedule
+    seal search see select send serve set shape show shut sign signal skip sleep sort speak speed
+    split stand start state stop store strip sum sweep switch synthesise take tell terminate test
+    throw trace track transform translate trigger truncate try turn undo update upload use validate
+    wait wake walk warn watch weigh wrap write yield
     """.split()  # noqa: SIM905 - a list of so many texts is harder to read
 )
 """Verbs that a line may begin with, as they are or in the third person."""
@@ -124,7 +125,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def has_verb(line: str) -> bool:
-    """Tell whether a docstring's first line is a sentence: a heuristic by lists of verbs."""
+    """Return whether a docstring's first line is a sentence: a heuristic by lists of verbs."""
     words = re.findall(r"[a-z]+(?:'[a-z]+)?", line.lower())
     if not words:
         return False
@@ -210,7 +211,7 @@ def _comments(file: Path) -> Iterator[str]:
 
 
 def is_participle(stem: str) -> bool:
-    """Tell whether a module is named by a participle that is no word of the field."""
+    """Return whether a module is named by a participle that is no word of the field."""
     last = stem.rpartition("_")[2]
     return bool(re.fullmatch(r"\w+(ing|ed)", last)) and not {stem, last} & FIELD_WORDS
 

@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 class SetupError(Exception):
-    """The environment cannot be made; the message says what to do."""
+    """Reports that the environment cannot be made; the message says what to do."""
 
 
 def main() -> int:
@@ -63,7 +63,7 @@ def ensure_environment(folder: Path) -> Path:
 
 
 def works(python: Path) -> bool:
-    """Tell whether the interpreter starts and is new enough."""
+    """Return whether the interpreter starts and is new enough."""
     probe = [str(python), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
     return python.exists() and subprocess.run(probe, check=False).returncode == 0
 
@@ -127,8 +127,8 @@ def pip_command(python: Path, *what: str) -> list[str]:
 
 
 def run(command: list[str], *, quiet: bool = False) -> bool:
-    """Run a command and tell whether it succeeded; `quiet` where another way will be tried."""
-    # uv trusts its own list of authorities unless told to trust the machine's, as pip does.
+    """Run a command and return whether it succeeded; `quiet` if another way will be tried."""
+    # uv trusts its own list of authorities unless asked to trust the machine's, as pip does.
     settings = {"PIP_ROOT_USER_ACTION": "ignore", "UV_SYSTEM_CERTS": "1"}
     environment = {**os.environ, **settings}
     stderr = subprocess.DEVNULL if quiet else None

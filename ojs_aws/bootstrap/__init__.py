@@ -1,4 +1,4 @@
-"""The composition root: settings and AWS clients in, services out."""
+"""Composes the application: settings and AWS clients in, services out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def with_patience(clients: AwsClients) -> AwsClients:
-    """Return the same clients, where DynamoDB's tries again what others were in the way of."""
+    """Return the clients, with a DynamoDB client that retries after conflicts."""
     chance = random.SystemRandom().random
     return replace(clients, dynamodb=patient(clients.dynamodb, Patience(time.sleep, chance)))
 
@@ -98,7 +98,7 @@ def enqueuing(settings: Settings) -> Enqueuer:
 def build_key_book(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> KeyBook:
-    """Return what makes and ends the API keys of a deployment.
+    """Return the service that makes and ends a deployment's API keys.
 
     :param dynamodb: a client that may write to the table.
     """
@@ -112,7 +112,7 @@ def build_key_book(
 def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
-    """Return what finds the callers of a deployment by their API keys."""
+    """Return the service that finds callers by their API keys."""
     from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
     from ojs_aws.services.access.api_keys import Authentication  # noqa: PLC0415
 

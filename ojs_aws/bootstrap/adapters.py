@@ -1,4 +1,4 @@
-"""The adapters of a deployment, each imported and made when a service first asks for it.
+"""Makes the adapters of a deployment, each when a service first asks for it.
 
 So that a function loads what its own routes need and no more.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The adapters of one deployment."""
+    """Holds the adapters of one deployment."""
 
     settings: Settings
     aws: AwsClients
@@ -53,13 +53,13 @@ class Adapters:
         return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
 
     def marks(self) -> Marks:
-        """Return how far sweeps have got."""
+        """Return the store of how far sweeps have got."""
         from ojs_aws.adapters.dynamodb.marks import DynamoMarks
 
         return DynamoMarks(self.aws.dynamodb, self.settings.table)
 
     def events(self) -> EventLog:
-        """Return the log of events."""
+        """Return the event log."""
         from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
 
         return DynamoEventLog(
@@ -67,38 +67,38 @@ class Adapters:
         )
 
     def announce(self) -> Announce:
-        """Return the bus."""
+        """Return the function that publishes to the bus."""
         from ojs_aws.adapters.events.bus import EventBus
 
         return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
 
     def cron(self) -> CronEntries:
-        """Return the cron jobs."""
+        """Return the store of cron jobs."""
         from ojs_aws.adapters.dynamodb.cron import DynamoCronEntries
 
         return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
     def alarms(self) -> CronAlarms:
-        """Return what wakes the tick for cron jobs."""
+        """Return the alarms that wake the tick for cron jobs."""
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
         return SqsCronAlarms(self.aws.sqs, url)
 
     def schemas(self) -> Schemas:
-        """Return the schemas."""
+        """Return the store of schemas."""
         from ojs_aws.adapters.dynamodb.schemas import DynamoSchemas
 
         return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
 
     def unique(self) -> UniqueJobs:
-        """Unique jobs and their locks."""
+        """Return the store of unique jobs and their locks."""
         from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 
         return DynamoUniqueJobs(self.store)
 
     def workflows(self) -> Workflows:
-        """Return the workflows."""
+        """Return the store of workflows."""
         from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
 
         kept_s = self.settings.completed_retention_s
@@ -107,13 +107,13 @@ class Adapters:
         )
 
     def limits(self) -> Limits:
-        """Return the limits and their buckets."""
+        """Return the store of limits' buckets."""
         from ojs_aws.adapters.dynamodb.limits import DynamoLimits
 
         return DynamoLimits(self.aws.dynamodb, self.settings.table)
 
     def client_buckets(self) -> ClientBuckets:
-        """Return the buckets of API clients."""
+        """Return the token buckets of API clients."""
         from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 
         return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
@@ -127,19 +127,19 @@ class Adapters:
         )
 
     def bulk(self) -> BulkRequests:
-        """Return what bulk operations did."""
+        """Return the store of bulk operations."""
         from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 
         return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
 
     def settings_book(self) -> SettingsBook:
-        """Return the settings of queues."""
+        """Return the store of queues' settings."""
         from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
 
         return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
 
     def triggers(self) -> Triggers:
-        """Return what switches the triggers of Lambda workers."""
+        """Return the switch of Lambda workers' triggers."""
         from ojs_aws.adapters.sqs.arns import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
         from ojs_aws.services.backend.ports import NoTriggers
@@ -166,7 +166,7 @@ class Adapters:
         return DynamoTallies(self.aws.dynamodb, self.settings.table)
 
     def pressures(self) -> Pressures:
-        """Return how full queues are."""
+        """Return the store of how full queues are."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures
 
         return DynamoPressures(self.aws.dynamodb, self.settings.table)

@@ -1,4 +1,4 @@
-"""Clients of AWS, made once for each process.
+"""Makes AWS clients, once for each process.
 
 They come from botocore's session, not from boto3: importing boto3 also loads its S3 transfer
 manager, which costs a cold Lambda start about 0.1 s and is never used here.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AwsClients:
-    """Low-level AWS clients. The rarely used ones are made when first asked for."""
+    """Holds low-level AWS clients. Rarely used ones are made at the first use."""
 
     dynamodb: DynamoDBClient
     sqs: SQSClient
@@ -55,7 +55,7 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
         retries={"mode": "standard", "total_max_attempts": MAX_TRIES},
         tcp_keepalive=True,
         parameter_validation=False,
-        # Told whole, or botocore puts it together anew for each request: a quarter of a PUSH.
+        # Given whole, or botocore builds it again for each request: a quarter of a PUSH.
         user_agent=f"ojs-aws/{__version__} Botocore/{botocore.__version__}",
     )
 

@@ -1,4 +1,4 @@
-"""What the services need of the machine: time, identifiers, chance, and threads."""
+"""Provides what the services need of the machine: time, identifiers, chance, and threads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ B = TypeVar("B")
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Reads the machine's clock."""
 
     def __init__(self) -> None:
-        """Start with no stamp given out."""
+        """Start without a last stamp."""
         self._last = 0
 
     def now(self) -> Instant:
@@ -29,13 +29,13 @@ class SystemClock:
         return Instant(time.time_ns() // 1_000_000)
 
     def order(self) -> int:
-        """Strictly increasing microseconds."""
+        """Return strictly increasing microseconds."""
         self._last = max(self._last + 1, time.time_ns() // 1000)
         return self._last
 
 
 class UuidGenerator:
-    """UUIDv7 identifiers."""
+    """Makes UUIDv7 identifiers."""
 
     def job_id(self) -> str:
         """Return a new lowercase UUIDv7."""
@@ -47,12 +47,12 @@ class UuidGenerator:
 
 
 def write_token() -> str:
-    """Return what tells one write from another (8 hexadecimal digits)."""
+    """Return a token that identifies one write (8 hexadecimal digits)."""
     return secrets.token_hex(4)
 
 
 def new_reservation_id() -> str:
-    """Make what tells one claim of a job from its others (12 hexadecimal digits)."""
+    """Return an id that identifies one claim of a job (12 hexadecimal digits)."""
     return secrets.token_hex(6)
 
 
@@ -61,14 +61,14 @@ THREADS: Final = 8
 
 
 class InThreads:
-    """Runs calls side by side; the threads are made at the first use and kept.
+    """Runs calls in parallel; the threads are made at the first use and kept.
 
     A call sees the context variables of its caller, so that its log lines have the request's id,
     and its calls of AWS the request's trace.
     """
 
     def __init__(self) -> None:
-        """Make no thread yet."""
+        """Start without threads."""
         self._made: ThreadPoolExecutor | None = None
 
     @property
@@ -78,12 +78,12 @@ class InThreads:
         return self._made
 
     def each(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-        """Call it for each item, in their order as threads become free."""
+        """Call the function for each item, in order as threads become free."""
         contexts = [copy_context() for _ in items]
         return self._pool.map(lambda context, item: context.run(call, item), contexts, items)
 
     def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        """Call both and wait for both."""
+        """Call both functions and wait for both."""
         ahead = self._pool.submit(copy_context().run, first)
         try:
             right = second()

@@ -1,4 +1,4 @@
-"""The command ``ojs-aws``."""
+"""Runs the command ``ojs-aws``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m ojs_aws.cli``."""
+"""Runs ``python -m ojs_aws.cli``."""
 
 from ojs_aws.cli import main
 

@@ -1,4 +1,4 @@
-"""The command's tree. Each subcommand imports what it needs when it runs."""
+"""Builds the command's tree. Each subcommand imports what it needs when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that act with the AWS credentials of whoever runs them, not by the API."""
+"""Serves commands that use the AWS credentials of whoever runs them, not the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def with_aws(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], A]) -> A:
-    """Do something with the caller's own AWS credentials and region.
+    """Run a function with the caller's own AWS credentials and region.
 
     :raises typer.Exit: with the code of what went wrong, after saying it.
     """

@@ -1,4 +1,4 @@
-"""``ojs-aws cost``: what a workload costs in a month."""
+"""Implements ``ojs-aws cost``: what a workload costs in a month."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cost(
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
-    """Estimate what a workload costs in a month, line by line, with what is assumed.
+    """Estimate what a workload costs in a month, line by line, with the assumptions.
 
     Standing costs are those of a month without a job. The units of each operation are measured by
     the benchmarks; no AWS account is asked.

@@ -1,4 +1,4 @@
-"""``ojs-aws cron``: jobs that come back by a schedule."""
+"""Implements ``ojs-aws cron``: jobs that repeat by a schedule."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def register_cron(
     ] = "skip",
     description: Annotated[str, typer.Option(help="For people.")] = "",
 ) -> None:
-    """Register a cron job, or change the one of this name."""
+    """Register a cron job, or change the one with this name."""
     from typing import cast  # noqa: PLC0415
 
     from ojs_aws.domain.cron.bodies import OverlapPolicy  # noqa: PLC0415
@@ -88,7 +88,7 @@ async def register_cron(
 
 @command(app, "pause", epilog="Example: ojs-aws cron pause nightly")
 async def pause_cron(session: Session, name: Name) -> None:
-    """Disable a cron job; what it would have run meanwhile is not caught up."""
+    """Disable a cron job; runs missed meanwhile are not caught up."""
     _shown(session, await session.client.cron.pause(name))
 
 

@@ -1,4 +1,4 @@
-"""``ojs-aws dead-letter``: jobs that failed for good and were kept."""
+"""Implements ``ojs-aws dead-letter``: jobs that failed for good and were kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def list_dead_letters(
     until: Until = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Jobs to show.")] = 20,
 ) -> None:
-    """List the dead letters, the newest first within a queue. Times are of their end."""
+    """List the dead letters, newest first within a queue. Times are when they ended."""
     jobs: list[Job] = []
     cursor, total = "", 0
     while True:
@@ -148,7 +148,7 @@ async def delete_dead_letters(
 
 
 class _Chosen:
-    """Which dead letters are meant, as the client's methods take it."""
+    """Selects dead letters, as the client's methods take them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""``ojs-aws doctor``: is a running deployment well?"""
+"""Implements ``ojs-aws doctor``: checks a running deployment."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def _queues(session: Session) -> list[Finding]:
 
 
 async def _waited_s(session: Session, queue: str) -> float:
-    """For how long the first in line has been available."""
+    """Return for how long the oldest ready job has been available."""
     page = await session.client.jobs.list(
         queue=queue, states=["available"], oldest_first=True, limit=1
     )
@@ -136,7 +136,7 @@ async def _dead_letters(session: Session) -> list[Finding]:
 
 
 async def _stream(session: Session) -> list[Finding]:
-    """How long it takes until a change is told: of a job that is held back, and then cancelled."""
+    """Measure how long a change takes to be published: of a job held back, then cancelled."""
     since = datetime.now(UTC) - timedelta(seconds=SKEW_S)
     job = await session.client.enqueue("ojs.probe", [], pending=True, expires_at="+PT1H")
     await session.client.cancel(job.id)
@@ -145,9 +145,9 @@ async def _stream(session: Session) -> list[Finding]:
         page = await session.client.events.read(job_ids=[job.id], since=since)
         waited = time.monotonic() - begun
         if page.events:
-            return [Finding("stream", Verdict.OK, f"told a change after {waited:.1f} s")]
+            return [Finding("stream", Verdict.OK, f"published a change after {waited:.1f} s")]
         if waited >= PROBE_S:
             break
         await asyncio.sleep(0.2)
     hint = "See docs/operations.md: events come late."
-    return [Finding("stream", Verdict.BAD, f"told nothing within {PROBE_S:.0f} s", hint)]
+    return [Finding("stream", Verdict.BAD, f"published nothing within {PROBE_S:.0f} s", hint)]

@@ -1,4 +1,4 @@
-"""``ojs-aws documents``: what is in the bucket of large documents, and nobody needs."""
+"""Implements ``ojs-aws documents``: finds unneeded documents in the bucket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 @app.callback()
 def group() -> None:
-    """Keep the group: it has one command so far."""
+    """Keep the group: it has only one command so far."""
 
 
 @app.command(epilog="Example: ojs-aws documents sweep BUCKET --table TABLE --yes")
@@ -44,7 +44,7 @@ def sweep(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents of jobs that are gone, which a process left that died between two calls.
+    """Delete documents of jobs that are gone, left by a process that died between two calls.
 
     Counts only, unless --yes is given. The bucket must keep versions, so that
     `ojs-aws restore documents` can undo it. Reads the list of the bucket ($0.005 for a million

@@ -1,4 +1,4 @@
-"""``ojs-aws enqueue``, ``get`` and ``cancel``: one job, as a producer sees it."""
+"""Implements ``ojs-aws enqueue``, ``get`` and ``cancel``: one job, as a producer sees it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def get(
 async def cancel(
     session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
 ) -> None:
-    """Cancel a job that has not ended; one that is cancelled already stays so."""
+    """Cancel a job that has not ended; a cancelled one stays cancelled."""
     job = await session.client.cancel(job_id)
     session.out.said(f"{job.id} is {job.state}.", _members(job))
 

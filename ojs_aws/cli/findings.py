@@ -1,4 +1,4 @@
-"""What checks of a deployment find, and how it is told."""
+"""Reports what checks of a deployment find."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ojs_aws.cli.session import ExitCode, Session, code_of
 
 
 class Verdict(StrEnum):
-    """What a check found."""
+    """Names the result of a check."""
 
     OK = "ok"
     LOOK = "look"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and what to do about it."""
+    """Says what one check found, and what to do about it."""
 
     check: str
     verdict: Verdict
@@ -35,12 +35,12 @@ Check = Callable[[Session], Awaitable[list[Finding]]]
 
 
 def fine(name: str) -> Finding:
-    """Return a check that found nothing to say."""
+    """Return the finding of a check without problems."""
     return Finding(name, Verdict.OK, "as it should be")
 
 
 async def report(session: Session, checks: Sequence[Check]) -> None:
-    """Run the checks and show what they found; one that fails is a finding itself.
+    """Run the checks and show what they found; a check that fails is a finding, too.
 
     :raises typer.Exit: with CHECK_FAILED where anything is bad.
     """

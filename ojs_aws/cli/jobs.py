@@ -1,4 +1,4 @@
-"""``ojs-aws jobs``: find jobs, read them with their history, retry, cancel and delete them."""
+"""Implements ``ojs-aws jobs``: find, show, retry, cancel and delete jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; none for tho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which jobs a command is for."""
+    """Selects the jobs that a command is for."""
 
     queue: str
     states: list[str]
@@ -59,14 +59,14 @@ class Filter:
         since: str,
         until: str,
     ) -> Filter:
-        """As the options say."""
+        """Return the filter that the options describe."""
         return cls(
             queue=queue, states=state or [], type=type, since=moment(since), until=moment(until)
         )
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing is said."""
+        """Return whether no option was given."""
         return not (self.queue or self.states or self.type or self.since or self.until)
 
 
@@ -87,7 +87,7 @@ async def list_jobs(
         bool, typer.Option("--oldest-first", help="Turn the order within each list round.")
     ] = False,
 ) -> None:
-    """List or search jobs, queue by queue and state by state, the newest first in each.
+    """List or search jobs, queue by queue and state by state, newest first in each.
 
     A queue and a state are found at once. A type or a time is compared job by job, so looking for
     something rare among very many takes a while.
@@ -135,7 +135,7 @@ async def list_jobs(
 
 
 def error_text(job: Mapping[str, JsonValue]) -> str:
-    """Return the latest failure of a job in a line."""
+    """Return the latest failure of a job as one line."""
     error = job.get("error")
     if not isinstance(error, dict):
         return ""
@@ -149,7 +149,7 @@ async def show_job(
     job_id: Annotated[str, typer.Argument(help="Id of the job.")],
     events: Annotated[bool, typer.Option("--events", help="Its events from the log, too.")] = False,
 ) -> None:
-    """Show a job whole, with what happened to it."""
+    """Show a whole job, and what happened to it."""
     detail = await session.client.jobs.detail(job_id, events=events)
     if session.out.as_json:
         session.out.json({**detail})
@@ -216,7 +216,7 @@ async def cancel_jobs(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Cancel jobs that have not ended; who executes one learns it with the next heartbeat."""
+    """Cancel jobs that have not ended; a worker learns it with its next heartbeat."""
     wanted = Filter.of(queue, state, type, since, until)
     await _change(session, "cancel", ids, wanted, is_dry=dry_run, is_sure=yes)
 
@@ -250,7 +250,7 @@ async def _change(
     is_dry: bool,
     is_sure: bool,
 ) -> None:
-    """Change the jobs that are named, or those of a filter after asking.
+    """Change the named jobs, or those of a filter after asking.
 
     :raises typer.Exit: FAILED where some could not be changed, USAGE where none are meant.
     """
@@ -298,7 +298,7 @@ async def _count(session: Session, action: BulkAction, wanted: Filter) -> int:
 async def _change_all(
     session: Session, action: BulkAction, wanted: Filter, total: int
 ) -> tuple[int, list[tuple[str, str]]]:
-    """Change all of a filter, showing how far it is."""
+    """Change all jobs of a filter, and show the progress."""
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:
         parts = session.client.jobs.change_all(
@@ -323,7 +323,7 @@ def _failures(part: JobBulkResult) -> list[tuple[str, str]]:
 async def _change_named(
     session: Session, action: Literal["retry", "cancel"], ids: list[str]
 ) -> None:
-    """Change each of the named jobs; the first error ends it."""
+    """Change each of the named jobs; stop at the first error."""
     jobs = session.client.jobs
     for job_id in ids:
         entry = await (jobs.cancel(job_id) if action == "cancel" else jobs.retry(job_id))

@@ -1,7 +1,7 @@
-"""``ojs-aws keys``: API keys are made, listed, rotated and revoked.
+"""Implements ``ojs-aws keys``: makes, lists, rotates and revokes API keys.
 
 The command writes to the table itself, with the AWS credentials of whoever runs it: no key can
-make another, and CloudTrail tells who did.
+make another, and CloudTrail shows who did.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def create(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key, and print it: nothing shows it again.
+    """Make a key, and print it; it is never shown again.
 
     Example: ojs-aws keys create checkout --scope producer --queue email --expires-in 90d
     """
@@ -108,7 +108,7 @@ def rotate(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a key a new secret, and print it; the present one stays valid for a while."""
+    """Give a key a new secret, and print it; the last one stays valid for a while."""
     from ojs_aws.domain.timestamps import parse_duration  # noqa: PLC0415
 
     issued = _done(
@@ -123,7 +123,7 @@ def revoke(
     table: Table = "ojs",
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """End a key. A gateway that caches forgets it with its cache, after 5 minutes by default."""
+    """Revoke a key. A gateway's cache accepts it for up to 5 minutes by default."""
     key = _done(table, endpoint_url, lambda book: book.revoke(key_id))
     typer.echo(f"Revoked {key.id} ({key.name}).")
 
@@ -131,7 +131,7 @@ def revoke(
 def _done(
     table: str, endpoint_url: str | None, act: Callable[[KeyBook], Any], *, as_json: bool = False
 ) -> Any:
-    """Do something with the deployment's keys.
+    """Run a function on the deployment's keys.
 
     :raises typer.Exit: with the code of what went wrong, after saying it.
     """
@@ -147,7 +147,7 @@ def _done(
 
 
 def _show_issued(issued: IssuedKey, *, as_json: bool) -> None:
-    """Print a key to standard output, alone, so that it can be piped; the rest beside it."""
+    """Print only the key to standard output, so that it can be piped; the rest to stderr."""
     if as_json:
         typer.echo(json.dumps({**_described(issued.key), "key": issued.text}, indent=2))
         return
@@ -188,5 +188,5 @@ def _state(key: ApiKey, told: dict[str, Any], now: Instant) -> str:
 
 
 def _day(instant: str) -> str:
-    """Return an instant to the minute, in a column's width."""
+    """Return an instant to the minute, as wide as a column."""
     return instant[:16].replace("T", " ")

@@ -1,4 +1,4 @@
-"""``ojs-aws local``: start the server, say so, and stop it cleanly."""
+"""Implements ``ojs-aws local``: starts the server, says so, and stops it cleanly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ojs-aws middleware``: chains and hooks in their order."""
+"""Implements ``ojs-aws middleware``: shows chains and hooks in their order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 def show_middleware(path: str, *, as_json: bool) -> None:
-    """Print what a path leads to, or the backend's.
+    """Print the middleware at a path, or the backend's.
 
     :raises typer.Exit: with code 2 where the path leads to nothing of the kind.
     """

@@ -1,4 +1,4 @@
-"""What a command prints: tables for people, JSON for scripts; what is wrong goes to stderr."""
+"""Prints a command's output: tables for people, JSON for scripts; errors go to stderr."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Output:
 
     @property
     def can_ask(self) -> bool:
-        """Return whether somebody is there to be asked."""
+        """Return whether the terminal is interactive."""
         return not self.as_json and sys.stdin.isatty()
 
     def json(self, value: object) -> None:
@@ -65,7 +65,7 @@ class Output:
         title: str = "",
         nothing: str = "Nothing.",
     ) -> None:
-        """Print rows as a table; ``data`` instead where JSON is wanted.
+        """Print rows as a table, or ``data`` as JSON if that is wanted.
 
         :param nothing: what to say where there are no rows.
         """
@@ -91,19 +91,19 @@ class Output:
         self.table(data, ("", ""), shown, title=title)
 
     def said(self, text: str, data: Mapping[str, JsonValue]) -> None:
-        """Say what was done; ``data`` instead where JSON is wanted."""
+        """Say what was done, or print ``data`` as JSON if that is wanted."""
         if self.as_json:
             self.json({**data})
         else:
             typer.echo(text)
 
     def hint(self, text: str) -> None:
-        """Say something to people that is no part of the answer."""
+        """Print a hint for people that is no part of the answer."""
         if not self.as_json:
             typer.secho(text, err=True, dim=True)
 
     def problem(self, text: str, hint: str = "", **more: object) -> None:
-        """Say what is wrong."""
+        """Print what is wrong."""
         if self.as_json:
             typer.echo(json.dumps({"error": {"message": text, "hint": hint, **more}}), err=True)
             return
@@ -112,12 +112,12 @@ class Output:
             typer.echo(f"  {hint}", err=True)
 
     def error(self, problem: OjsError) -> None:
-        """Say what a server refused, or that there is none."""
+        """Print what a server refused, or that there is no server."""
         self.problem(problem.message, problem.hint, code=problem.code)
 
     @contextmanager
     def progress(self, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """Show how far something is, where somebody looks; yields what to call with each step."""
+        """Show progress on a terminal; yield what to call with each step."""
         if self.as_json or not sys.stderr.isatty():
             yield lambda _: None
             return
@@ -129,7 +129,7 @@ class Output:
             yield lambda step: progress.advance(task, step)
 
     def console(self) -> Console:
-        """Return where tables are drawn."""
+        """Return the console that draws tables."""
         from rich.console import Console  # noqa: PLC0415
 
         # Redirected output is not cut to the width of no terminal.
@@ -137,7 +137,7 @@ class Output:
 
 
 def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Names and values for :meth:`Output.fields`; what objects hold, one below the other."""
+    """Yield names and values for :meth:`Output.fields`; an object's members one below the other."""
     for name, value in members.items():
         if isinstance(value, dict):
             yield from ((f"{name}: {each}", inner) for each, inner in value.items())

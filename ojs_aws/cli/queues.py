@@ -1,4 +1,4 @@
-"""``ojs-aws queues``: what they hold; pause, resume and purge them."""
+"""Implements ``ojs-aws queues``: show, pause, resume and purge queues."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def show_queue(session: Session, name: Name) -> None:
     app, "pause", epilog="Examples:\n\nojs-aws queues pause email\n\nojs-aws queues pause --all"
 )
 async def pause_queue(session: Session, name: NameOrAll = "", every: All = False) -> None:
-    """Let nobody fetch from a queue. Jobs may still be enqueued; active ones go on."""
+    """Stop fetches from a queue. Jobs may still be enqueued; active ones continue."""
     for each in await _names(session, name, every=every):
         entry = await session.client.queues.pause(each)
         session.out.said(f"{each} is paused since {entry.paused_at}.", {**entry.described})
@@ -93,7 +93,7 @@ async def resume_queue(session: Session, name: NameOrAll = "", every: All = Fals
 
 
 async def _names(session: Session, name: str, *, every: bool) -> list[str]:
-    """The queues that are meant.
+    """Yield the queues that are meant.
 
     :raises typer.Exit: with USAGE where that is not clear.
     """
@@ -140,7 +140,7 @@ async def purge_queue(
 async def _purge(
     session: Session, name: str, states: list[str], before: datetime | None, *, is_dry: bool
 ) -> tuple[int, int]:
-    """Purge page by page, or count what that would change: how many are deleted and cancelled."""
+    """Purge page by page, or only count how many would be deleted and cancelled."""
     deleted, cancelled, cursor = 0, 0, ""
     with session.out.progress(f"{'counting' if is_dry else 'purging'} {name} ...", None) as step:
         while True:
@@ -163,7 +163,7 @@ Settings = Annotated[
 
 @command(app, "create", epilog="Example: ojs-aws queues create bulk max_size=100000")
 async def create_queue(session: Session, name: Name, settings: Settings = None) -> None:
-    """Create a queue with settings of its own; a queue needs none to be used."""
+    """Create a queue with its own settings; a queue without settings needs no creation."""
     made = await session.client.queues.create(name, _changes(settings))
     session.out.fields({**made.described}, made.described.items())
 
@@ -177,14 +177,14 @@ async def queue_settings(session: Session, name: Name) -> None:
 
 @command(app, "configure", epilog="Example: ojs-aws queues configure bulk max_size=5000 retention=")
 async def configure_queue(session: Session, name: Name, settings: Settings = None) -> None:
-    """Change settings of a queue: those that are named."""
+    """Change the named settings of a queue."""
     found = await session.client.queues.configure(name, _changes(settings))
     session.out.fields({**found.described}, found.described.items())
 
 
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
 async def drain_queue(session: Session, name: Name) -> None:
-    """Take no new jobs; workers go on with those that are there. `queues resume` ends it."""
+    """Let a queue take no new jobs; workers finish the present ones. `queues resume` ends it."""
     found = await session.client.queues.drain(name)
     session.out.said(f"{name} takes no new jobs.", {**found.described})
 
@@ -202,7 +202,7 @@ async def delete_queue(
 
 
 def _changes(settings: list[str] | None) -> dict[str, JsonValue]:
-    """Return what ``name=value`` says.
+    """Return the changes in ``name=value`` arguments.
 
     :raises typer.BadParameter: something else.
     """

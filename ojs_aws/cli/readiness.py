@@ -1,4 +1,4 @@
-"""``ojs-aws deploy-check``: is a deployment ready for work that matters?"""
+"""Implements ``ojs-aws deploy-check``: checks that a deployment is ready for production."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def deploy_check(
         str, typer.Option(help="A synthesised CloudFormation template to look at as well.")
     ] = "",
 ) -> None:
-    """Check that a deployment is ready for work that matters: closed, encrypted, watched.
+    """Check that a deployment is ready for production: closed, encrypted, watched.
 
     Ends with 7 where something is bad; "look" alone does not.
     """
@@ -55,7 +55,7 @@ async def _transport(session: Session) -> list[Finding]:
 
 
 async def _closed(session: Session) -> list[Finding]:
-    """Nobody is answered without credentials."""
+    """Check that nobody gets an answer without credentials."""
     from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
     stranger = session.connect(session.url, "")
@@ -127,7 +127,7 @@ def _read_template(path: Path) -> Mapping[str, Any]:
 
 
 def _template(template: Mapping[str, Any]) -> list[Finding]:
-    """Return what a template promises: restorable tables, kept logs, alarms that reach somebody."""
+    """Check what a template promises: restorable tables, kept logs, alarms that reach somebody."""
     resources: Mapping[str, Any] = template.get("Resources", {})
 
     def of(kind: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The reference of all commands as Markdown, made of the commands themselves (docs/cli.md)."""
+"""Writes the reference of all commands as Markdown, from the commands themselves (docs/cli.md)."""
 
 from __future__ import annotations
 

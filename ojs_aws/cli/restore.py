@@ -1,4 +1,4 @@
-"""``ojs-aws restore``: the steps after a loss, in their order (docs/operations-restore.md).
+"""Implements ``ojs-aws restore``: the steps after a loss, in order (docs/operations-restore.md).
 
 The table and the documents are restored with the AWS credentials of whoever runs it; the messages
 by the API, with an administrator's key.
@@ -42,7 +42,7 @@ def table(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new table of what the table was, with stream, TTL, backups and protection switched on.
+    """Restore the table as a new one, with stream, TTL, backups and protection switched on.
 
     The old table stays as it is. DynamoDB needs from minutes to hours; when the command is
     stopped, run it again: it goes on where the restore is.
@@ -80,7 +80,7 @@ def documents(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back the large documents that were deleted since; the restored jobs name them."""
+    """Restore the large documents that were deleted since; the restored jobs name them."""
     out = Output(as_json=as_json)
     begin = _instant(out, since)
 

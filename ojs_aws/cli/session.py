@@ -1,4 +1,4 @@
-"""What all commands share that talk to a server: its options, errors, and exit codes.
+"""Holds what all commands share that talk to a server: options, errors, and exit codes.
 
 A command is a coroutine whose first parameter is the :class:`Session`; :func:`command` adds the
 options ``--url``, ``--api-key`` and ``--json``, opens the client, and turns errors into a sentence
@@ -28,7 +28,7 @@ _PANEL: Final = "Server and output"
 
 
 class ExitCode(IntEnum):
-    """What a command ends with."""
+    """Names the exit codes of a command."""
 
     DONE = 0
     FAILED = 1
@@ -83,7 +83,7 @@ AsJson = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A command on its way: its client, and where its answer goes.
+    """Holds a running command: its client, and its output.
 
     :ivar url: of the server, as given.
     :ivar connect: makes another client, of a URL and an API key.
@@ -110,7 +110,7 @@ class Session:
 
 
 def connect(url: str, api_key: str) -> Client:
-    """Return the client of the command line: no middleware, and little patience."""
+    """Return the client of the command line: no middleware, and few retries."""
     from ojs_aws.client import Client, Resends  # noqa: PLC0415 - so that --help is quick
 
     # An empty key is none: the environment's was read with the options.
@@ -173,7 +173,7 @@ def _option(name: str, annotation: object, default: object) -> inspect.Parameter
 
 
 def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
-    """Run a command to its end, and say what went wrong.
+    """Run a command to its end, and print what went wrong.
 
     :raises typer.Exit: with the code of what went wrong.
     """
@@ -221,13 +221,13 @@ def code_of(problem: OjsError) -> ExitCode:
 
 
 def request_id_of(problem: BaseException) -> str:
-    """Return by which the server's log has an error; empty where none is known."""
+    """Return the request id of an error, for the server's log; empty if unknown."""
     found = [note.partition("request id ")[2] for note in notes_of(problem)]
     return next(filter(None, found), "")
 
 
 def notes_of(problem: BaseException) -> list[str]:
-    """Return what was added to an error on its way."""
+    """Return the notes that were added to an error."""
     return list(getattr(problem, "__notes__", ()))
 
 
@@ -253,7 +253,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def json_of(text: str, what: str) -> JsonValue:
-    """JSON that a person wrote.
+    """Return JSON that a person wrote.
 
     :raises InvalidRequestError: it is none.
     """

@@ -1,4 +1,4 @@
-"""``ojs-aws events`` and ``ojs-aws stats``: what happens, and what there is."""
+"""Implements ``ojs-aws events`` and ``ojs-aws stats``: what happens, and what exists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def events(
         bool, typer.Option("--follow", "-f", help="Go on with what comes; ends with Ctrl-C.")
     ] = False,
 ) -> None:
-    """Show lifecycle events in the order in which they were told; one line each."""
+    """Show lifecycle events in the order in which they were published; one line each."""
     wanted = {"types": type or [], "queues": queue or [], "job_ids": job or []}
     if follow:
         stream = session.client.events.follow(

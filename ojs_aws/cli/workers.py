@@ -1,4 +1,4 @@
-"""``ojs-aws workers``: who beats, and what each is told to be."""
+"""Implements ``ojs-aws workers``: which workers live, and their directives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ All = Annotated[bool, typer.Option("--all", help="All that are there now.")]
 
 @command(app, "list", epilog="Example: ojs-aws workers list")
 async def list_workers(session: Session) -> None:
-    """List the workers that beat within the last hour."""
+    """List the workers that sent a heartbeat within the last hour."""
     workers: list[WorkerEntry] = []
     cursor, summary = "", {}
     while True:
@@ -35,7 +35,7 @@ async def list_workers(session: Session) -> None:
             break
     session.out.table(
         {"workers": [{**each.described} for each in workers], "summary": summary},
-        ("Id", "State", "Told", "Jobs", "Queues", "Labels", "Host", "Last heartbeat"),
+        ("Id", "State", "Directive", "Jobs", "Queues", "Labels", "Host", "Last heartbeat"),
         [
             (
                 each.id,
@@ -55,7 +55,7 @@ async def list_workers(session: Session) -> None:
 
 @command(app, "show", epilog="Example: ojs-aws workers show worker-1")
 async def show_worker(session: Session, worker_id: WorkerId) -> None:
-    """Show a worker, with the jobs that it last said it has."""
+    """Show a worker, with the jobs that it last reported."""
     described = (await session.client.workers.get(worker_id)).described
     session.out.fields(
         {**described},
@@ -73,7 +73,7 @@ async def quiet_workers(
     label: Label = "",
     every: All = False,
 ) -> None:
-    """Let workers finish what they have and fetch no more, with their next heartbeat."""
+    """Ask workers, with their next heartbeat, to finish their jobs and fetch no more."""
     await _direct(session, "quiet", worker_id, queue, label, every=every)
 
 
@@ -85,7 +85,7 @@ async def terminate_workers(
     label: Label = "",
     every: All = False,
 ) -> None:
-    """Let workers end within their grace period. This is final for them."""
+    """Ask workers to end within their grace period. They cannot be resumed."""
     await _direct(session, "terminate", worker_id, queue, label, every=every)
 
 
@@ -110,7 +110,7 @@ async def _direct(
     *,
     every: bool,
 ) -> None:
-    """Direct one worker or several; which must be said.
+    """Direct one worker or several; the options must say which.
 
     :raises typer.Exit: with USAGE where it is not.
     """

@@ -1,4 +1,4 @@
-"""``ojs-aws workflows``: read and cancel them."""
+"""Implements ``ojs-aws workflows``: read and cancel workflows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def list_workflows(
     ] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Workflows to show.")] = 20,
 ) -> None:
-    """List the workflows, the newest first."""
+    """List the workflows, newest first."""
     found: list[WorkflowStatus] = []
     cursor = ""
     while True:
@@ -96,6 +96,6 @@ async def show_workflow(session: Session, workflow_id: WorkflowId) -> None:
 
 @command(app, "cancel", epilog="Example: ojs-aws workflows cancel ID")
 async def cancel_workflow(session: Session, workflow_id: WorkflowId) -> None:
-    """Cancel a workflow; jobs that are executed may end."""
+    """Cancel a workflow; jobs that are executing may finish."""
     workflow = await session.client.workflows.cancel(workflow_id)
     session.out.said(f"{workflow.id} is {workflow.state}.", {**workflow.described})

@@ -1,1 +1,1 @@
-"""The whole backend in one process: the deployed Lambda handlers over an embedded AWS."""
+"""Runs the whole backend in one process: the deployed Lambda handlers over an embedded AWS."""

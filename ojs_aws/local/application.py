@@ -1,4 +1,4 @@
-"""The HTTP side of the local server: requests become events of the functions they belong to."""
+"""Serves HTTP for the local server: requests become events of the right functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
 
 class Application:
-    """A WSGI application that turns each request into an event for the function it belongs to."""
+    """Turns each request into an event for the function it belongs to (WSGI)."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Application:
         reset: Callable[[], None] | None = None,
         authorizer: Handler | None = None,
     ) -> None:
-        """Route to ``handlers`` by function group.
+        """Send requests to ``handlers`` by function group.
 
         :param authorizer: asked before each request, as the gateway asks it.
         :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.

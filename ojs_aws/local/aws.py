@@ -1,4 +1,4 @@
-"""The AWS underneath the local server: moto inside this process, or any other endpoint."""
+"""Provides the AWS of the local server: moto inside this process, or another endpoint."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def create_table(dynamodb: DynamoDBClient, name: str) -> None:
 
 
 def create_queues(sqs: SQSClient, settings: Settings) -> str:
-    """Create the declared queues as they are deployed; returns the URL prefix of them all."""
+    """Create the declared queues as they are deployed; return the URL prefix of them all."""
     dead = sqs.create_queue(
         QueueName=dead_letter_queue_name(settings.queue_prefix),
         Attributes={"MessageRetentionPeriod": str(MESSAGE_RETENTION_S)},

@@ -1,4 +1,4 @@
-"""CORS for the local server; deployed, API Gateway does it (HTTP binding, section 20)."""
+"""Implements CORS for the local server; deployed, API Gateway does it (HTTP binding, 20)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cors:
     """Answers preflights of the named origins, and lets their pages read the answers."""
 
     def __init__(self, application: Serve, origins: Iterable[str]) -> None:
-        """Stand before an application.
+        """Wrap an application.
 
         :param origins: as browsers name them, such as ``https://jobs.example.com``.
         """
@@ -31,7 +31,7 @@ class Cors:
         self._origins = frozenset(origins)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request; one of another origin, or of none, as if this were not here."""
+        """Answer one request; others than named origins are passed on unchanged."""
         origin = environ.get("HTTP_ORIGIN", "")
         if origin not in self._origins:
             return self._application(environ, start_response)

@@ -1,4 +1,4 @@
-"""A worker to try things with; the local server runs it on the queue ``demo``.
+"""Defines a worker to try things with; the local server runs it on the queue ``demo``.
 
 demo.echo   returns its arguments
 demo.sleep  sleeps for its first argument, in seconds
@@ -23,14 +23,14 @@ async def echo(ctx: JobContext, *args: object) -> list[object]:
 
 @worker.handler("demo.sleep")
 async def sleep(_: JobContext, seconds: float = 1.0) -> float:
-    """Sleep, and return for how long."""
+    """Sleep, and return how long."""
     await asyncio.sleep(seconds)
     return seconds
 
 
 @worker.handler("demo.fail")
 async def fail(_: JobContext, message: str = "failed on purpose") -> None:
-    """Fail."""
+    """Fail with an error."""
     raise RuntimeError(message)
 
 

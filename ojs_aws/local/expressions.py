@@ -1,4 +1,4 @@
-"""Moto's expressions, read once each, and update expressions checked in one look at each node.
+"""Speeds up moto's expressions: each is read once, and updates are checked in one pass.
 
 Ten checks walk the tree of an expression. Moto asks at each node which kinds of nodes the check is
 for, by way of abstract classes, and copies the tree node by node. It is the same walk here. What is
@@ -46,7 +46,7 @@ def fast_expressions() -> Iterator[None]:
 
 
 def _lex(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the words of a condition, which its text alone decides."""
+    """Return the words of a condition, which depend on its text alone."""
     kept: dict[str, tuple[Any, ...]] = {}
 
     def lex(self: Any) -> Any:
@@ -65,7 +65,7 @@ def _nodes() -> Any:
 
 
 def _parsing(module: str) -> Any:
-    """Return a module of moto, an extra, that has no types."""
+    """Return a module of moto, which is an extra and has no types."""
     return importlib.import_module(f"moto.dynamodb.parsing.{module}")
 
 
@@ -74,7 +74,7 @@ def _copy(tree: Any) -> Any:
 
 
 def _traverse(self: Any, root: Any) -> Any:
-    """Process a tree's nodes from the leaves up; a node's place is taken by what it became."""
+    """Process a tree's nodes from the leaves up; the result replaces the node."""
     nodes = _nodes()
     wanted: dict[type, Process] = self._processing_map()
     if set(wanted) == {nodes.UpdateExpression}:

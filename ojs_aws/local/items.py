@@ -1,4 +1,4 @@
-"""Moto's DynamoDB items, made to be read and written in time that grows with their size.
+"""Speeds up moto's DynamoDB items: time grows only with their size.
 
 Moto rebuilds the whole item for each attribute that an index projects, measures the whole item for
 each attribute that it is made of, and looks up eight possible names of each member of each

@@ -1,4 +1,4 @@
-"""Calling Lambda handlers the way AWS does: events in, answers out, a context beside them."""
+"""Calls Lambda handlers the way AWS does: with events and a context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKER_TIMEOUT_S: Final = 900.0
 
 @dataclass(frozen=True, slots=True)
 class LambdaContext:
-    """What a handler may ask of its invocation."""
+    """Holds what a handler may ask of its invocation."""
 
     function_name: str
     timeout_s: float
@@ -29,21 +29,21 @@ class LambdaContext:
 
     @property
     def invoked_function_arn(self) -> str:
-        """ARN of the function."""
+        """Return the ARN of the function."""
         return f"arn:aws:lambda:us-east-1:123456789012:function:{self.function_name}"
 
     @property
     def log_group_name(self) -> str:
-        """Log group of the function."""
+        """Return the log group of the function."""
         return f"/aws/lambda/{self.function_name}"
 
     @property
     def log_stream_name(self) -> str:
-        """Log stream of the invocation."""
+        """Return the log stream of the invocation."""
         return "local"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the invocation would be ended."""
+        """Return the milliseconds until the invocation would be ended."""
         return max(0, round((self.timeout_s - (time.monotonic() - self.started_at)) * 1000))
 
 
@@ -90,7 +90,7 @@ def http_event(
 
 
 def _query(query: str) -> dict[str, str]:
-    """Parameters as API Gateway hands them over: repeated ones joined by commas."""
+    """Return parameters as API Gateway passes them on: repeated ones joined by commas."""
     from urllib.parse import parse_qsl  # noqa: PLC0415
 
     joined: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _query(query: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What a handler answered to a request."""
+    """Holds a handler's answer to a request."""
 
     status: int
     headers: dict[str, str]

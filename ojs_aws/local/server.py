@@ -1,4 +1,4 @@
-"""The local server: HTTP on one side, the deployed Lambda handlers and their triggers behind it."""
+"""Runs the local server: HTTP in front, the deployed Lambda handlers and triggers behind."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _log = logging.getLogger(__name__)
 
 
 class StartError(Exception):
-    """The server cannot start; the message says why and what to do."""
+    """Reports that the server cannot start; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalOptions:
-    """How the local server is run.
+    """Says how to run the local server.
 
     :ivar workers: Lambda workers to run in the server, as ``module:attribute``.
     :ivar endpoint_url: another AWS endpoint; None embeds moto.
@@ -56,7 +56,7 @@ class LocalOptions:
 
 
 def load_attribute(path: str) -> Any:
-    """The object that ``module:attribute`` names; modules in the working directory are found.
+    """Return the object at ``module:attribute``; the working directory is searched, too.
 
     :raises StartError: there is no such module or attribute.
     """
@@ -73,7 +73,7 @@ def load_attribute(path: str) -> Any:
 
 
 def load_worker(path: str) -> LambdaWorker:
-    """Load the worker that ``module:attribute`` names, or whose ``lambda_handler`` it names.
+    """Load the worker at ``module:attribute``, or the one whose ``lambda_handler`` is there.
 
     :raises StartError: there is no such module or attribute, or it is no Lambda worker.
     """
@@ -111,10 +111,10 @@ def check_port(host: str, port: int) -> None:
 
 
 class LocalServer:
-    """The server with everything behind it; a context manager that starts and stops it all."""
+    """Starts and stops the server and everything behind it (a context manager)."""
 
     def __init__(self, options: LocalOptions, environ: MutableMapping[str, str]) -> None:
-        """Prepare; nothing is started yet.
+        """Keep the options; nothing is started yet.
 
         :param environ: the process environment; while the server runs it says what the functions
             need, and afterwards it is as it was.
@@ -160,7 +160,7 @@ class LocalServer:
         self._listen(settings, handlers)
 
     def _provide(self) -> Settings:
-        """Create what CDK would deploy, and tell the functions about it."""
+        """Create what CDK would deploy, and set the functions' environment."""
         import boto3  # noqa: PLC0415 - only what runs locally needs it
 
         workers = [load_worker(path) for path in self.options.workers]
@@ -190,7 +190,7 @@ class LocalServer:
         return Settings.from_env(self._environ)
 
     def _make_keys(self, settings: Settings) -> None:
-        """A key of each scope, to try them with; they end with the server."""
+        """Make a key of each scope to try them with; they end with the server."""
         from ojs_aws.bootstrap import build_key_book  # noqa: PLC0415 - with --auth only
         from ojs_aws.domain.access import Scope  # noqa: PLC0415
 
@@ -209,7 +209,7 @@ class LocalServer:
                 self._trigger(url, worker.lambda_handler, queue, self._is_paused(settings, queue))
 
     def _is_paused(self, settings: Settings, queue: str) -> Callable[[], bool]:
-        """Return whether a queue is paused: what switches its trigger off when deployed."""
+        """Return whether a queue is paused: deployed, this switches its trigger off."""
         from ojs_aws.bootstrap import build_backend  # noqa: PLC0415
 
         registry = build_backend(settings).ports.queues
@@ -291,7 +291,7 @@ class LocalServer:
 
 
 def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
-    """Let the environment be what it was before the server ran."""
+    """Restore the environment as it was before the server ran."""
     for name in [name for name in environ if name not in before]:
         del environ[name]
     environ.update(before)
@@ -305,6 +305,6 @@ def _function(name: str) -> Handler:
 
 @contextmanager
 def running(options: LocalOptions, environ: MutableMapping[str, str]) -> Iterator[LocalServer]:
-    """A started server, stopped at the end of the block."""
+    """Start a server, and stop it at the end of the block."""
     with LocalServer(options, environ) as server:
         yield server

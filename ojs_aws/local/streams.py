@@ -1,4 +1,4 @@
-"""Where the local stream trigger reads from: moto's own list, or the API of another endpoint."""
+"""Reads records for the local stream trigger: from moto's own list or another endpoint's API."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class EmbeddedStream:
 
 
 class RemoteStream:
-    """Reads a stream through its API, and notes in the table how far it got.
+    """Reads a stream through its API, and records in the table how far it got.
 
     So a server that was stopped, or killed, goes on where it was, as a deployed trigger does.
     """
@@ -95,7 +95,7 @@ class RemoteStream:
         shard = shards[-1]["ShardId"]
         noted = self._dynamodb.get_item(TableName=self._table, Key=PLACE, ConsistentRead=True)
         if place := noted.get("Item", {}).get("at", {}).get("S"):
-            # The stream of an earlier table, or one that forgot the record, is begun anew.
+            # The stream of an earlier table, or one that lost the record, is read from the start.
             with suppress(ClientError):
                 return self._streams.get_shard_iterator(
                     StreamArn=arn,
@@ -112,14 +112,14 @@ class RemoteStream:
 
 
 def _is_told(record: Event) -> bool:
-    """Return whether the deployed trigger would hand the record over."""
+    """Return whether the deployed trigger would pass the record on."""
     keys = record["dynamodb"]["Keys"]
     partition, sort_key = (keys[name]["S"] for name in (TABLE.partition_key, TABLE.sort_key))
     return is_told(partition, sort_key)
 
 
 def _as_event(record: Event) -> Event:
-    """Return a record as Lambda hands it over: the time of creation as a number."""
+    """Return a record as Lambda passes it on: the time of creation as a number."""
     created = record["dynamodb"].get("ApproximateCreationDateTime")
     if hasattr(created, "timestamp"):
         record["dynamodb"]["ApproximateCreationDateTime"] = created.timestamp()

@@ -1,4 +1,4 @@
-"""Moto's DynamoDB tables, made to answer as fast with ten thousand items as with ten.
+"""Speeds up moto's DynamoDB tables: ten thousand items are as fast as ten.
 
 Moto sorts the whole table for each query, and copies it for each part of each transaction. The
 local server would become slower with every job it ever had. Here a query looks only at the items
@@ -168,7 +168,7 @@ def _transact(original: Any) -> Any:
 
 
 def _undo(table: Any, length: int) -> None:
-    """Put each item back as it was, the last one first; what the stream tells of them goes too."""
+    """Restore each item as it was, the last one first, and remove its stream records."""
     lists = _lists(table)
     for old, new in reversed(getattr(table, _JOURNAL)):
         item = new if old is None else old

@@ -1,4 +1,4 @@
-"""What AWS does between the functions: SQS and stream triggers, and the timer."""
+"""Does what AWS does between the functions: SQS and stream triggers, and the timer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Loop:
-    """A thread that repeats a step until it is stopped; a failing step is logged and repeated."""
+    """Repeats a step in a thread until it is stopped; a failing step is logged and repeated."""
 
     def __init__(self, name: str, step: Callable[[], bool], idle_s: float) -> None:
         """Prepare the loop.
@@ -161,12 +161,12 @@ class StreamTrigger:
     """Invokes a function for the records of the table's stream, in order."""
 
     def __init__(self, read: ReadStream, handler: Handler) -> None:
-        """Hand over what ``read`` finds; records that fail are handed over again."""
+        """Pass on what ``read`` finds; records that fail are passed on again."""
         self._read = read
         self._handler = handler
 
     def step(self) -> bool:
-        """Hand over what is new, and only then go on."""
+        """Pass on new records, and only then move on."""
         records, done = self._read()
         if records:
             context = LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S)
@@ -190,7 +190,7 @@ class Timer:
         self._next = time.monotonic() + every_s
 
     def step(self) -> bool:
-        """Fire when it is time."""
+        """Invoke the function when it is time."""
         if time.monotonic() >= self._next:
             self._next += self._every_s
             event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}

@@ -1,4 +1,4 @@
-"""Turns a workload into lines of a bill."""
+"""Computes the lines of a bill from a workload."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ gateway request, stream batch and tick; CloudWatch adds 26 to a line."""
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an estimate.
+    """Holds one line of an estimate.
 
     :ivar what: what is paid for.
     :ivar amount: how many units in a month.
@@ -127,7 +127,7 @@ def standing(workload: Workload) -> float:
 
 
 def million(workload: Workload) -> float:
-    """Return the dollars of a million jobs, without what does not grow with them.
+    """Return the dollars of a million jobs, without standing costs.
 
     :raises ZeroDivisionError: the workload has no jobs.
     """
@@ -214,7 +214,7 @@ def _calls(w: Workload) -> tuple[float, float]:
 
 
 def _requests(w: Workload) -> Iterator[Line]:
-    """Yield the API's requests, and what heartbeats and empty polls take behind it."""
+    """Yield the API's requests, and the units behind heartbeats and empty polls."""
     calls, beats = sum(_calls(w)), w.jobs * w.heartbeats
     yield Line("API, requests", calls, "HTTP API request")
     yield Line("API, invocations", calls, "Lambda request")
@@ -227,7 +227,7 @@ def _requests(w: Workload) -> Iterator[Line]:
 
 
 def _workers(w: Workload) -> Iterator[Line]:
-    """Yield what Lambda workers take."""
+    """Yield the costs of Lambda workers."""
     if w.uses_http_workers:
         return
     worked = w.attempts * w.job_ms / 1000 * w.worker_mb / units.KILOBYTE

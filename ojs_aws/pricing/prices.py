@@ -1,4 +1,4 @@
-"""The list prices of AWS, with their date: no free tier, no discount, no tax."""
+"""Lists the prices of AWS, with their date: no free tier, no discount, no tax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many units one operation takes: what ``python -m benchmarks.costs`` measures, as formulas.
+"""Computes how many units one operation takes: formulas for ``python -m benchmarks.costs``.
 
 DynamoDB bills a write by the begun kilobytes of the item, before or after it, whichever is more;
 twice that in a transaction; and one for each row of the index that comes or goes.
@@ -42,24 +42,24 @@ def stored_bytes(size_bytes: int, compression: float) -> int:
 
 
 def is_inline(size_bytes: int, compression: float) -> bool:
-    """Tell whether a document is part of its hot item."""
+    """Return whether a document is part of its hot item."""
     return stored_bytes(size_bytes, compression) <= INLINE_BYTES
 
 
 def is_in_s3(size_bytes: int, compression: float) -> bool:
-    """Tell whether a document is in S3."""
+    """Return whether a document is in S3."""
     return stored_bytes(size_bytes, compression) > S3_BYTES
 
 
 def hot_units(size_bytes: int, compression: float, *, is_claimed: bool) -> int:
-    """Return the begun kilobytes of a job's hot item."""
+    """Return the started kilobytes of a job's hot item."""
     stored = stored_bytes(size_bytes, compression)
     kept = stored if is_inline(size_bytes, compression) else PLACE_BYTES
     return math.ceil((kept + (CLAIMED_FRAME if is_claimed else PUSHED_FRAME)) / KILOBYTE)
 
 
 def blob_units(size_bytes: int, compression: float) -> int:
-    """Return the begun kilobytes of a document that has an item of its own; 0 where it has none."""
+    """Return the started kilobytes of a document with an item of its own; 0 for none."""
     if is_inline(size_bytes, compression) or is_in_s3(size_bytes, compression):
         return 0
     stored = stored_bytes(size_bytes, compression)
@@ -94,5 +94,5 @@ def stream_batch(jobs_per_second: float) -> float:
 
 
 def stream_units(records: float) -> float:
-    """Return the write units of an invocation with so many changes: the log, and one counter."""
+    """Return the write units of an invocation with this many changes: the log, and one counter."""
     return math.ceil(records * EVENT_BYTES / KILOBYTE) + 1

@@ -1,4 +1,4 @@
-"""What a backend has to do in a month: the input of an estimate."""
+"""Describes what a backend has to do in a month: the input of an estimate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDINARY_JSON: Final = 5.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What a backend has to do in a month.
+    """Describes what a backend has to do in a month.
 
     :ivar jobs: jobs enqueued.
     :ivar rate: jobs a second while they come; None spreads them evenly over the month.
@@ -66,7 +66,7 @@ class Workload:
     scheduled: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no workload has.
+        """Refuse impossible numbers.
 
         :raises ValueError: a number is negative, a share is above 1, or compression is below 1.
         """
@@ -82,15 +82,15 @@ class Workload:
 
     @property
     def attempts(self) -> float:
-        """Executions, failed ones included."""
+        """Return the number of executions, failed ones included."""
         return self.jobs * (1 + self.failure_rate)
 
     @property
     def failures(self) -> float:
-        """Executions that fail."""
+        """Return the number of executions that fail."""
         return self.jobs * self.failure_rate
 
     @property
     def jobs_per_second(self) -> float:
-        """Jobs a second while they come."""
+        """Return the jobs per second while they arrive."""
         return self.jobs / MONTH_S if self.rate is None else self.rate

@@ -1,1 +1,1 @@
-"""How requests and events reach the services, and how their answers leave."""
+"""Carries requests and events to the services, and their answers back."""

@@ -1,4 +1,4 @@
-"""The Lambda authorizer of the HTTP API: from credentials to what the gateway passes on.
+"""Implements the Lambda authorizer of the HTTP API: credentials become what the gateway passes on.
 
 It never refuses by itself. The gateway's own refusals have no OJS error and cannot be given one,
 so the verdict goes to the function, which answers 401 with all that belongs to it. What the
@@ -35,7 +35,7 @@ def build_authorizer(
     Where the table does not answer it raises, which the gateway answers with 500 and does not
     remember.
 
-    :param logger: told of refusals, never of credentials; by default the functions' own.
+    :param logger: records refusals, never credentials; by default the functions' own.
     :param tracing: has a span for each look; never with credentials.
     """
     if logger is None:

@@ -1,4 +1,4 @@
-"""The functions' log: one JSON line each, under the id of the request or event."""
+"""Writes the functions' log: JSON lines, under the id of the request or event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME: Final = "ojs_aws"
 
 
 def function_logger(environ: Mapping[str, str] = os.environ) -> Logger:
-    """Make the log of a function; its level is that of POWERTOOLS_LOG_LEVEL."""
+    """Make the log of a function; POWERTOOLS_LOG_LEVEL sets its level."""
     logger = Logger(service=NAME)
     raise_level(logging.getLogger(NAME), environ)
     return logger

@@ -1,4 +1,4 @@
-"""What a function tells of its work to a tracer, where one is switched on.
+"""Reports a function's work to a tracer, if one is switched on.
 
 Nothing is imported for it, and nothing costs, while it is off: `xray.py` has the tracer.
 """
@@ -27,27 +27,27 @@ WORKFLOW_SPAN: Final = "ojs.workflow advance"
 
 
 class Span(Protocol):
-    """A piece of work, while it goes on."""
+    """Describes a piece of work while it goes on."""
 
     def note(self, **values: Noted) -> None:
-        """Say what it is about, so that it can be found; empty texts say nothing."""
+        """Annotate the span, so that it can be found; empty texts are left out."""
 
     def fail(self, kind: str, message: str) -> None:
-        """Say that it failed, where nothing is raised."""
+        """Mark the span as failed although nothing was raised."""
 
 
 class Tracing(Protocol):
-    """Tells of pieces of work, nested as they are called."""
+    """Reports pieces of work, nested as they are called."""
 
     def span(self, name: str, **values: Noted) -> AbstractContextManager[Span]:
-        """Return a piece of work, from entering to leaving; what it raises counts as its failure.
+        """Open a span for the block; an exception in it marks the span as failed.
 
         :param values: see :meth:`Span.note`.
         """
 
 
 class NoSpan:
-    """A span that nobody looks at."""
+    """Ignores what a span would record."""
 
     def note(self, **values: Noted) -> None:
         """Do nothing."""
@@ -57,10 +57,10 @@ class NoSpan:
 
 
 class NoTracing:
-    """Tells nobody."""
+    """Reports nothing."""
 
     def span(self, name: str, **values: Noted) -> AbstractContextManager[Span]:
-        """Stand for a span."""
+        """Return a span that records nothing."""
         del name, values
         return _NOBODY
 
@@ -70,7 +70,7 @@ NO_TRACING: Final = NoTracing()
 
 
 def function_tracing(settings: Settings, environ: Mapping[str, str] = os.environ) -> Tracing:
-    """Return the tracing of a function: AWS X-Ray where ``OJS_TRACING`` asks for it, in AWS Lambda.
+    """Return the tracing of a function: AWS X-Ray if ``OJS_TRACING`` says so, in AWS Lambda.
 
     Anywhere else nobody listens, so it is off there, as Powertools' own Tracer is.
 

@@ -1,4 +1,4 @@
-"""AWS X-Ray by Powertools' Tracer: spans are subsegments of the invocation's segment.
+"""Traces with AWS X-Ray by Powertools' Tracer: spans are subsegments of the invocation.
 
 Imported only where tracing is on (decision 41). Calls of botocore become subsegments of the span
 they are made in: the X-Ray SDK wraps its clients.
@@ -37,7 +37,7 @@ _WARM: Final = "provisioned-concurrency"
 
 
 def xray_tracing(*, redacts: bool = False) -> XRayTracing:
-    """Trace this function, and the calls of botocore's clients that are made in it.
+    """Trace this function, and the calls of botocore's clients in it.
 
     :param redacts: keep the messages of errors out of it.
     """
@@ -49,17 +49,17 @@ def xray_tracing(*, redacts: bool = False) -> XRayTracing:
 
 
 class XRayTracing:
-    """Spans as subsegments; the first of a process has the annotation ``ColdStart``."""
+    """Makes spans as subsegments; the first of a process is annotated ``ColdStart``."""
 
     def __init__(self, tracer: Tracer, *, redacts: bool = False) -> None:
-        """See :func:`xray_tracing`."""
+        """Take the parts that :func:`xray_tracing` describes."""
         self._tracer = tracer
         self._redacts = redacts
         self._is_cold = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != _WARM
 
     @contextmanager
     def span(self, name: str, **values: Noted) -> Iterator[Span]:
-        """A subsegment; see :class:`ojs_aws.transport.tracing.Tracing`."""
+        """Open a subsegment; see :class:`ojs_aws.transport.tracing.Tracing`."""
         problem: BaseException | None = None
         recorder = cast("AWSXRayRecorder", self._tracer.provider)
         is_first = recorder.current_subsegment() is None
@@ -79,15 +79,15 @@ class XRayTracing:
 
 
 class XRaySpan:
-    """A subsegment that is open."""
+    """Holds an open subsegment."""
 
     def __init__(self, subsegment: Subsegment, *, redacts: bool) -> None:
-        """Write to a subsegment."""
+        """Start to write to a subsegment."""
         self._subsegment = subsegment
         self._redacts = redacts
 
     def note(self, **values: Noted) -> None:
-        """Annotate it."""
+        """Annotate the subsegment."""
         for name, value in values.items():
             if isinstance(value, str):
                 if not value:
@@ -96,14 +96,14 @@ class XRaySpan:
             self._subsegment.put_annotation(name, value)
 
     def fail(self, kind: str, message: str) -> None:
-        """Mark it as failed, with the error's class and, unless redacted, its message."""
+        """Mark the subsegment as failed, with the error's class and, if permitted, its message."""
         self._subsegment.add_fault_flag()
         self._subsegment.put_annotation("error_type", kind[:MAX_VALUE])
         if not self._redacts and message:
             self._subsegment.put_metadata("error", message[:MAX_VALUE], "ojs")
 
     def refuse(self, problem: BaseException) -> None:
-        """Mark it as failed by what it raised; a request that was refused is no fault."""
+        """Mark the subsegment as failed; a refused request is no fault."""
         code = getattr(problem, "code", "")
         self.note(error_type=type(problem).__name__, error_code=str(code))
         if not isinstance(problem, Exception):  # given up: nobody's error
@@ -118,14 +118,14 @@ class XRaySpan:
 
 
 class _TaskLocal:
-    """What the SDK keeps by thread, kept by task: the attributes it sets, as context variables."""
+    """Holds by task what the SDK holds by thread: its attributes, as context variables."""
 
     _entities: ContextVar[list[Entity]] = ContextVar("xray_entities")
     _segment: ContextVar[Entity | None] = ContextVar("xray_segment", default=None)
 
     @property
     def entities(self) -> list[Entity]:
-        """Return the open subsegments of this task, the last one innermost: a list of its own."""
+        """Return the open subsegments of this task, the innermost last: a list of its own."""
         return self._entities.get([])
 
     @entities.setter
@@ -143,7 +143,7 @@ class _TaskLocal:
 
 
 class TaskContext(LambdaContext):
-    """The SDK's context of a function, right for tasks of asyncio and for threads of a pool.
+    """Adapts the SDK's context of a function to asyncio's tasks and a pool's threads.
 
     The SDK's own is by thread: jobs side by side in one event loop would close each other's
     subsegments, and calls in a pool's threads would hang from nothing.
@@ -152,28 +152,28 @@ class TaskContext(LambdaContext):
     _local: _TaskLocal
 
     def __init__(self) -> None:
-        """Begin with nothing open."""
+        """Start with nothing open."""
         super().__init__()
         self._local = _TaskLocal()
 
     def put_subsegment(self, subsegment: Subsegment) -> None:
-        """Open it in this task alone: the list was inherited from the task that made this one."""
+        """Open a subsegment in this task only; the list was inherited from another task."""
         self._refresh_context()
         self._local.entities = [*self._local.entities]
         super().put_subsegment(subsegment)
 
     def end_subsegment(self, end_time: object = None) -> bool:
-        """Close the innermost one of this task."""
+        """Close the innermost subsegment of this task."""
         self._local.entities = [*self._local.entities]
         return super().end_subsegment(end_time)  # type: ignore[arg-type]  # seconds, which the stub does not know
 
     def clear_trace_entities(self) -> None:
-        """Forget everything that is open in this task."""
+        """Close everything that is open in this task."""
         self._local.entities = []
         self._local.segment = None
 
     def _refresh_context(self) -> None:
-        """Begin anew with each invocation, also with another one of the same trace."""
+        """Start again with each invocation, also with another one of the same trace."""
         header = TraceHeader.from_header_str(os.environ.get(LAMBDA_TRACE_HEADER_KEY, ""))
         segment = self._local.segment
         if segment is not None and header.parent and header.parent != segment.id:

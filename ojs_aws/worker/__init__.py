@@ -1,4 +1,4 @@
-"""Workers: ``LambdaWorker`` for SQS-invoked functions, ``Worker`` for long-running processes.
+"""Executes jobs: ``LambdaWorker`` in SQS-invoked functions, ``Worker`` in long-running processes.
 
 Names are imported when first asked for: a Lambda function needs no HTTP, a process no AWS.
 """

@@ -1,4 +1,4 @@
-"""The jobs that a worker is executing."""
+"""Tracks the jobs that a worker is executing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.worker.executor import Executor, Outcome
 
 @dataclass(eq=False, slots=True)
 class ActiveJob:
-    """One job in a worker's hands, from the claim until its outcome is reported.
+    """Holds one job of a worker, from the claim until its outcome is reported.
 
     :ivar job: the job as it was claimed, whatever middleware and handler make of theirs.
     :ivar reservation_id: what the backend calls the claim; empty where it gave none.
@@ -32,11 +32,11 @@ class ActiveJob:
 
     @property
     def is_executing(self) -> bool:
-        """Return whether the handler is at work; not so while the outcome is reported."""
+        """Return whether the handler is at work; False while the outcome is reported."""
         return self._execution is not None and not self._execution.done()
 
     async def execute(self, executor: Executor) -> Outcome | None:
-        """Execute the job; None when it was given up meanwhile, and nothing is to be reported."""
+        """Execute the job; return None if it was given up meanwhile: nothing is reported."""
         self._execution = asyncio.ensure_future(executor.execute(self.ctx))
         try:
             await asyncio.wait({self._execution})
@@ -50,7 +50,7 @@ class ActiveJob:
         return self._execution.result()
 
     def give_up(self, reason: str) -> bool:
-        """Stop the handler. Does nothing once it has returned: then its outcome is on its way.
+        """Stop the handler. Does nothing once it has returned: then its outcome is reported.
 
         :returns: whether there was something to stop.
         """
@@ -63,22 +63,22 @@ class ActiveJob:
 
 
 class ActiveJobs:
-    """All the jobs of a worker, and a way to wait until there is room."""
+    """Holds all the jobs of a worker, and waits until there is room."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without jobs."""
         self._jobs: dict[str, ActiveJob] = {}
         self._left = asyncio.Event()
 
     def add(self, active: ActiveJob) -> None:
-        """Take a job in. One that comes a second time was lost the first time."""
+        """Add a job. One that comes a second time was lost the first time."""
         earlier = self._jobs.get(active.job.id)
         if earlier is not None:
             earlier.give_up("reservation lost")
         self._jobs[active.job.id] = active
 
     def remove(self, active: ActiveJob) -> None:
-        """Let a job go."""
+        """Remove a job."""
         if self._jobs.get(active.job.id) is active:
             del self._jobs[active.job.id]
         left, self._left = self._left, asyncio.Event()
@@ -93,7 +93,7 @@ class ActiveJobs:
         return [job_id for job_id, active in self._jobs.items() if not active.gone]
 
     def reservation_ids(self, job_ids: Iterable[str]) -> dict[str, str]:
-        """Return the ids of the reservations of some jobs, by job id, where they are known."""
+        """Return the ids of some jobs' reservations, by job id, if known."""
         known = ((job_id, self._jobs.get(job_id)) for job_id in job_ids)
         return {
             job_id: active.reservation_id
@@ -102,16 +102,16 @@ class ActiveJobs:
         }
 
     def one_left(self) -> Awaitable[object]:
-        """Return what waits until the next job leaves, counted from this call."""
+        """Return an awaitable for the next job that leaves, counted from this call."""
         return self._left.wait()
 
     async def empty(self) -> None:
-        """Wait until there are none."""
+        """Wait until there are no jobs."""
         while self._jobs:
             await self._left.wait()
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return how many jobs there are."""
         return len(self._jobs)
 
     def __iter__(self) -> Iterator[ActiveJob]:

@@ -1,4 +1,4 @@
-"""What both kinds of worker share: handlers, the execution chain, and the queues they serve."""
+"""Holds what both kinds of worker share: handlers, the execution chain, and the queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ H = TypeVar("H", bound=Callable[..., object])
 
 
 class BaseWorker:
-    """Handlers and the chain around them.
+    """Holds handlers and the chain around them.
 
     :ivar queues: the queues it serves, the most urgent first.
     :ivar registry: the handlers; two workers may share one.
@@ -83,7 +83,7 @@ class BaseWorker:
         return self.registry.handler(job_type, versions=versions)
 
     def freeze(self) -> Executor:
-        """Freeze handlers and middleware, and give what executes jobs with them."""
+        """Freeze handlers and middleware, and return the executor of jobs."""
         self.registry.freeze()
         self.middleware.freeze("the worker started")
         self.hooks.freeze("the worker started")
@@ -92,7 +92,7 @@ class BaseWorker:
 
 
 def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:
-    """Return the chain that a caller means: their own, one of their middleware, or the default."""
+    """Return the chain that a caller chose: their own, one of their middleware, or the default."""
     if middleware is None:
         return ExecutionChain.default()
     return middleware if isinstance(middleware, ExecutionChain) else ExecutionChain(middleware)

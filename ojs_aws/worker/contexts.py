@@ -1,4 +1,4 @@
-"""The context that a handler gets, connected to the worker that runs it."""
+"""Connects the context that a handler gets to the worker that runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOST = "cancelled, or the reservation was lost"
 
 
 class WorkerContext(JobContext):
-    """A context whose ``heartbeat`` and ``checkpoint`` also work in synchronous handlers.
+    """Gives a handler ``heartbeat`` and ``checkpoint``, in synchronous handlers, too.
 
     Those run in threads: there both block until they are done, and need not be awaited.
     """
@@ -34,7 +34,7 @@ class WorkerContext(JobContext):
         deadline: float | None = None,
         timer: Timer | None = None,
     ) -> None:
-        """A context for one execution, made in the event loop of the worker.
+        """Make a context for one execution, in the event loop of the worker.
 
         :param extend: extends the reservation of a job; False when the job is no longer to be
             executed.
@@ -58,7 +58,7 @@ class WorkerContext(JobContext):
         return self._here(super().heartbeat())
 
     def checkpoint(self, state: JsonValue) -> Coroutine[Any, Any, None]:
-        """Save what the next attempt goes on from, in place of what was saved before.
+        """Save from where the next attempt continues; replaces the last checkpoint.
 
         :param state: a JSON value of up to 1 MiB; a small one is cheaper.
         :raises InvalidPayloadError: what JSON cannot say.
@@ -74,11 +74,11 @@ class WorkerContext(JobContext):
             self._reports.report(report)
 
     async def finish(self) -> None:
-        """Send what was reported last; the handler has ended."""
+        """Send the last report; the handler has ended."""
         await self._reports.finish()
 
     def stop(self) -> None:
-        """Report no more."""
+        """Send no more reports."""
         self._reports.stop()
 
     async def _send(self, said: Mapping[str, JsonValue]) -> None:
@@ -103,7 +103,7 @@ class WorkerContext(JobContext):
             self.cancel(_LOST)
 
     def _here(self, work: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
-        """To be awaited in the worker's loop; done at once in a thread."""
+        """Return an awaitable in the worker's loop; in a thread, run it at once."""
         if _running_loop() is self._loop:
             return work
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -111,7 +111,7 @@ class WorkerContext(JobContext):
 
 
 class _Done(Coroutine[Any, Any, None]):
-    """Awaiting it gives None at once; not awaiting it is no mistake."""
+    """Gives None at once when awaited; need not be awaited."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         return
@@ -131,7 +131,7 @@ class _Done(Coroutine[Any, Any, None]):
         raise problem if isinstance(problem, BaseException) else kind()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -1,4 +1,4 @@
-"""A worker's jobs straight on DynamoDB and SQS, for workers inside AWS.
+"""Connects a worker inside AWS straight to DynamoDB and SQS.
 
 The services are called in threads, since botocore blocks.
 """
@@ -111,7 +111,7 @@ class DirectReservations:
         self._known = saved.job
 
     def _start(self, job_id: str) -> JobRecord | None:
-        """Return the job as last seen; a write that finds another one starts over from that."""
+        """Return the job as last seen; a write that finds it changed starts over."""
         known = self._known
         return known if known is not None and known.id == job_id else None
 

@@ -1,4 +1,4 @@
-"""The execution of one job: find its handler, run it inside the chain, and say what came of it."""
+"""Executes one job: finds its handler, runs it inside the chain, and returns its outcome."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ojs_aws.worker.registry import Handler, HandlerRegistry
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The job is to be acknowledged."""
+    """Says that the job must be acknowledged."""
 
     result: RawJson | None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The job is to be failed with this error object."""
+    """Says that the job must be failed with this error object."""
 
     error: dict[str, JsonValue]
 
@@ -37,12 +37,12 @@ Outcome: TypeAlias = Succeeded | Failed
 
 
 class ResultError(TypeError):
-    """What the handler returned is not JSON."""
+    """Reports that the handler returned something that is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Executes jobs. Shared by all of them; it keeps nothing between two."""
+    """Executes jobs. All jobs share it; it keeps nothing between two."""
 
     registry: HandlerRegistry
     chain: ExecutionChain
@@ -103,7 +103,7 @@ class Executor:
         return await returned if asyncio.iscoroutine(returned) else returned
 
     def _result(self, returned: object, ctx: JobContext) -> RawJson | None:
-        """What the chain returned, else what ``ctx.set_result`` set; None when there is neither."""
+        """Return what the chain returned, else what ``ctx.set_result`` set; else None."""
         value = ctx.result if returned is None else returned
         if value is None:
             return None

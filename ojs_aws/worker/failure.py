@@ -1,4 +1,4 @@
-"""From an exception to the structured error object of FAIL (core, section 8; ojs-retry, 7)."""
+"""Turns an exception into the structured error object of FAIL (core, 8; ojs-retry, 7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHUTDOWN_ERROR: Final = "ShutdownError"
 
 
 class JobError(Exception):
-    """Raise it, or a subclass, to say more about a failure than an exception's class does.
+    """Fails a job with more details than an exception's class; may be subclassed.
 
     :ivar response_code: ``RETRY``, ``DISCARD``, ``DEAD_LETTER`` or ``FAIL``, or empty.
     """
@@ -49,25 +49,25 @@ class JobError(Exception):
 
 
 class RetryError(JobError):
-    """Retry by the retry policy, as any other exception does."""
+    """Retries by the retry policy, like any other exception."""
 
     response_code = "RETRY"
 
 
 class DiscardError(JobError):
-    """Discard the job now; the dead letters do not keep it, whatever its policy says."""
+    """Discards the job now; it is never kept as a dead letter, whatever its policy says."""
 
     response_code = "DISCARD"
 
 
 class DeadLetterError(JobError):
-    """Discard the job now and keep it as a dead letter, whatever its policy says."""
+    """Discards the job now and keeps it as a dead letter, whatever its policy says."""
 
     response_code = "DEAD_LETTER"
 
 
 class PermanentError(JobError):
-    """The job cannot succeed; discard it and record a permanent failure."""
+    """Discards a job that cannot succeed, and records a permanent failure."""
 
     response_code = "FAIL"
 
@@ -104,7 +104,7 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
 
 
 def shutdown_failure() -> dict[str, JsonValue]:
-    """Return the error object of a job that its worker gives back at the end of the grace period.
+    """Return the error object of a job that is given back when the grace period ends.
 
     Its type is that of ojs-graceful-shutdown (GS-005).
     """

@@ -1,4 +1,4 @@
-"""Regular heartbeats: they keep reservations alive and bring the backend's word."""
+"""Sends regular heartbeats: they extend reservations and return the backend's directive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Heartbeats:
     """Beats for all jobs of a worker.
 
     :ivar interval_s: seconds between two beats; less while a job has a short reservation.
-    :ivar obey: is told the directive of each answer.
+    :ivar obey: gets the directive of each answer.
     """
 
     held: Reservations
@@ -35,13 +35,13 @@ class Heartbeats:
     obey: Callable[[str], None]
 
     def next_in_s(self) -> float:
-        """Seconds until the next beat is due."""
+        """Return the seconds until the next heartbeat is due."""
         shortest = [own for active in self.active if (own := active.job.visibility_timeout)]
         needed = min(shortest, default=self.interval_s * BEATS_PER_RESERVATION)
         return max(min(self.interval_s, needed / BEATS_PER_RESERVATION), SHORTEST_S)
 
     async def beat(self, state: str) -> bool:
-        """Beat once. A failure changes nothing: the next beat tries again (section 4.6).
+        """Send one heartbeat. A failure changes nothing: the next one tries again (section 4.6).
 
         :returns: whether the backend answered.
         """

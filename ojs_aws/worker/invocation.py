@@ -1,4 +1,4 @@
-"""One invocation of a Lambda worker: a batch of messages, and the time it has."""
+"""Runs one invocation of a Lambda worker: a batch of messages, and the time it has."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _new_future() -> asyncio.Future[Claimed]:
 
 
 def _told(job: JobRecord) -> dict[str, str | int]:
-    """Return what a span says of a job; by its trace the enqueueing span is found."""
+    """Return what a span says of a job; its trace leads to the enqueueing span."""
     return {
         "job_id": job.id,
         "job_type": job.type,
@@ -63,7 +63,7 @@ def _told(job: JobRecord) -> dict[str, str | int]:
 
 
 def _tell(span: Span, outcome: Outcome | None) -> None:
-    """Say what became of a job; one that is given up comes back, and is nobody's failure."""
+    """Record how a job ended; one that is given up comes back, and is no failure."""
     if isinstance(outcome, Failed):
         kind, message = outcome.error.get("type"), outcome.error.get("message")
         span.fail(str(kind or ""), str(message or ""))
@@ -73,13 +73,13 @@ def _tell(span: Span, outcome: Outcome | None) -> None:
 
 @dataclass(slots=True)
 class Turn:
-    """One message of the batch, and what it will have led to."""
+    """Holds one message of the batch and its outcome."""
 
     record: Record
     claim: asyncio.Future[Claimed] = field(default_factory=_new_future)
 
     def settle(self, outcome: Claimed | Exception) -> None:
-        """Tell who waits for the claim; nobody does when the invocation's time is over."""
+        """Set the result of the claim, unless nobody waits for it any more."""
         if self.claim.done():
             return
         if isinstance(outcome, Exception):
@@ -146,7 +146,7 @@ class Invocation:
         return [message_id for message_id in ids if message_id not in done]
 
     async def _wait(self, works: Sequence[asyncio.Future[Any]], seconds: float) -> None:
-        """Wait for all the works, but not longer than so many seconds."""
+        """Wait for all tasks, but not longer than this many seconds."""
         if not works:
             return
         over = asyncio.ensure_future(self.timer.sleep(max(0.0, seconds)))
@@ -160,7 +160,7 @@ class Invocation:
 
     # ------------------------------------------------------------------ one message
     def _read(self, raw: Mapping[str, Any]) -> Record | None:
-        """One record; None for one that cannot be read.
+        """Return one record; None for an unreadable one.
 
         One that nobody can decode is noted; that of another queue comes back.
         """
@@ -175,7 +175,7 @@ class Invocation:
         return None
 
     async def _reject(self, raw: Mapping[str, Any]) -> str:
-        """Move a message to the dead-letter queue; its id if it need not come back, else empty."""
+        """Move a message to the dead-letter queue; return its id if it must come back."""
         queue = self.queues[queue_name_of(raw)]
         job_messages, body = self.backend.job_messages, str(raw.get("body", ""))
         try:
@@ -186,7 +186,7 @@ class Invocation:
         return str(raw.get("messageId", "")) if is_moved else ""
 
     async def _safely(self, turn: Turn) -> bool:
-        """Work on a message; whether it must come back."""
+        """Process a message; return whether it must come back, also after an error."""
         try:
             return await self._work_on(turn.record, await turn.claim)
         except OjsError as problem:
@@ -196,7 +196,7 @@ class Invocation:
         return True
 
     async def _work_on(self, record: Record, claimed: Claimed) -> bool:
-        """Execute and report; whether the message must come back."""
+        """Execute and report a job; return whether its message must come back."""
         if claimed.record is None:
             return claimed.keep_message
         if self._is_over:
@@ -225,7 +225,7 @@ class Invocation:
         return False
 
     def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
-        """Begin to claim jobs: for the messages of a queue together, some at a time.
+        """Start to claim jobs: the messages of a queue together, some at a time.
 
         All of them permit the first job in line: claims side by side would only take it from each
         other, and each would look at the head of the queue again.
@@ -243,7 +243,7 @@ class Invocation:
             some = turns[begin : begin + CLAIMED_TOGETHER]
             try:
                 outcomes = await self._claim(queue, [turn.record.received for turn in some])
-            except Exception as problem:  # noqa: BLE001 - told to those who wait for it
+            except Exception as problem:  # noqa: BLE001 - passed to those who wait for it
                 for turn in some:
                     turn.settle(problem)
             else:
@@ -274,7 +274,7 @@ class Invocation:
         return active
 
     async def _keep(self, active: ActiveJob, held: DirectReservations) -> None:
-        """Beat for a job whose own reservation is shorter than the invocation."""
+        """Send heartbeats for a job whose own reservation is shorter than the invocation."""
         own_s = active.job.visibility_timeout
         if own_s is None or own_s > self.seconds:
             return
@@ -287,7 +287,7 @@ class Invocation:
                     return
 
     async def _hide(self, record: Record, job: JobRecord) -> None:
-        """Let the message come back when the reservation ends, not at the queue's own pace."""
+        """Hide the message until the reservation ends, instead of the queue's own timeout."""
         if job.reservation is not None:
             seconds = seconds_until(job.reservation.due_at, self.backend.clock.now())
             handles = [(record.received.handle, seconds)]

@@ -1,4 +1,4 @@
-"""A worker as a Lambda function, invoked by SQS event source mappings (ojs-serverless, 3)."""
+"""Runs a worker as a Lambda function, invoked by SQS event source mappings (ojs-serverless, 3)."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _log = logging.getLogger(__name__)
 
 
 class LambdaContext(Protocol):
-    """What is asked of Lambda's context object."""
+    """Declares what a worker needs of Lambda's context object."""
 
     @property
     def aws_request_id(self) -> str:
-        """Id of the invocation."""
+        """Return the id of the invocation."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the invocation is ended."""
+        """Return the milliseconds until the invocation is ended."""
 
 
 @runtime_checkable
 class PerInvocation(Protocol):
-    """A middleware that does something once for a whole batch, such as writing its metrics."""
+    """Does something once for a whole batch, such as writing its metrics (a middleware)."""
 
     def invocation(self) -> AbstractContextManager[object]:
-        """Is entered before the first job of a batch, and left after the last one."""
+        """Enter before the first job of a batch, and leave after the last one."""
 
 
 class LambdaWorker(BaseWorker):
-    """Executes the jobs whose messages SQS delivers, those of one batch at the same time.
+    """Executes the jobs whose messages SQS delivers, a batch's jobs in parallel.
 
-    Each outcome is written to DynamoDB at once; the answer tells the event source mapping which
+    Each outcome is written to DynamoDB at once; the answer says to the event source mapping which
     messages must come back (the mapping needs ``ReportBatchItemFailures``). A job that has not
     ended shortly before the invocation would is given up, and comes back by itself.
 
@@ -79,7 +79,7 @@ class LambdaWorker(BaseWorker):
         backend: Backend | None = None,
         timer: Timer | None = None,
     ) -> None:
-        """Describe the worker; AWS clients are made with the first event.
+        """Describe the worker; the first event makes the AWS clients.
 
         :param queues: the queues whose messages it accepts.
         :param registry: handlers of another worker, to serve them here too.
@@ -130,7 +130,7 @@ class LambdaWorker(BaseWorker):
 
     @property
     def backend(self) -> Backend:
-        """Return the services; built from the environment when first asked for.
+        """Return the services; built from the environment at the first use.
 
         :raises SettingsError: the environment has a setting that cannot be used.
         """
@@ -143,7 +143,7 @@ class LambdaWorker(BaseWorker):
 
     @property
     def tracing(self) -> Tracing:
-        """Has a span for each batch and each job; as the settings say, when first asked for."""
+        """Return the tracing of batches and jobs, chosen by the settings at the first use."""
         if self._tracing is None:
             self._tracing = function_tracing(self.backend.settings)
         return self._tracing

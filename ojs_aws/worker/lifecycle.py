@@ -1,4 +1,4 @@
-"""The states of a worker process and what leads from one to the next (worker protocol, 2)."""
+"""Holds the states of a worker process and their transitions (worker protocol, 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerState(StrEnum):
-    """What a worker may do."""
+    """Says what a worker may do."""
 
     RUNNING = "running"
     QUIET = "quiet"
@@ -28,7 +28,7 @@ _NEXT: Final = {
 
 
 class Lifecycle:
-    """The state of one worker. Belongs to one event loop; signals arrive through that loop too."""
+    """Holds the state of one worker. Belongs to one event loop, which also receives signals."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         """Start in ``running``.
@@ -49,16 +49,16 @@ class Lifecycle:
 
     @property
     def is_ending(self) -> bool:
-        """Return whether the worker is on its way out."""
+        """Return whether the worker is about to end."""
         return self.state is WorkerState.TERMINATE
 
     @property
     def for_s(self) -> float:
-        """Seconds since the state was entered."""
+        """Return the seconds since the state was entered."""
         return self._monotonic() - self._entered_at
 
     def quiet(self, reason: str) -> None:
-        """Stop fetching, go on executing (SIGTSTP); only :meth:`resume` ends it."""
+        """Stop fetching, continue executing (SIGTSTP); only :meth:`resume` ends this."""
         self._is_quiet_by_server = False
         self._move(WorkerState.QUIET, reason)
 
@@ -74,7 +74,7 @@ class Lifecycle:
         self._move(WorkerState.TERMINATE, reason)
 
     def force(self, reason: str) -> None:
-        """End now: what is still executing is abandoned."""
+        """End now and abandon what is still executing."""
         if not self.is_forced:
             _log.warning("Ending at once, jobs are abandoned: %s", reason)
             self.is_forced = True
@@ -95,11 +95,11 @@ class Lifecycle:
             self.terminate("the server says so")
 
     def changed(self) -> Awaitable[object]:
-        """Return what waits for the next change, counted from this call."""
+        """Return an awaitable for the next change, counted from this call."""
         return self._changed.wait()
 
     async def forced(self) -> None:
-        """Wait until the worker is to end at once."""
+        """Wait until the worker must end at once."""
         while not self.is_forced:
             await self.changed()
 

@@ -1,4 +1,4 @@
-"""Finding a worker by a path such as ``package.module:worker``, for command lines."""
+"""Finds a worker by a path such as ``package.module:worker``, for command lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ojs_aws.worker.polling import Worker
 
 
 class WorkerPathError(ValueError):
-    """A path leads to no worker; the message says where it ends."""
+    """Reports that a path leads to no worker; the message says where it ends."""
 
 
 def load_worker(path: str) -> BaseWorker:

@@ -1,4 +1,4 @@
-"""A worker's jobs over the HTTP binding, section 10."""
+"""Connects a worker to the HTTP binding, section 10."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HttpJobSource:
         :param visibility_timeout_ms: reservation length for jobs that have none of their own.
         :param heartbeat_interval_ms: how often the worker will beat; the backend finds it dead
             after three missed heartbeats.
-        :param about: what each heartbeat tells of the worker (queues, concurrency, labels ...).
+        :param about: what each heartbeat reports of the worker (queues, concurrency, labels ...).
         """
         self._connection = connection
         self._worker_id = worker_id
@@ -47,13 +47,13 @@ class HttpJobSource:
         self._about = {"hostname": platform.node(), "pid": os.getpid(), **(about or {})}
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
-        """POST /workers/fetch. Never sent twice: a claim whose answer is lost comes back."""
+        """Send POST /workers/fetch. Never repeated: a claim whose answer is lost comes back."""
         body = encode({**self._terms, "queues": list(queues), "count": count})
         answer = await self._connection.request("POST", "/workers/fetch", body, repeatable=False)
         return answer.jobs
 
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
-        """POST /workers/ack; a resend that finds the job completed is a success."""
+        """Send POST /workers/ack; a repeat that finds the job completed is a success."""
         reporter = self._reporter(reservation_id).items()
         members = {"job_id": encode(job_id), **{name: encode(value) for name, value in reporter}}
         if result is not None:
@@ -63,7 +63,7 @@ class HttpJobSource:
     async def fail(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
-        """POST /workers/nack; a resend that finds the failure recorded is a success."""
+        """Send POST /workers/nack; a repeat that finds the failure recorded is a success."""
         body = encode({"job_id": job_id, **self._reporter(reservation_id), "error": error})
         done = frozenset({"retryable", "discarded", "available"})
         await self._report("/workers/nack", body, done)
@@ -71,7 +71,7 @@ class HttpJobSource:
     async def requeue(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
-        """POST /workers/nack with ``requeue``; a resend that finds the job available is a success.
+        """Send POST /workers/nack with ``requeue``; a repeat that finds it available is a success.
 
         A server that knows nothing of it takes it for a failure.
         """
@@ -82,7 +82,7 @@ class HttpJobSource:
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:
-        """PUT /jobs/:id/progress; not sent again, the next one says more."""
+        """Send PUT /jobs/:id/progress; never repeated, the next report says more."""
         body = encode({**said, **self._reporter(reservation_id)})
         path = f"/jobs/{segment(job_id)}/progress"
         answer = await self._connection.request("PUT", path, body, repeatable=False)
@@ -90,7 +90,7 @@ class HttpJobSource:
         return accepted is None or accepted.value is not False
 
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
-        """POST /jobs/:id/checkpoint; twice saves the same."""
+        """Send POST /jobs/:id/checkpoint; a repeat saves the same."""
         reporter = self._reporter(reservation_id).items()
         body = assemble({"state": state, **{name: encode(value) for name, value in reporter}})
         await self._connection.request("POST", f"/jobs/{segment(job_id)}/checkpoint", body)
@@ -98,7 +98,7 @@ class HttpJobSource:
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
     ) -> Pulse:
-        """POST /workers/heartbeat."""
+        """Send POST /workers/heartbeat."""
         ids: list[JsonValue] = list(job_ids)
         body: dict[str, JsonValue] = {
             **self._about,
@@ -124,7 +124,7 @@ class HttpJobSource:
         )
 
     def _reporter(self, reservation_id: str) -> dict[str, JsonValue]:
-        """Who reports, and of which reservation where that is known."""
+        """Return who reports, and for which reservation if known."""
         known: dict[str, JsonValue] = {"worker_id": self._worker_id}
         return known | {"reservation_id": reservation_id} if reservation_id else known
 

@@ -1,4 +1,4 @@
-"""A long-running worker that asks for its jobs (core, section 10; worker protocol)."""
+"""Runs a long-lived worker that asks for its jobs (core, section 10; worker protocol)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ SHORTEST_INTERVAL_MS: Final = 100
 """The shortest interval that the backend takes a promise of."""
 
 LAST_WORDS_S: Final = 3.0
-"""How long the backend is told of abandoned jobs after the grace period, in seconds."""
+"""How long abandoned jobs are given back after the grace period, in seconds."""
 
 _log = logging.getLogger(__name__)
 
 
 class Worker(BaseWorker):
-    """Fetches jobs over HTTPS and executes them, several at once.
+    """Fetches jobs over HTTPS and executes several at once.
 
     It beats every ``heartbeat_s`` seconds and obeys the directives it is answered. SIGTERM and
     SIGINT end it within the grace period (a second one at once), SIGTSTP quiets it and SIGCONT
@@ -94,7 +94,7 @@ class Worker(BaseWorker):
         :param credentials: another way to be known, such as ``SigV4()`` for IAM.
         :param headers: sent with every request.
         :param registry: handlers of another worker, to serve them here too.
-        :param heartbeat_s: seconds between heartbeats; the backend is told, and gives the jobs of
+        :param heartbeat_s: seconds between heartbeats; the backend knows it, and gives the jobs of
             a worker that missed three of them to others.
         :param grace_s: seconds that jobs get to finish when the worker ends.
         :param visibility_timeout_s: reservation of jobs that have none of their own; default: four
@@ -140,11 +140,11 @@ class Worker(BaseWorker):
 
     @property
     def active_jobs(self) -> int:
-        """Return how many jobs are in the worker's hands."""
+        """Return how many jobs the worker holds."""
         return len(self._active)
 
     def run(self) -> None:
-        """Work until a signal or the server ends it. Blocks; handles the signals."""
+        """Work until a signal or the server ends it. Blocks, and handles the signals."""
 
         async def main() -> None:
             with signals_to(self.lifecycle):
@@ -153,7 +153,7 @@ class Worker(BaseWorker):
         asyncio.run(main())
 
     async def serve(self) -> None:
-        """Work until the lifecycle ends: fetch and execute, then drain. Handles no signals.
+        """Work until the lifecycle ends: fetch and execute, then drain. Ignores signals.
 
         May be called once.
 
@@ -197,7 +197,7 @@ class Worker(BaseWorker):
                 await first_of(self._timer.sleep(pause_s), self.lifecycle.changed())
 
     async def _fetch(self, count: int) -> list[Job] | None:
-        """Jobs, or None when the backend could not be asked.
+        """Return jobs, or None if the backend could not be asked.
 
         The answer is waited for even when the worker is to end: it may bring jobs.
         """
@@ -242,7 +242,7 @@ class Worker(BaseWorker):
             self._active.remove(active)
 
     async def _extend(self, reservation_id: str, job_id: str) -> bool:
-        """What a handler's own heartbeat does; False when the job is no longer to be executed."""
+        """Send a handler's own heartbeat; return False if the job must no longer be executed."""
         known = {job_id: reservation_id} if reservation_id else {}
         pulse = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
         self.lifecycle.obey(pulse.directive)
@@ -250,7 +250,7 @@ class Worker(BaseWorker):
 
     # ------------------------------------------------------------------ heartbeats
     async def _beat_on(self, beats: Heartbeats) -> None:
-        """Beat at once, at every change of state, and in between at the interval."""
+        """Send heartbeats at once, at every change of state, and at the interval in between."""
         due = 0.0
         while True:
             changed = asyncio.ensure_future(self.lifecycle.changed())
@@ -269,7 +269,7 @@ class Worker(BaseWorker):
 
     # ------------------------------------------------------------------ ending
     async def _drain(self) -> None:
-        """Wait for the jobs, for the grace period at most; then let the backend have them."""
+        """Wait for the jobs, for the grace period at most; then give them back."""
         grace_s = max(0.0, self.grace_s - self.lifecycle.for_s)
         if self._active:
             _log.info("%d jobs have %g s to finish", len(self._active), grace_s)
@@ -281,7 +281,7 @@ class Worker(BaseWorker):
             await within(self._timer, LAST_WORDS_S, self._give_back(left))
 
     async def _give_back(self, left: Sequence[ActiveJob]) -> None:
-        """Give the jobs back, so that they need not wait for the end of their reservations.
+        """Give the jobs back, so that nobody waits for the end of their reservations.
 
         The attempt does not count: the job did not fail. Outcomes that are being reported get
         the same time.

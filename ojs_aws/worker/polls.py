@@ -1,4 +1,4 @@
-"""How often an idle worker asks for jobs."""
+"""Decides how often an idle worker asks for jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ojs_aws.client.timer import Timer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polls:
-    """The pace of polling: at once after a find, then slower and slower, each time left to chance.
+    """Sets the pace of polling: at once after a find, then slower and slower, at random.
 
     :ivar first_s: pause after the first empty answer, in seconds.
     :ivar growth: how much longer each further one is.
@@ -29,14 +29,14 @@ class Polls:
 
 @dataclass(slots=True)
 class Polling:
-    """Where one worker's pace stands."""
+    """Holds the present pace of one worker."""
 
     polls: Polls
     timer: Timer
     _empty: int = 0
 
     def pause_s(self, *, found: bool, failed: bool) -> float:
-        """Seconds until the next poll: none after a find, else a random half to whole pause."""
+        """Return the seconds until the next poll: 0 after a find, else half to all of the pause."""
         if found:
             self._empty = 0
             return 0.0

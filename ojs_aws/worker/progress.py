@@ -1,4 +1,4 @@
-"""Progress reports of one execution: the latest counts, and few are sent."""
+"""Reports the progress of one execution: the latest report counts, and few are sent."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Send = Callable[[Mapping[str, JsonValue]], Awaitable[None]]
 
 
 class ProgressReports:
-    """Sends what a handler reports, at once and then once a second at most.
+    """Sends a handler's reports: the first at once, then at most one a second.
 
     Belongs to the event loop of the worker; :meth:`report` may be called from any thread. What
     cannot be sent is not sent again: the next report says more (section 4).
     """
 
     def __init__(self, send: Send, timer: Timer) -> None:
-        """Report by ``send``; nothing starts yet."""
+        """Report by ``send``; nothing is started yet."""
         self._send = send
         self._timer = timer
         self._loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ class ProgressReports:
         self._next_at = 0.0
 
     def report(self, said: Mapping[str, JsonValue]) -> None:
-        """Take a report over one that has not been sent; returns at once."""
+        """Replace a report that has not been sent; returns at once."""
         self._loop.call_soon_threadsafe(self._take, dict(said))
 
     def _take(self, said: dict[str, JsonValue]) -> None:
@@ -67,7 +67,7 @@ class ProgressReports:
             _log.warning("Progress was not reported: %s", problem)
 
     async def finish(self) -> None:
-        """Send what is pending, within two seconds; the handler has ended."""
+        """Send the pending report within two seconds; the handler has ended."""
         await asyncio.sleep(0)  # what another thread reported last is still on its way
         self.stop()
         if self._pending:
@@ -76,6 +76,6 @@ class ProgressReports:
             task.cancel()
 
     def stop(self) -> None:
-        """Send no more by itself."""
+        """Stop sending reports."""
         if self._sending is not None:
             self._sending.cancel()

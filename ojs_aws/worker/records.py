@@ -1,4 +1,4 @@
-"""The records of an SQS event source mapping's event, as messages of our queues."""
+"""Reads the records of an SQS event source mapping as messages of OJS queues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.topology import sqs_queue_name
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One message of a batch.
+    """Holds one message of a batch.
 
     :ivar id: SQS message id; names the record in the answer.
     :ivar queue: OJS queue it came from.
@@ -25,7 +25,7 @@ class Record:
 
 
 class StrayRecordError(ValueError):
-    """A record from a queue that this worker does not serve."""
+    """Reports a record from a queue that this worker does not serve."""
 
 
 def read_record(record: Mapping[str, Any], queues: Mapping[str, str]) -> Record:
@@ -54,5 +54,5 @@ def queue_name_of(record: Mapping[str, Any]) -> str:
 
 
 def queues_by_sqs_name(prefix: str, queues: Sequence[str]) -> dict[str, str]:
-    """OJS queues by the names of their SQS queues."""
+    """Return OJS queues by the names of their SQS queues."""
     return {sqs_queue_name(prefix, queue): queue for queue in queues}

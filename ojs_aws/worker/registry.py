@@ -1,4 +1,4 @@
-"""The handlers of a worker, by job type."""
+"""Registers the handlers of a worker, by job type."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _EVERY: Final = VersionRange(ANY)
 
 
 class RegistrationError(ValueError):
-    """A handler cannot be registered; the message says which and why."""
+    """Reports that a handler cannot be registered; the message says which and why."""
 
 
 class NoHandlerError(LookupError):
-    """The worker has no handler for the type of a job."""
+    """Reports that the worker has no handler for the type of a job."""
 
 
 class ArgumentsError(TypeError):
-    """The arguments of a job do not fit the parameters of its handler."""
+    """Reports that the arguments of a job do not fit its handler's parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered function.
+    """Holds a registered function.
 
     :ivar is_async: whether calling it gives an awaitable; other functions run in a thread.
     :ivar versions: of jobs that it takes (ojs-job-versioning, section 8.1).
@@ -114,7 +114,7 @@ class HandlerRegistry:
         self._handlers[job_type] = [*registered, made]
 
     def find(self, job_type: str, version: JsonValue = None) -> Handler:
-        """Return the handler of a type, and of a version of it.
+        """Return the handler of a type, or of a version of it.
 
         A versioned job goes to the first handler whose versions include it, one for any version
         coming last. A job without a version goes to the one for any, else to the first.
@@ -134,7 +134,7 @@ class HandlerRegistry:
         )
 
     def freeze(self) -> None:
-        """Refuse further handlers; the worker is about to run them."""
+        """Refuse further handlers; the worker starts now."""
         self._is_frozen = True
 
     def __contains__(self, job_type: object) -> bool:
@@ -142,7 +142,7 @@ class HandlerRegistry:
         return job_type in self._handlers
 
     def __iter__(self) -> Iterator[str]:
-        """The types that have a handler, in the order of registration."""
+        """Yield the types that have a handler, in the order of registration."""
         return iter(self._handlers)
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class HandlerRegistry:
 
 
 def _of_version(handlers: Sequence[Handler], job_type: str, version: Version | None) -> Handler:
-    """Return the one of a type's handlers that takes a version (VER-004, VER-006)."""
+    """Return the handler of a type that takes a version (VER-004, VER-006)."""
     any_version = next((each for each in handlers if each.versions.is_any), None)
     if version is None:
         return any_version or handlers[0]

@@ -1,4 +1,4 @@
-"""Telling the backend what came of a job."""
+"""Reports the outcomes of jobs to the backend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reported(Enum):
-    """How a report ended."""
+    """Names how a report ended."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -39,7 +39,7 @@ class Reported(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Reports outcomes, again while the backend cannot be reached."""
+    """Reports outcomes; repeats while the backend cannot be reached."""
 
     timer: Timer
     patience: Resends = PATIENCE

@@ -1,4 +1,4 @@
-"""What a worker needs of the backend, whichever way it reaches it."""
+"""Declares what a worker needs of the backend, however it reaches it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.domain.json_text import RawJson
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The answer to a heartbeat.
+    """Holds the answer to a heartbeat.
 
     :ivar directive: ``running``, ``quiet`` or ``terminate``.
     :ivar cancelled: jobs to stop executing, because they were cancelled.
@@ -29,7 +29,7 @@ NO_IDS: Final[Mapping[str, str]] = {}
 
 
 class Reservations(Protocol):
-    """The jobs that one worker holds.
+    """Holds the jobs of one worker.
 
     Each report carries the ``reservation_id`` that FETCH gave with the job, where it gave one, so
     that a report which is repeated late cannot be taken for one of a later attempt.
@@ -57,25 +57,25 @@ class Reservations(Protocol):
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:
-        """Report progress; False when the job is not, or no longer, this worker's."""
+        """Report progress; return False if the job is not, or no longer, this worker's."""
 
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
-        """Save what the next attempt goes on from."""
+        """Save from where the next attempt continues."""
 
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
     ) -> Pulse:
-        """Say that the worker lives, and extend the reservations of these jobs (at most 100).
+        """Report that the worker lives, and extend these jobs' reservations (at most 100).
 
         :param reservation_ids: of the jobs, by job id, where they are known.
         """
 
 
 class JobSource(Reservations, Protocol):
-    """Reservations that a worker asks for itself."""
+    """Fetches jobs that a worker asks for itself."""
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
-        """Claim up to ``count`` jobs, queues strictly from left to right; may give none."""
+        """Claim up to ``count`` jobs, queues strictly from left to right; may return none."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""

@@ -1,4 +1,4 @@
-"""From the operating system's signals to a worker's lifecycle (worker protocol, section 9)."""
+"""Connects the operating system's signals to a worker's lifecycle (worker protocol, section 9)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reactions(lifecycle: Lifecycle) -> dict[str, Callable[[], None]]:
 
 @contextmanager
 def signals_to(lifecycle: Lifecycle) -> Iterator[None]:
-    """Let the signals of this process act on a lifecycle of the running event loop.
+    """Let this process's signals change a lifecycle of the running event loop.
 
     Where signals cannot be handled (Windows, or another than the main thread) the directives of
     heartbeats remain.

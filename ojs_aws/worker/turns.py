@@ -1,4 +1,4 @@
-"""The order of a worker's queues: always the same, or by weights (ojs-priority, section 7)."""
+"""Orders a worker's queues: always the same, or by weights (ojs-priority, section 7)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 
 class Turns:
-    """Gives the order of queues for each fetch.
+    """Orders the queues for each fetch.
 
     Weights are served by smooth round robin: each queue is first in just its share of any
     ``sum(weights)`` fetches, spread evenly, so none waits for ever. The others follow it, so that
@@ -14,7 +14,7 @@ class Turns:
     """
 
     def __init__(self, queues: Sequence[str] | Mapping[str, int]) -> None:
-        """Begin.
+        """Start with the first fetch.
 
         :param queues: names, the most urgent first; or their weights.
         :raises ValueError: a weight that is no positive integer.

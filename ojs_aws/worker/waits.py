@@ -1,4 +1,4 @@
-"""Waiting for several things at once, and for one thing for a while."""
+"""Waits for several things at once, and for one thing for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.client.timer import Timer
 
 
 async def first_of(*waits: Awaitable[object]) -> None:
-    """Wait for whichever is over first; the others are cancelled."""
+    """Wait for whichever ends first; the others are cancelled."""
     tasks = {asyncio.ensure_future(wait) for wait in waits}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -20,7 +20,7 @@ async def first_of(*waits: Awaitable[object]) -> None:
 
 
 async def within(timer: Timer, seconds: float, work: Awaitable[object]) -> None:
-    """Give some work a little time, and ignore it if it does not get done."""
+    """Give a task a little time, and ignore it if it does not finish."""
     task = asyncio.ensure_future(work)
     await first_of(task, timer.sleep(seconds))
     with suppress(Exception, asyncio.CancelledError):

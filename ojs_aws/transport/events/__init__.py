@@ -1,1 +1,1 @@
-"""What reaches the system without being asked for over HTTP: the table's stream and the timer."""
+"""Handles what reaches the system without HTTP: the table's stream and the timer."""

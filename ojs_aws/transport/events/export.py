@@ -1,4 +1,4 @@
-"""The table's stream, for the export of jobs that have ended."""
+"""Reads the table's stream for the export of ended jobs."""
 
 from __future__ import annotations
 

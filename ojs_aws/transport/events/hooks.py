@@ -1,4 +1,4 @@
-"""Users' hooks in the backend's own functions: with lifecycle events, and before cron begins."""
+"""Calls users' hooks in the backend's functions: with lifecycle events, and before cron begins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOST: Final = (VISIBILITY_TIMEOUT, WORKER_DEATH)
 
 
 def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
-    """Return what the stream's consumer calls with each event; None where no hook wants any."""
+    """Return what the stream's consumer calls with each event; None if no hook wants any."""
     wanted = hooks.events()
     if not wanted:
         return None
@@ -52,7 +52,7 @@ def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
 
 
 def hook_of(event: Event) -> str:
-    """Name of the hook that is called with an event; empty for none."""
+    """Return the name of the hook that is called with an event; empty for none."""
     if event.type != "job.failed":
         return _NAMES.get(event.type, "")
     if not any(name in event.data for name in _LOST):

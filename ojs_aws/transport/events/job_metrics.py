@@ -1,4 +1,4 @@
-"""The standard metrics of jobs, from the events of the table's stream (ojs-observability, 8).
+"""Publishes the standard metrics of jobs from the stream's events (ojs-observability, 8).
 
 Counted where every transition passes, whoever made it: workers of any language, time, an operator.
 Embedded in lines of the function's log: no call is made. By queue; by job type as well only where
@@ -39,7 +39,7 @@ _DEPTH: Final = 1000
 
 @dataclass(slots=True)
 class JobMetrics:
-    """What happened to the jobs of one queue in a batch.
+    """Counts what happened to the jobs of one queue in a batch.
 
     :ivar counts: by the names of the counters.
     :ivar seconds: by the names of the histograms.
@@ -50,11 +50,11 @@ class JobMetrics:
 
 
 Measure = Callable[[Mapping[str, JobMetrics], str], None]
-"""Told what happened, by queue, and by which function."""
+"""Gets what happened, by queue, and by which function."""
 
 
 def measured(events: Iterable[Event]) -> dict[str, JobMetrics]:
-    """Return what events say happened, by queue."""
+    """Count by queue what events say happened."""
     found: dict[str, JobMetrics] = {}
     for event in events:
         if not event.queue or not event.type.startswith("job."):
@@ -82,7 +82,7 @@ def _read(event: Event, metrics: JobMetrics) -> None:
 
 
 def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None:
-    """Publish them as lines of the log: one for each queue, and one for the dead letters of all."""
+    """Publish metrics as lines of the log: one for each queue, and one for all dead letters."""
     for queue, found in queues.items():
         _publish(found, function_name, {QUEUE_DIMENSION: queue})
     dead = sum(found.counts[DEAD_LETTERED_METRIC] for found in queues.values())
@@ -90,14 +90,14 @@ def measure_in_log(queues: Mapping[str, JobMetrics], function_name: str) -> None
 
 
 class MeasuredByQueue:
-    """Publishes them in the log for as many queues as may have metrics of their own."""
+    """Publishes metrics in the log for as many queues as may have metrics of their own."""
 
     def __init__(self, queues: MetricNames) -> None:
-        """Publish the queues under these names."""
+        """Publish metrics of queues under these names."""
         self._queues = queues
 
     def __call__(self, queues: Mapping[str, JobMetrics], function_name: str) -> None:
-        """Publish them as lines of the log, one for each name."""
+        """Publish metrics as lines of the log, one for each name."""
         named: dict[str, JobMetrics] = {}
         for queue, found in queues.items():
             together = named.setdefault(self._queues.name_of(queue), JobMetrics())
@@ -108,10 +108,10 @@ class MeasuredByQueue:
 
 
 class MeasuredByType:
-    """Publishes the same by queue and job type, where somebody pays for that."""
+    """Publishes the same by queue and job type, for deployments that pay for it."""
 
     def __init__(self, queues: MetricNames) -> None:
-        """Know no type yet.
+        """Start with no type.
 
         :param queues: the names of queues, which are those without the type.
         """
@@ -119,7 +119,7 @@ class MeasuredByType:
         self._types = MetricNames()
 
     def __call__(self, events: Iterable[Event], function_name: str) -> None:
-        """Publish them as lines of the log, one for each queue and type."""
+        """Publish metrics as lines of the log, one for each queue and type."""
         by_type: dict[str, list[Event]] = {}
         for event in events:
             if event.job_type:
@@ -154,6 +154,6 @@ MAX_VALUES: Final = 99
 
 
 def _sampled(values: Sequence[float]) -> Sequence[float]:
-    """Values spread over a long list; a batch of the stream is hardly ever longer."""
+    """Return values spread over a long list; a batch of the stream is hardly ever longer."""
     step = -(-len(values) // MAX_VALUES)
     return values[:: max(1, step)]

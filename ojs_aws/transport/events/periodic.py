@@ -1,4 +1,4 @@
-"""The cron jobs of the backend, as the hooks ``periodic_start`` register them."""
+"""Registers the cron jobs of the hooks ``periodic_start`` in the backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PeriodicJobs:
-    """Registers cron jobs in the backend's own function, checked as those of a request are."""
+    """Registers cron jobs in the backend's own function, checked like those of a request."""
 
     def __init__(self, backend: Backend) -> None:
         """Register with a backend's service."""
@@ -34,7 +34,7 @@ class PeriodicJobs:
         enabled: bool = True,
         description: str | None = None,
     ) -> None:
-        """As :meth:`ojs_aws.middleware.Periodic.register`."""
+        """Register a cron job, like :meth:`ojs_aws.middleware.Periodic.register`."""
         body = registration_body(
             name,
             cron,

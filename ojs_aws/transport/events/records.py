@@ -1,4 +1,4 @@
-"""What a record of the table's stream says: a committed change, and what follows from it."""
+"""Reads records of the table's stream: a committed change, and what follows from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TTL: Final = "dynamodb.amazonaws.com"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A record that was read.
+    """Holds a record that was read.
 
     :ivar number: its sequence number.
     :ivar subject: the key of its item: order is kept within it.
@@ -62,7 +62,7 @@ class Change:
 
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
-    """Return the change that a record tells of.
+    """Return the change that a record describes.
 
     :raises Exception: whatever is wrong with the record, or with what reads it.
     """
@@ -92,7 +92,7 @@ def _item(change: Mapping[str, Any], name: str, read: ReadImage) -> object | Non
 
 
 def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | None:
-    """Return the job whose documents nobody refers to any more, if there is one.
+    """Return the job whose documents nobody names any more, if there is one.
 
     Who deletes a job removes its documents, unless it dies in between: then it is done here.
     """
@@ -109,7 +109,7 @@ def left_over(before: object, after: object, *, is_expiry: bool) -> JobRecord | 
 
 
 def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsewhere] | None:
-    """A checkpoint with a place of its own that its job, which is there still, names no more."""
+    """Return a separately stored checkpoint that its existing job no longer names."""
     if not isinstance(before, JobRecord) or not isinstance(after, JobRecord):
         return None
     if before.checkpoint is None or before.checkpoint == after.checkpoint:
@@ -119,14 +119,14 @@ def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsew
 
 
 def _jobs(before: object, after: object) -> Jobs | None:
-    """A job that a change began, moved or ended; None for one that only waits, or for no job."""
+    """Return a job that a change began, moved or ended; None for a waiting job or no job."""
     old = before if isinstance(before, JobRecord) else None
     new = after if isinstance(after, JobRecord) else None
     return None if _life(old) == _life(new) else (old, new)
 
 
 def _changed(before: object, after: object, commit: Commit) -> Changed | None:
-    """Return the change of a job that came or went, or that counts as something else now."""
+    """Return the change of a job that came or went, or that now counts as something else."""
     old = before if isinstance(before, JobRecord) else None
     new = after if isinstance(after, JobRecord) else None
     is_other = _place(old) != _place(new)
@@ -171,12 +171,12 @@ def _created(change: Mapping[str, Any]) -> Instant:
 
 
 def about(change: Change) -> dict[str, object]:
-    """Return what a line of the log says of a change: the job, or what else it is one of."""
+    """Return what log lines say of a change: the job, or another kind of item."""
     subject = change.events[0].subject if change.events else ""
     return {"record": change.number, "job_id": subject, "item": change.subject}
 
 
 def item_of(record: Mapping[str, Any]) -> str:
-    """Return the key of the item that a record is about; empty where nobody can read that."""
+    """Return the key of the item that a record is about; empty if it is unreadable."""
     change = record.get("dynamodb")
     return json.dumps(change.get("Keys") or "") if isinstance(change, dict) else ""

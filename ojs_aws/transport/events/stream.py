@@ -1,9 +1,9 @@
-"""The table's stream: committed changes become lifecycle events, and ended jobs lose their rest.
+"""Turns committed changes of the table's stream into lifecycle events, and cleans up after jobs.
 
 Records of one item come in their order, and a record is repeated until it is done. Each of its
-events goes to the log, then to the bus, then to the hooks. A record whose events cannot be told
-does not hold up the others: it is tried a bounded number of times and then set aside in the
-table, counted by a metric with an alarm (docs/events.md).
+events goes to the log, then to the bus, then to the hooks. A record whose events cannot be
+published does not hold up the others: it is tried a bounded number of times and then set aside in
+the table, counted by a metric with an alarm (docs/events.md).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Hooks = Callable[[Event], None]
 """Called with each event, at least once, in order for each subject; raises to have it repeated."""
 
 Count = Callable[[int, str], None]
-"""Told how many records were set aside, and by which function."""
+"""Gets how many records were set aside, and by which function."""
 
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
@@ -81,8 +81,8 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     :param hooks: is called with each event after the log and the bus have it. What it raises is
         logged, and the event comes again, up to MAX_TRIES times; later events of the same subject
         wait for it, those of others do not.
-    :param count: told of what was set aside; by default a metric in the function's log.
-    :param measure: told what happened to jobs; by default metrics in the function's log.
+    :param count: gets what was set aside; by default a metric in the function's log.
+    :param measure: gets what happened to jobs; by default metrics in the function's log.
     :param tracing: has a span for each batch; by default as the settings say.
     """
     from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
@@ -100,7 +100,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     )
 
     def handle(event: Mapping[str, Any], context: object) -> Failures:
-        """Tell the events of a batch."""
+        """Publish the events of a batch."""
         records = len(event.get("Records") or ())
         with (
             invocation_logged(logger, context),
@@ -114,7 +114,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
 
 
 def count_in_log(value: int, function_name: str) -> None:
-    """Publish how many records were set aside: a line of the log, no call is made."""
+    """Publish how many records were set aside: a line of the log, without a call."""
     from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
@@ -123,9 +123,9 @@ def count_in_log(value: int, function_name: str) -> None:
 
 
 class StreamConsumer:
-    """Tells the events of stream records; remembers, within the process, what is done."""
+    """Publishes the events of stream records; remembers, within the process, what is done."""
 
-    def __init__(  # noqa: PLR0913 - who else is told
+    def __init__(  # noqa: PLR0913 - all who get events
         self,
         backend: Backend,
         read: ReadImage,
@@ -136,7 +136,7 @@ class StreamConsumer:
         measure: Measure | None,
         tracing: Tracing,
     ) -> None:
-        """See :func:`build_stream`."""
+        """Take the parts that :func:`build_stream` describes."""
         self._backend = backend
         self._read = read
         self._logger = logger
@@ -151,7 +151,7 @@ class StreamConsumer:
         self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
-        """Tell the events of a batch; answers from where it must be repeated, if at all.
+        """Publish the events of a batch; return from where to repeat it, if at all.
 
         The event ``{"redrive": true}``, which an operator sends, stands for what was set aside.
         """
@@ -185,7 +185,7 @@ class StreamConsumer:
         return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
     def _redrive(self, context: object) -> Failures:
-        """Tell what was set aside, each by itself; answers what still cannot be told."""
+        """Publish what was set aside, each by itself; return what still cannot be published."""
         log = self._backend.events
         left = []
         for change in log.aside(MAX_REDRIVEN):
@@ -200,7 +200,7 @@ class StreamConsumer:
     # ------------------------------------------------------------------------------- reading
 
     def _change(self, record: Mapping[str, Any], failed: Failed) -> Change | None:
-        """Return the change that a record tells of; an unreadable one is set aside."""
+        """Return the change that a record describes; an unreadable one is set aside."""
         if number_of(record) in self._memory.given_up:
             return None
         try:
@@ -219,7 +219,7 @@ class StreamConsumer:
     # ------------------------------------------------------------------------------- telling
 
     def _log(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Append to the log what is not there: all at once, else each change by itself."""
+        """Append missing events to the log: all at once, else each change by itself."""
         logged = self._memory.logged
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
         if not pending:
@@ -256,7 +256,7 @@ class StreamConsumer:
         try:
             refused = set(self._announce(events))
         except Exception:  # whatever happened, it is not known to be there
-            self._logger.exception("Could not tell the bus")
+            self._logger.exception("Could not publish to the bus")
             refused = {event.id for event in events}
         announced.update(event.id for event in events if event.id not in refused)
         for change in changes:
@@ -287,7 +287,7 @@ class StreamConsumer:
     # ---------------------------------------------------------------------------- giving up
 
     def _give_up(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Set aside what failed too often; while that is not possible either, it comes again."""
+        """Set aside what failed too often; if that fails, too, it comes again."""
         for change in changes:
             trouble = failed.get(change.number)
             if trouble is None or self._memory.tried(change.number) < trouble.tries:

@@ -1,4 +1,4 @@
-"""What follows a committed change beside its events: messages, counters, workflows, cron jobs.
+"""Does what follows a committed change beside its events: messages, counters, workflows, cron.
 
 Each can be repeated. What fails is tried again with its record, unless something else makes up for
 it anyhow.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Consequences:
-    """Draws them, for a batch of changes at a time."""
+    """Applies the effects of a batch of changes."""
 
     def __init__(self, backend: Backend, memory: Memory, logger: Logger, tracing: Tracing) -> None:
         """Remember in ``memory`` what is done."""
@@ -35,7 +35,7 @@ class Consequences:
         self._tracing = tracing
 
     def send(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Send the messages of jobs that applications stored by transactions of their own."""
+        """Send the messages of jobs that applications stored in their own transactions."""
         for change in changes:
             if change.unsent is None or change.number in self._memory.sent:
                 continue
@@ -45,7 +45,7 @@ class Consequences:
                 failed[change.number] = trouble_of(BackendError("The job's message was not sent."))
 
     def forget(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Remove what jobs left behind: DynamoDB removes their items alone."""
+        """Remove what jobs left behind: DynamoDB removes only their items."""
         for change in changes:
             try:
                 if change.expired is not None:
@@ -61,14 +61,14 @@ class Consequences:
                 failed[change.number] = trouble_of(problem)
 
     def _forget_documents(self, job: JobRecord) -> None:
-        """Not the result where there is a job with this id again: it may have the same one."""
+        """Remove a job's documents; not the result if a job with this id exists again."""
         store = self._backend.ports.store
         if isinstance(job.result, StoredElsewhere) and store.load(job.id) is not None:
             job = replace(job, result=None)
         store.forget_documents(job)
 
     def wake(self, changes: Sequence[Change]) -> None:
-        """Let the next run of a cron job begin; without this the tick does it, within a minute."""
+        """Let the next run of a cron job begin; the tick would do so within a minute."""
         for name in dict.fromkeys(change.job_messages for change in changes if change.job_messages):
             try:
                 self._backend.ports.alarms().set(name, 0)
@@ -76,17 +76,17 @@ class Consequences:
                 self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
     def count_jobs(self, changes: Sequence[Change]) -> None:
-        """Count what came and went in bounded queues; a record counts once in this process."""
+        """Count jobs that came and went in bounded queues; each record once in this process."""
         counted = self._memory.counted
         found = [each for each in changes if each.jobs and each.number not in counted]
         try:
             self._backend.backpressure.follow([each.jobs for each in found if each.jobs])
-        except OjsError:  # the tick counts anew
+        except OjsError:  # the tick recounts
             self._logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 
     def follow(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Move workflows on, also where something else failed."""
+        """Move workflows on, even if something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
         if not found:
             return
@@ -98,7 +98,7 @@ class Consequences:
     def tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
         """Count what changed with the records that will not come again; the last thing done.
 
-        What was set aside counts when it is told.
+        What was set aside counts when it is published.
         """
         known = self._memory
         found = [

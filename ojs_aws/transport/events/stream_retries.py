@@ -1,4 +1,4 @@
-"""Why records of the stream come again, and for how long."""
+"""Decides why and for how long records of the stream come again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a record failed, and after how many tries it is set aside."""
+    """Says why a record failed, and after how many tries it is set aside."""
 
     reason: str
     tries: int
@@ -27,5 +27,5 @@ Failed = dict[str, Trouble | None]
 
 
 def trouble_of(problem: Exception) -> Trouble:
-    """AWS's trouble passes, ours does not."""
+    """Return the kind of an error: errors of AWS pass, errors of ours do not."""
     return Trouble(repr(problem), PATIENCE if isinstance(problem, OjsError) else MAX_TRIES)

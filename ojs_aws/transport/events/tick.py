@@ -1,4 +1,4 @@
-"""The timer's event: sweep every queue and fire cron jobs (once a minute); and their alarms."""
+"""Handles the timer's event: sweeps every queue and fires cron jobs, also by their alarms."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def build_tick(
     queues = MetricNames(backend.settings.queues)
 
     def handle(event: Mapping[str, Any], context: object) -> dict[str, int]:
-        """Do what is due, and tell what was done."""
+        """Do what is due, and return what was done."""
         with invocation_logged(logger, context):
             if "Records" in event:
                 with traced.span(CRON_SPAN, operation="alarm"):
@@ -96,7 +96,7 @@ def build_tick(
 
 
 def _ends_at(backend: Backend, context: object) -> Instant | None:
-    """Return when the sweep must stop beginning things, so that the invocation ends by itself."""
+    """Return when the sweep must start nothing more, so that the invocation ends in time."""
     remaining = getattr(context, "get_remaining_time_in_millis", None)
     if remaining is None:
         return None
@@ -125,7 +125,7 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
 
 
 def _recount(backend: Backend, logger: Logger) -> int:
-    """Keep the counters of bounded queues true; return how many queues were deleted."""
+    """Correct the counters of bounded queues; return how many queues were deleted."""
     deleted = 0
     try:
         states = backend.queue_config.states().values()
@@ -134,7 +134,7 @@ def _recount(backend: Backend, logger: Logger) -> int:
             states, lambda: [info.name for info in backend.queues.list()]
         )
     except Exception:
-        logger.exception("Bounded queues were not counted anew")
+        logger.exception("Bounded queues were not recounted")
         return deleted
     if corrected:
         logger.warning("Corrected the depths of queues", extra={"corrected": corrected})
@@ -142,7 +142,7 @@ def _recount(backend: Backend, logger: Logger) -> int:
 
 
 def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: MetricNames) -> None:
-    """Publish for how long jobs have been waiting, those of the longest waiting queues."""
+    """Publish how long jobs have been waiting in the queues with the longest waits."""
     from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
 
     longest: dict[str, int] = {}
@@ -156,7 +156,7 @@ def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: Metric
 
 
 def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:
-    """Fire the cron jobs; that this failed is no failure of the sweep."""
+    """Fire the cron jobs; a failure here does not fail the sweep."""
     try:
         if unstarted:
             unstarted[0]()
@@ -168,7 +168,7 @@ def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]])
 
 
 def _alarms(backend: Backend, event: Mapping[str, Any], logger: Logger) -> dict[str, int]:
-    """Fire the cron jobs whose alarms came. What fails is left to the next tick."""
+    """Fire the cron jobs whose alarms came. The next tick repeats what fails."""
     names = dict.fromkeys(str(record.get("body", "")) for record in event["Records"])
     fired = failed = 0
     for name in names:

@@ -1,1 +1,1 @@
-"""The HTTP binding: one route table, request middleware, and the clients' dialects."""
+"""Implements the HTTP binding: one route table, request middleware, and clients' dialects."""

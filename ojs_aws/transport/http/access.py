@@ -1,4 +1,4 @@
-"""Says what an operation asks of its caller: a permission, and how bounds apply."""
+"""Declares what an operation asks of its caller: a permission, and how bounds apply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.domain.access import GRANTS, Permission, Scope
 
 
 class Bounds(StrEnum):
-    """Where an operation names the queue, which credentials with bounds need it to."""
+    """Says where an operation names the queue that bounds apply to."""
 
     NONE = "none"
     """Nowhere, and none is meant: everybody may who has the permission."""
@@ -28,7 +28,7 @@ class Bounds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an operation asks of its caller."""
+    """Says what an operation asks of its caller."""
 
     permission: Permission
     bounds: Bounds = Bounds.REFUSED
@@ -55,7 +55,7 @@ OPERATES_NAMED: Final = Access(Permission.OPERATE, Bounds.BODY)
 
 
 def scopes_of(access: Access) -> tuple[Scope, ...]:
-    """Return the scopes that allow an operation: all of them where a caller need only be known."""
+    """Return the scopes that allow an operation: all of them if any known caller may."""
     if access.permission in {Permission.PUBLIC, Permission.KNOWN}:
         return tuple(Scope)
     return tuple(scope for scope in Scope if access.permission in GRANTS[scope])

@@ -1,4 +1,4 @@
-"""Whether a request is allowed: its operation by the access table, and what it names by bounds.
+"""Decides whether a request is allowed: by the operation's access, and by its caller's bounds.
 
 The operation is decided before anything of the request is looked at. What only the body names is
 checked by the handlers, with the functions here.
@@ -34,7 +34,7 @@ CALLER: Final = "caller"
 def authenticating(
     server: Server,
 ) -> Callable[[ApiGatewayResolver], Caller]:
-    """Finds the caller of a request that no route has, once.
+    """Find the caller of a request without a route, once.
 
     :raises UnauthenticatedError: by what it returns, where nobody is known.
     """
@@ -53,7 +53,7 @@ def authorizing(
     [ApiGatewayResolver, Callable[[ApiGatewayResolver], Response[str]]],
     Response[str],
 ]:
-    """Return the request middleware of one operation: who calls, and whether they may at all."""
+    """Return the request middleware of one operation: it finds the caller and checks access."""
     access, settings = route.access, server.backend.settings
     is_open = route.is_public and settings.public_status
     find = caller_if_known if is_open else caller_of
@@ -75,7 +75,7 @@ def check_bounds(call: Call, route: Route) -> None:
     """Refuse what path or query name outside the caller's bounds.
 
     :raises PermissionDeniedError: a queue or type.
-    :raises NotFoundError: a job, exactly as if there were none: its existence is not told.
+    :raises NotFoundError: a job, exactly as if there were none: its existence stays hidden.
     """
     caller = call.request.caller
     if not caller.is_bound:
@@ -92,7 +92,7 @@ def check_bounds(call: Call, route: Route) -> None:
 
 
 def check_job(call: Call, job_id: str) -> None:
-    """Refuse a job outside the caller's bounds: one read, for callers with bounds only.
+    """Refuse a job outside the caller's bounds: one read, only for callers with bounds.
 
     :raises NotFoundError: as if there were no such job.
     """
@@ -112,7 +112,7 @@ def within_bounds(call: Call, job_ids: list[str]) -> list[str]:
 
 
 def bind_jobs(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
-    """Hold jobs that are to be enqueued to the caller's bounds.
+    """Limit jobs that are to be enqueued to the caller's bounds.
 
     Jobs outside of them are refused, and nothing is enqueued then. The uniqueness keys that the
     client chose become keys of their queues and types, wherever the job is enqueued later.
@@ -130,7 +130,7 @@ def bind_jobs(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
 
 
 def check_replaced(call: Call, cron_name: object) -> None:
-    """Refuse to register a cron job over one that is outside the caller's bounds."""
+    """Refuse to register a cron job over one outside the caller's bounds."""
     caller = call.request.caller
     if not caller.is_bound or not isinstance(cron_name, str):
         return
@@ -142,7 +142,7 @@ def check_replaced(call: Call, cron_name: object) -> None:
 
 
 def check_cron_bounds(call: Call, known: Definition) -> None:
-    """Refuse to change a cron job that is outside the caller's bounds."""
+    """Refuse to change a cron job outside the caller's bounds."""
     caller = call.request.caller
     if caller.is_bound and not caller.may_touch(known.queue, known.type):
         raise PermissionDeniedError(
@@ -169,7 +169,7 @@ def check_fetched(call: Call, queues: Iterable[str]) -> None:
 
 
 def _check_limit(caller: Caller, job: Job, place: str) -> None:
-    """Refuse a limit that is counted for a foreign queue or type: it would use up its starts.
+    """Refuse a limit counted for a foreign queue or type: it would use up its starts.
 
     A key that stands for neither is shared by whoever names it.
     """
@@ -193,7 +193,7 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
 
 
 def _bind_unique(caller: Caller, job: Job, place: str) -> None:
-    """Keep a job's uniqueness among jobs that the caller may touch.
+    """Limit a job's uniqueness to jobs that the caller may touch.
 
     Without this the job could be answered with a foreign one, replace it, or keep it out.
     """

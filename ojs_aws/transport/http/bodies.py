@@ -1,4 +1,4 @@
-"""What the bodies of requests are made of."""
+"""Holds what the bodies of requests have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who makes a request: from what the gateway and its authorizer say to a :class:`Caller`.
+"""Finds who makes a request, from what the gateway and its authorizer pass on.
 
 The one place that knows the shapes of API Gateway's request context. Everything else reads
 ``call.request.caller``.
@@ -25,7 +25,7 @@ _EXPIRED: Final = "expired"
 
 
 def told_verdict(verdict: Verdict) -> dict[str, str]:
-    """Return what the authorizer tells the functions, through the gateway."""
+    """Return what the authorizer passes to the functions, through the gateway."""
     caller = verdict.caller
     if caller is None:
         told: dict[str, object] = {"refused": str(verdict.refusal), "id": verdict.key_id}
@@ -41,7 +41,7 @@ def told_verdict(verdict: Verdict) -> dict[str, str]:
 
 
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
-    """Return the caller of a request, as the deployment's way of authentication says.
+    """Return the caller of a request, by the deployment's way of authentication.
 
     :param event: of API Gateway's HTTP API, payload format 2.0.
     :raises UnauthenticatedError: nobody who is known; also where an authorizer should have spoken
@@ -59,7 +59,7 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
 
 
 def caller_if_known(event: Mapping[str, Any], settings: Settings) -> Caller:
-    """The same for what is public: somebody unknown is nobody."""
+    """Return the caller of a public operation; nobody if unknown."""
     try:
         return caller_of(event, settings)
     except UnauthenticatedError:
@@ -90,7 +90,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
 
 
 def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
-    """Return by a token that the gateway has checked: signature, issuer, audience and times."""
+    """Return the caller of a token whose signature, issuer and times the gateway has checked."""
     jwt = authorizer.get("jwt") or {}
     claims = jwt.get("claims") or {}
     subject = claims.get("sub") or claims.get("client_id")
@@ -120,7 +120,7 @@ def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
 
 
 def _by_gateway(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
-    """Return by an authorizer of the deployment's own, which has decided."""
+    """Return the caller that the deployment's own authorizer has accepted."""
     known = _by_key(authorizer, settings) or _by_iam(authorizer, settings)
     if known is not None:
         return known
@@ -138,7 +138,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], Settings], Caller | No
 
 
 def _bounds(claim: object) -> tuple[str, ...]:
-    """The bounds that a claim sets. One that names nothing holds nothing: no queue is named ''."""
+    """Return the bounds in a claim. An empty one permits nothing: no queue is named ''."""
     return () if claim is None else tuple(sorted(_words(claim))) or ("",)
 
 

@@ -1,4 +1,4 @@
-"""A request as a handler sees it, and the answer it gives; nothing here knows a framework."""
+"""Describes requests as handlers see them, and answers; independent of any framework."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _EMPTY: Final[Mapping[str, Member]] = {}
 
 
 def _noted(_: Mapping[str, str]) -> None:
-    """Nobody wants to know."""
+    """Ignore what a request is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """An HTTP request.
+    """Holds an HTTP request.
 
     :ivar method: in capital letters.
     :ivar path: decoded, as it was sent.
@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What all requests of a function share.
+    """Holds what all requests of a function share.
 
     :ivar started_at: when the function started, for the uptime.
     """
@@ -75,9 +75,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request on its way to a handler, with the parameters of its path.
+    """Holds one request on its way to a handler, with the parameters of its path.
 
-    :ivar note: is told what it is about, as soon as that is known: job, type, queue, trace.
+    :ivar note: is called with what it is about, as soon as that is known: job, type, queue, trace.
     """
 
     server: Server
@@ -96,7 +96,7 @@ class Call:
         return self.path["job_id"]
 
     def note_jobs(self, jobs: Sequence[JobRecord]) -> None:
-        """Note the jobs that the request made, found or changed; of many the first ones."""
+        """Note the jobs that the request made, found or changed; only the first of many."""
         if not jobs:
             return
         some = jobs[:MAX_NAMED]
@@ -132,7 +132,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a handler answers.
+    """Holds a handler's answer.
 
     :ivar body: JSON text, or any text where ``media_type`` says which.
     :ivar headers: beside the standard ones.

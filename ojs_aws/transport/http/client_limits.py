@@ -1,4 +1,4 @@
-"""The limit of API clients as a request middleware (HTTP binding, section 18).
+"""Limits API clients, as a request middleware (HTTP binding, section 18).
 
 It counts requests that were authenticated, by credential; where access is open, by address. What
 has no credential is refused before it, and costs no write. Off by default.
@@ -42,7 +42,7 @@ def limiting_clients(limiting: ClientRateLimits) -> Middleware:
 
 
 def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
-    """Return whose requests are counted together: the credential's, else those of an address."""
+    """Return whose requests are counted together: a credential's, else an address's."""
     if caller.id:
         return caller.id
     context = event.get("requestContext") or {}
@@ -50,7 +50,7 @@ def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
 
 
 def headers_of_rate(standing: Standing, rate: ClientRate, now_us: int) -> dict[str, str]:
-    """The headers of section 18.1; the limit is what may come at once (ojs-rate-limiting, 10.4)."""
+    """Return the headers of section 18.1; the limit is the burst (ojs-rate-limiting, 10.4)."""
     remaining = 0 if standing.is_refused else standing.remaining(rate, now_us)
     resets = -(-standing.next_at_us(rate, now_us) // 1_000_000)
     return {

@@ -1,4 +1,4 @@
-"""Compressed bodies (ojs-payload-limits, section 6). Limits apply to what comes out."""
+"""Expands compressed bodies (ojs-payload-limits, section 6). Limits apply to the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 def expanded(body: bytes, encoding: str) -> bytes:
-    """A body as it was before its sender compressed it; never more of it than the limit.
+    """Return a body as it was before its sender compressed it, never more than the limit.
 
     :param encoding: the Content-Encoding header; may be empty.
     :raises UnsupportedCompressionError: another compression than those that the manifest names.

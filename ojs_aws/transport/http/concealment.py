@@ -1,4 +1,4 @@
-"""What errors may tell callers with bounds: nothing of queues and jobs outside of them."""
+"""Hides from callers with bounds what errors say of queues and jobs outside of them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def concealed(problem: OjsError, caller: Caller) -> OjsError:
 
 
 def _may_read(caller: Caller, of_type: str) -> bool:
-    """Tell whether a caller may read the schema of another job type than its job's."""
+    """Return whether a caller may read the schema of a job type other than its job's."""
     return not of_type or any(matches(pattern, of_type) for pattern in caller.types)
 
 
 def _without_schema(problem: SchemaValidationError) -> SchemaValidationError:
-    """Return the error without what the schema holds."""
+    """Return the error without the schema's contents."""
     own = {"schema", "field", *_OF_THE_REQUEST}
     return SchemaValidationError(
         "The job's arguments do not match its schema, which is of another job type.",
@@ -57,7 +57,7 @@ def _without_schema(problem: SchemaValidationError) -> SchemaValidationError:
 
 
 def _anonymous(problem: DuplicateError) -> DuplicateError:
-    """Return the error without its details, but for what the request itself says."""
+    """Return the error without its details, except for the request's own."""
     own: dict[str, JsonValue] = {
         name: value for name, value in problem.details.items() if name in _OF_THE_REQUEST
     }

@@ -1,4 +1,4 @@
-"""From an exception to the answer that reports it; the one place that does so (section 16).
+"""Turns every exception into the answer that reports it (section 16).
 
 Codes, statuses and retryable flags belong to the errors themselves.
 """
@@ -30,7 +30,7 @@ _LATER: Final = frozenset({408, 429, 503})
 
 
 def answer_error(problem: Exception, request_id: str, *, may_have_written: bool = False) -> Answer:
-    """The answer that reports an exception. What is no OjsError is reported without its text.
+    """Return the answer that reports an exception; only OjsErrors show their text.
 
     :param may_have_written: clients must not send the request again by themselves, as they do on
         502 to 504: several resend a PUSH without an id.
@@ -44,7 +44,7 @@ def answer_error(problem: Exception, request_id: str, *, may_have_written: bool 
 
 
 def _headers(error: OjsError) -> dict[str, str]:
-    """Return the headers by which plain HTTP says what the error object says."""
+    """Return the HTTP headers that repeat what the error object says."""
     if isinstance(error, MethodNotAllowedError):
         allowed = error.details.get("allowed")
         return {"Allow": ", ".join(map(str, allowed))} if isinstance(allowed, list) else {}

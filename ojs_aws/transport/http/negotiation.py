@@ -1,4 +1,4 @@
-"""What a request says about itself: its id, its version, its content type, and the answer's.
+"""Reads a request's id, version and content type, and chooses the answer's.
 
 HTTP binding, sections 3.2, 4 and 19; the content types that existing clients need are those of
 docs/clients.md.
@@ -30,7 +30,7 @@ _OURS: Final = "ojs-aws"
 
 
 class Reader(StrEnum):
-    """Who reads an answer, where one name has several types in documents and clients."""
+    """Names who reads an answer, if a name has several types in documents and clients."""
 
     CASES = "cases"
     """The conformance cases, browsers, and whoever says nothing of itself."""
@@ -58,7 +58,7 @@ def reader_of(request: Request) -> Reader:
 
 
 def is_request_id(text: str) -> bool:
-    """Whether a client's request id can be taken over: visible ASCII, at most 128 characters."""
+    """Return whether to keep a client's request id: visible ASCII, at most 128 characters."""
     return _REQUEST_ID.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the route table, the query parameters and the models.
+"""Makes the OpenAPI 3.1 document from the route table, query parameters and models.
 
 Nothing about a route is written here. What is, by area: the shapes of answers, which are assembled
 from raw text and have no models. Imported with the first request for the document.
@@ -91,7 +91,7 @@ ANSWERS: Final[Mapping[str, Schema]] = {
 
 
 def openapi_document(base_url: str = "") -> Schema:
-    """Return the document.
+    """Return the OpenAPI document.
 
     :param base_url: URL of the server; empty leaves it to where the document came from.
     """
@@ -128,7 +128,7 @@ def _schemas() -> dict[str, Schema]:
 
 
 def _operation(route: Route, position: int) -> Schema:
-    """One operation; an alias gets an id of its own."""
+    """Return one operation; an alias gets an id of its own."""
     operation: Schema = {
         "operationId": route.operation + (f"_{position}" if position else ""),
         "summary": route.summary,

@@ -1,4 +1,4 @@
-"""Pages of lists: what may be asked for, and how a page describes itself (HTTP binding, 17).
+"""Reads which page of a list is wanted, and describes it (HTTP binding, 17).
 
 The admin API counts pages and calls their length ``per_page``; the others skip by ``offset``.
 """
@@ -16,14 +16,14 @@ from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
 
 @dataclass(frozen=True, slots=True)
 class RequestedPage:
-    """A page that was asked for, by its cursor, its offset or its number."""
+    """Names a requested page by its cursor, its offset or its number."""
 
     limit: int
     offset: int
     cursor: str
 
     def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> dict[str, JsonValue]:
-        """Return what the answer says of itself.
+        """Return how the answer describes the page.
 
         :param cursor: of the next page; empty on the last one.
         :param is_exact: False when there are at least so many, and nobody counted the rest.
@@ -64,7 +64,7 @@ def requested_page(query: Mapping[str, str]) -> RequestedPage:
 def write_mark(kind: str, text: str) -> str:
     """Return a cursor that names the last item shown; empty for no text.
 
-    :param kind: what tells the cursors of different lists apart.
+    :param kind: makes the cursors of different lists differ.
     """
     if not text:
         return ""
@@ -72,7 +72,7 @@ def write_mark(kind: str, text: str) -> str:
 
 
 def read_mark(kind: str, cursor: str) -> str:
-    """Undo :func:`write_mark`.
+    """Read what :func:`write_mark` wrote.
 
     :raises InvalidRequestError: no cursor of this list.
     """

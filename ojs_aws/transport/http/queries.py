@@ -1,4 +1,4 @@
-"""Query parameters: read, bounded, and described once (HTTP binding, section 17)."""
+"""Reads, bounds and describes query parameters, each in one place (HTTP binding, section 17)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A query parameter.
+    """Describes a query parameter.
 
     :ivar name: as it stands in the URL.
     :ivar default: of a number; None for a text.
@@ -104,7 +104,7 @@ def number_of(query: Mapping[str, str], key: str) -> int:
 
 
 def text_of(query: Mapping[str, str], key: str) -> str:
-    """Return a text; empty when it is not given.
+    """Return a text; empty if it is not given.
 
     :raises InvalidRequestError: it is too long.
     """
@@ -119,7 +119,7 @@ def text_of(query: Mapping[str, str], key: str) -> str:
 
 
 def names_of(query: Mapping[str, str], key: str) -> frozenset[str]:
-    """Names separated by commas; empty when none is given.
+    """Return names separated by commas; empty if none is given.
 
     :raises InvalidRequestError: more than 100 names, or too long a text.
     """
@@ -133,7 +133,7 @@ def names_of(query: Mapping[str, str], key: str) -> frozenset[str]:
 
 
 def boolean_of(query: Mapping[str, str], key: str) -> bool | None:
-    """``true`` or ``false``; None when it is not given.
+    """Return ``true`` or ``false`` as a bool; None if it is not given.
 
     :raises InvalidRequestError: anything else.
     """
@@ -156,7 +156,7 @@ def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:
 
 
 def instant_or_age(value: JsonValue, field: str, now: Instant) -> Instant:
-    """Return the instant that a timestamp names, or that lies a duration before now.
+    """Return the instant of a timestamp, or of a duration before now.
 
     :raises InvalidRequestError: it is neither.
     """

@@ -1,4 +1,4 @@
-"""Metrics of requests by operation, embedded in the line of the log that each of them has.
+"""Publishes metrics of requests by operation, embedded in the log line of each.
 
 CloudWatch reads them out of that line (its embedded metric format): nothing is called, and no line
 is added. Off by default: API Gateway counts requests and their time by itself for nothing, and each
@@ -31,7 +31,7 @@ _FAULT: Final = 500
 
 
 def measuring_requests(server: Server) -> Middleware:
-    """Return how long each request took, and whether it failed by a fault of the server."""
+    """Return the middleware that measures time and server faults of each request."""
 
     def measure(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         begun = time.perf_counter()

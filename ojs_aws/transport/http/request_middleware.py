@@ -1,4 +1,4 @@
-"""Request middleware: what holds for every request, so that no handler repeats it.
+"""Implements what every request needs as middleware, so that no handler repeats it.
 
 Each function here makes one Powertools middleware; the resolver puts them around all its routes,
 the unknown ones included. From the outside in: standard headers, the log line, errors, checks.
@@ -61,7 +61,7 @@ _NO_CONTENT: Final = 204
 
 
 def setting_headers(server: Server) -> Middleware:
-    """The standard headers of every answer (HTTP binding, section 6.5), and the request's id."""
+    """Set the standard headers of every answer (HTTP binding, section 6.5), and its id."""
     setting = server.backend.settings.json_content_type
 
     def set_headers(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
@@ -81,7 +81,7 @@ def setting_headers(server: Server) -> Middleware:
 
 
 def logging_requests(logger: Logger) -> Middleware:
-    """One line for each request, under its id; never the arguments of a job.
+    """Log one line for each request, under its id; never the arguments of a job.
 
     That line, and every other one that is written from then on, names the jobs of the request.
     """
@@ -120,7 +120,7 @@ def logging_requests(logger: Logger) -> Middleware:
 
 
 def tracing_requests(tracing: Tracing) -> Middleware:
-    """Return a span for each request, in which its calls of AWS are made."""
+    """Trace each request by a span, which contains its AWS calls."""
 
     def trace_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         operation = operation_of(app)
@@ -136,7 +136,7 @@ def tracing_requests(tracing: Tracing) -> Middleware:
 
 
 def answering_errors(logger: Logger) -> Middleware:
-    """Errors become answers here; those that are the server's are logged with their stack."""
+    """Turn errors into answers; the server's own are logged with their stack."""
 
     def answer_errors(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         scope = RequestScope(left_s=functools.partial(_left_s, app.lambda_context))
@@ -161,7 +161,7 @@ def answering_errors(logger: Logger) -> Middleware:
 
 
 def _left_s(context: LambdaContext) -> float:
-    """Seconds until the function's time is over."""
+    """Return the seconds until the function's time is over."""
     return context.get_remaining_time_in_millis() / 1000
 
 
@@ -197,7 +197,7 @@ def request_of(app: ApiGatewayResolver) -> Request:
 
 
 def note_of(app: ApiGatewayResolver) -> Note:
-    """Takes what the resolver's request is about."""
+    """Return the function that notes what the resolver's request is about."""
     note: Note = app.context[_NOTE]
     return note
 
@@ -208,7 +208,7 @@ def operation_of(app: ApiGatewayResolver) -> str:
 
 
 def _caller(app: ApiGatewayResolver) -> Caller:
-    """Who was found to call; nobody, where nobody looked."""
+    """Return the caller that was found; nobody if none was looked for."""
     caller: Caller = app.context.get(CALLER, NOBODY)
     return caller
 
@@ -239,7 +239,7 @@ def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:
 
 
 def _body(event: Mapping[str, Any]) -> bytes:
-    """Return the body's bytes; the gateway encodes what it does not know to be text."""
+    """Return the body's bytes; the gateway encodes what may not be text."""
     body: str = event.get("body") or ""
     if not event.get("isBase64Encoded"):
         return body.encode("utf-8", "surrogatepass")

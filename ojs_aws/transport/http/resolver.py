@@ -1,4 +1,4 @@
-"""The Powertools resolver of a function, made from the route table.
+"""Builds the Powertools resolver of a function from the route table.
 
 Powertools keeps the current request in attributes that all threads share: right for Lambda, where
 an instance has one request at a time, wrong for the local server. Here each thread has its own.
@@ -54,7 +54,7 @@ _TOLD: Final = ("job_id", "queue", "worker_id", "workflow_id")
 
 
 class HttpEvent(APIGatewayProxyEventV2):
-    """The event of a request, under the path that its client meant."""
+    """Holds the event of a request, under its canonical path."""
 
     @property
     def path(self) -> str:
@@ -63,7 +63,7 @@ class HttpEvent(APIGatewayProxyEventV2):
 
 
 class _Current:
-    """The request that a thread works on, and what its middleware keep of it."""
+    """Holds the request that a thread works on, and what its middleware keep of it."""
 
     __slots__ = ("context", "event")
 
@@ -76,7 +76,7 @@ _CURRENT: ContextVar[_Current] = ContextVar("current_request")
 
 
 class Resolver(APIGatewayHttpResolver):
-    """Routes requests; safe under threads once it is sealed."""
+    """Routes requests; safe for threads once it is sealed."""
 
     def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event (payload format 2.0)."""
@@ -152,7 +152,7 @@ def build_resolver(
 
 
 def _measuring(server: Server) -> list[Middleware]:
-    """Return the metrics of requests, where somebody pays for them."""
+    """Return the metrics of requests, if the deployment pays for them."""
     if not server.backend.settings.metrics_by_operation:
         return []
     from ojs_aws.transport.http.request_metrics import measuring_requests  # noqa: PLC0415
@@ -161,7 +161,7 @@ def _measuring(server: Server) -> list[Middleware]:
 
 
 def _test_handlers(server: Server) -> Mapping[str, Handler]:
-    """Return the handlers that test mode puts in the place of the ordinary ones."""
+    """Return the handlers that replace ordinary ones in test mode."""
     if not server.backend.settings.test_mode:
         return {}
     from ojs_aws.transport.http.test_aids import HANDLERS  # noqa: PLC0415 - absent when off
@@ -189,7 +189,7 @@ def _register(
 
 
 def _client_limit(server: Server, route: Route) -> list[Middleware]:
-    """Return the limit of API clients, where there is one; the system's operations have none."""
+    """Return the limit of API clients, if there is one; the system's operations have none."""
     if server.backend.client_limiting is None or route.group is Group.SYSTEM:
         return []
     from ojs_aws.transport.http.client_limits import limiting_clients  # noqa: PLC0415 - few need it
@@ -200,7 +200,7 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
 def _unknown(
     resolver: Resolver, authenticate: Callable[[Resolver], object]
 ) -> Callable[[Exception], Response[str]]:
-    """Return the answer to what no route of this function matches, from the table of all routes."""
+    """Return the answer to a request that no route of this function matches."""
 
     def answer(_: Exception) -> Response[str]:
         if resolver.current_event.http_method.upper() != "OPTIONS":

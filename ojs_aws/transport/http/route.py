@@ -1,4 +1,4 @@
-"""What a route says, and the functions that serve them."""
+"""Describes routes, and the functions that serve them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE: Final = "/ojs/v1"
 
 
 class Group(StrEnum):
-    """The functions, by trust boundary: what each may do to the table and the queues."""
+    """Names the functions, by what each may do to the table and the queues."""
 
     PRODUCER = "producer"
     WORKER_API = "worker_api"
@@ -23,7 +23,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One operation.
+    """Declares one operation.
 
     :ivar path: with its parameters as ``<name>``.
     :ivar operation: operation id, and the name of its handler in its module.
@@ -71,5 +71,5 @@ class Route:
 
     @property
     def is_public(self) -> bool:
-        """Return whether it answers everybody, unless the deployment closes it."""
+        """Return whether anybody may call it, unless the deployment closes it."""
         return self.access.permission is Permission.PUBLIC

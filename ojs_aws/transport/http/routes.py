@@ -1,4 +1,4 @@
-"""The route table: every HTTP operation once, by area.
+"""Collects the route table: every HTTP operation once, by feature.
 
 From it come the resolvers of the functions, the answers to unknown routes and wrong methods, and
 the OpenAPI document. It is data: handlers and models are named, and imported by who needs them.
@@ -72,7 +72,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 def canonical_path(path: str) -> str:
-    """The path that is meant: some clients repeat or shorten the prefix, or end with a slash."""
+    """Return the path that is meant: clients repeat or shorten the prefix, or append a slash."""
     for prefix in _PREFIXES:
         if path.startswith(prefix + "/"):
             path = BASE + path.removeprefix(prefix)
@@ -93,7 +93,7 @@ def _with_one_uri(path: str) -> str:
 
 
 def pattern_of(path: str) -> re.Pattern[str]:
-    """Return what a path of the table matches; a parameter is any one segment."""
+    """Return the pattern of a path in the table; a parameter is any one segment."""
     parts = _PARAMETER.split(path)
     escaped = [
         f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part)
@@ -130,7 +130,7 @@ def methods_of(path: str) -> tuple[str, ...]:
 
 
 def group_of(method: str, path: str) -> Group:
-    """The function that answers a request; what is not in the table is the system function's."""
+    """Return the function that answers a request; unknown ones are the system function's."""
     route = find(method, path)
     return Group.SYSTEM if route is None else route.group
 
@@ -150,7 +150,7 @@ def import_main_handlers(group: Group) -> None:
 
 
 def handler_of(route: Route) -> Handler:
-    """Return the handler of an operation; its module is imported with the first request for it.
+    """Return the handler of an operation; its module is imported with the first request.
 
     :raises AttributeError: there is none.
     """

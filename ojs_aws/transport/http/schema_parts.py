@@ -1,4 +1,4 @@
-"""What the shapes of answers are put together from."""
+"""Holds the parts from which the shapes of answers are built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ref(name: str) -> Schema:
 
 
 def array(items: Schema) -> Schema:
-    """Many of a shape."""
+    """Return an array of a shape."""
     return {"type": "array", "items": items}
 
 

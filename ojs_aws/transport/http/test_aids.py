@@ -1,4 +1,4 @@
-"""What test mode adds to the API: the directives that conformance cases put into their jobs.
+"""Adds to the API in test mode the directives that conformance cases put into their jobs.
 
 Imported only when the setting is on, which is refused in AWS Lambda. A job with ``test_directive``
 in its ``meta`` makes the heartbeat of its holder answer that directive. (The reset of all state
@@ -22,7 +22,7 @@ DIRECTIVES: Final = ("running", "quiet", "terminate")
 
 
 def heartbeat(call: Call) -> Answer:
-    """BEAT, with the directive of the held jobs in the place of the worker's own."""
+    """Carry out BEAT, with the directive of the held jobs instead of the worker's own."""
     worker_id, beat = worker_api.beat(call)
     wanted = [_directive(call, job_id) for job_id in beat.extended]
     return Answer(heartbeat_answer(_directed(beat, wanted), worker_id))

@@ -39,8 +39,8 @@ def test_an_advisory_fails_the_audit_and_says_what_mends_it(
     """With the version to go to."""
     assert main(["--tool", str(tool(tmp_path, CLEAN, BAD)), "some.lock"]) == 1
     printed = capsys.readouterr().out
-    assert "moto 1.0: CVE-1, mended in 1.1" in printed
-    assert "moto 1.0: CVE-2, mended in no version yet" in printed
+    assert "moto 1.0: CVE-1, fixed in 1.1" in printed
+    assert "moto 1.0: CVE-2, fixed in no version yet" in printed
 
 
 def test_a_registry_without_advisories_is_said_and_passes(

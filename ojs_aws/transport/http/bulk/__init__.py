@@ -1,1 +1,1 @@
-"""Bulk operations on jobs, with a result for each."""
+"""Serves bulk operations on jobs, with a result for each."""

@@ -1,4 +1,4 @@
-"""Bulk operations with a result for each job."""
+"""Declares the bodies of bulk operations."""
 
 from __future__ import annotations
 

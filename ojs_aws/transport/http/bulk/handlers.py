@@ -1,4 +1,4 @@
-"""Bulk operations on jobs, with a result for each (ojs-bulk-operations)."""
+"""Handles bulk operations on jobs, with a result for each (ojs-bulk-operations)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _item(index: int, item: BulkItem, caller: Caller) -> dict[str, JsonValue]:
 
 # ----------------------------------------------------------------------------------- changes
 def bulk_cancel(call: Call) -> Answer:
-    """Cancel up to 1,000 jobs that nobody executes (section 6)."""
+    """Cancel up to 1,000 jobs that are not executing (section 6)."""
     return _change(call, BulkAction.CANCEL)
 
 
@@ -216,7 +216,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
 
 
 def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a filter whose ``older_than``, as the command line writes it, is an instant."""
+    """Return a filter whose ``older_than``, from the command line, is an instant."""
     if "older_than" not in given or "enqueued_before" in given:
         return given
     kept = {name: value for name, value in given.items() if name != "older_than"}
@@ -227,7 +227,7 @@ def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _accepts(
     call: Call, given: Values, before: Instant | None, after: Instant | None, job: JobRecord
 ) -> bool:
-    """Return what only the job itself can tell. One that waits counts from its creation."""
+    """Return whether the job itself matches. A waiting job's age counts from its creation."""
     enqueued = job.enqueued_at or job.created_at
     if (before is not None and enqueued >= before) or (after is not None and enqueued <= after):
         return False
@@ -288,7 +288,7 @@ def _outcome(index: int, each: BulkOutcome, word: str) -> dict[str, JsonValue]:
 
 # ------------------------------------------------------------------------------------- common
 def _once(call: Call, operation: str, values: Values, size: int | None, work: Work) -> Answer:
-    """Do the work; once, where the request has an idempotency key. The header outweighs."""
+    """Do the work, only once if the request has an idempotency key. The header comes first."""
     header = call.request.header("idempotency-key")
     key = header or values.get("idempotency_key")
     if key is None:
@@ -304,7 +304,7 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
 
 
 def _refused(call: Call, items: str) -> str:
-    """Return what is told of each item, and the error that every refusal has: clients look for one.
+    """Return each item's result, and the error that every refusal has: clients look for one.
 
     Added to the kept text: the request's id is another one when the answer is given again.
     """

@@ -1,4 +1,4 @@
-"""Many jobs in one request, with a result for each."""
+"""Declares operations on many jobs in one request, with a result for each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Operations that the official command line and admin UI ask for by paths of their own."""
+"""Serves operations that the official command line and admin UI call by their own paths."""

@@ -1,4 +1,4 @@
-"""Operations that the official command line and admin UI ask for by paths of their own.
+"""Handles operations that the official command line and admin UI call by their own paths.
 
 Each is another operation under another name: what it does is decided there.
 """
@@ -37,7 +37,7 @@ Members = dict[str, JsonValue]
 
 # ---------------------------------------------------------------------------------------- jobs
 def list_retries(call: Call) -> Answer:
-    """Return the failed attempts of a job, and the policy by which it is tried again."""
+    """Return the failed attempts of a job, and its retry policy."""
     job = call.backend.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
     retries: list[JsonValue] = []
@@ -64,7 +64,7 @@ def list_retries(call: Call) -> Answer:
 
 
 def _state_after(job: JobRecord, *, is_last: bool) -> str:
-    """Return the state that a failed attempt led to; only the last one may have ended the job."""
+    """Return the state after a failed attempt; only the last one may have ended the job."""
     return str(job.state) if is_last and job.state is JobState.DISCARDED else JobState.RETRYABLE
 
 
@@ -98,7 +98,7 @@ def purge_jobs(call: Call) -> Answer:
 
 
 def purge_old_dead_letters(call: Call) -> Answer:
-    """Remove up to a thousand dead letters for good: all, or those that are older."""
+    """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
     wanted = DeadLetterFilter(until=instant_or_age(age, "older_than", now) if age else None)
@@ -115,7 +115,7 @@ def purge_old_dead_letters(call: Call) -> Answer:
 
 # ------------------------------------------------------------------------------------- workers
 def direct_workers(call: Call) -> Answer:
-    """Direct the chosen workers; without a choice all of them."""
+    """Direct the selected workers; without a selection all of them."""
     values = {name: member.value for name, member in call.members().items()}
     directive = directive_of(str(values.pop("directive", "")))
     return direct_chosen(call, directive, values or {"all": True})
@@ -123,7 +123,7 @@ def direct_workers(call: Call) -> Answer:
 
 # ---------------------------------------------------------------------------------------- cron
 def list_cron_runs(call: Call) -> Answer:
-    """Return what became of a cron job's occurrences of the last week, as its events say."""
+    """Return a cron job's occurrences of the last week, from its events."""
     entry = call.backend.cron.get(unquote(call.path["name"]))
     told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
     ids = [str(data["job_id"]) for data in told if data.get("job_id")]

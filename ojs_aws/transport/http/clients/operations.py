@@ -1,4 +1,4 @@
-"""What only the official command line and admin UI ask for; documents name other paths for most."""
+"""Declares operations that only the official command line and admin UI call."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Cron jobs over HTTP."""
+"""Serves cron jobs over HTTP."""

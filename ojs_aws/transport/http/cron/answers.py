@@ -1,4 +1,4 @@
-"""What is said of cron jobs."""
+"""Declares the answers about cron jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cron jobs."""
+"""Declares the bodies of cron jobs."""
 
 from __future__ import annotations
 

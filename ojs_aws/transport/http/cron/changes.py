@@ -1,4 +1,4 @@
-"""Changes of cron jobs: members that are named take the place of the registered ones."""
+"""Changes cron jobs: named members replace the registered ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN: Final = ("cron", "expression", "timezone", "overlap_policy", "enabled", "d
 _JOB: Final = ("type", "args", "meta", "options")
 _ALLOWED: Final = frozenset({*_OWN, *_JOB, "job_template"})
 _MADE: Final = frozenset({"id", "specversion"})
-"""Members of an envelope that each run has anew."""
+"""Members of an envelope that are new for each run."""
 
 _NO_JOB: Final[Mapping[str, Member]] = {}
 
@@ -70,7 +70,7 @@ def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, 
 
 
 def _document(kept: RawJson, job: Mapping[str, Member], max_depth: int) -> RawJson:
-    """Return the job as it is shown: options are changed one by one, other members as a whole."""
+    """Return the job after a change: options one by one, other members as a whole."""
     shown = {name: member.raw for name, member in parse_object(kept, max_depth=ANY_DEPTH).items()}
     before = parse_object(shown.get("options", RawJson("{}")), max_depth=ANY_DEPTH)
     for name in _JOB:
@@ -83,7 +83,7 @@ def _document(kept: RawJson, job: Mapping[str, Member], max_depth: int) -> RawJs
 
 
 def _envelope(kept: RawJson, job: Mapping[str, Member], max_depth: int) -> Job:
-    """Return the envelope of the runs: both are in the canonical form, so that names agree."""
+    """Return the envelope of the runs; both are canonical, so that names agree."""
     before = parse_object(kept, max_depth=ANY_DEPTH)
     after = parse_object(RawJson(read_job(job, max_depth).to_json()), max_depth=ANY_DEPTH)
     merged = {**before, **{name: each for name, each in after.items() if name not in _MADE}}

@@ -1,4 +1,4 @@
-"""Cron jobs (HTTP binding, section 13; ojs-cron, section 8)."""
+"""Handles cron jobs (HTTP binding, section 13; ojs-cron, section 8)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MARK: Final = "c:"
 
 
 def register_cron(call: Call) -> Answer:
-    """Register a cron job (201), or change the one of this name (200)."""
+    """Register a cron job (201), or change the one with this name (200)."""
     wanted = read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
@@ -69,7 +69,7 @@ def list_crons(call: Call) -> Answer:
 
 
 def get_cron(call: Call) -> Answer:
-    """One cron job."""
+    """Return one cron job."""
     return Answer(entry_answer(call.backend.cron.get(_name(call))))
 
 

@@ -1,4 +1,4 @@
-"""Cron jobs."""
+"""Declares the operations on cron jobs."""
 
 from __future__ import annotations
 

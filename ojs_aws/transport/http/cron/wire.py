@@ -1,4 +1,4 @@
-"""Cron jobs as clients write and read them: the forms of ojs-cron, the binding and the OpenAPI.
+"""Reads and writes cron jobs in the forms of ojs-cron, the binding and the OpenAPI.
 
 A registration names its job by ``type``, ``args`` and ``options``, or by a ``job_template`` that
 holds them; its expression is ``cron`` or ``expression``. Answers have every form at once.
@@ -36,7 +36,7 @@ _POLICIES: Final[Mapping[str, str]] = {"cancel": OverlapPolicy.CANCEL_PREVIOUS}
 
 
 def read_registration(members: Mapping[str, Member], max_depth: int) -> Registration:
-    """Return what a body asks for. Members that only the system sets are ignored.
+    """Return the registration in a body. Members that only the system sets are ignored.
 
     :raises InvalidRequestError: ``job_template`` is no object.
     """
@@ -76,7 +76,7 @@ def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, 
 
 
 def read_enabled(members: Mapping[str, Member]) -> bool:
-    """Return what a PATCH says (section 8.5).
+    """Return the ``enabled`` of a PATCH (section 8.5).
 
     :raises InvalidRequestError: anything but ``enabled``, or no boolean.
     """
@@ -129,7 +129,7 @@ def _instant(instant: Instant | None) -> RawJson:
 
 
 def _occurrence(occurrence: Occurrence | None) -> RawJson:
-    """Return what became of an occurrence; null when there was none."""
+    """Return how an occurrence ended; null if there was none."""
     if occurrence is None:
         return RawJson("null")
     members: dict[str, JsonValue] = {
@@ -147,7 +147,7 @@ def _occurrence(occurrence: Occurrence | None) -> RawJson:
 
 
 def entry_answer(entry: CronEntry, more: Mapping[str, RawJson] | None = None) -> RawJson:
-    """One cron job in each wrapper, and flat; ``cron`` is the wrapper then, not the expression."""
+    """Return one cron job in each wrapper, and flat; ``cron`` is then the wrapper."""
     rendered = render_entry(entry)
     wrapped = assemble(rendered)
     return assemble(rendered | {"cron": wrapped, "cron_job": wrapped} | dict(more or {}))
@@ -170,7 +170,7 @@ def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -
 
 
 def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> RawJson:
-    """Return what became of a trigger by hand."""
+    """Return the result of a trigger by hand."""
     is_triggered = occurrence.outcome is Outcome.TRIGGERED
     return entry_answer(
         entry,

@@ -1,1 +1,1 @@
-"""Dead letters over HTTP."""
+"""Serves dead letters over HTTP."""

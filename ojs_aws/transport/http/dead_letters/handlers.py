@@ -1,4 +1,4 @@
-"""The dead letters over HTTP (ojs-dead-letter, section 10; binding, 12; ojs-admin-api, 11).
+"""Handles dead letters (ojs-dead-letter, section 10; binding, 12; ojs-admin-api, 11).
 
 The paths below ``/admin`` answer in the admin API's form: ``items``, and 204 for a removal.
 """
@@ -34,7 +34,7 @@ _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
 
 
 def list_dead_letters(call: Call) -> Answer:
-    """Discarded jobs whose policy keeps them for an operator, newest first within a queue."""
+    """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
     chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
@@ -80,7 +80,7 @@ def dead_letter_stats(call: Call) -> Answer:
 
 
 def retry_dead_letter(call: Call) -> Answer:
-    """Enqueue a discarded job again, with changes where an ``override`` is given."""
+    """Enqueue a discarded job again, with the changes of an ``override``."""
     override = _values(call).get("override")
     if override is not None and not isinstance(override, dict):
         raise invalid("override", "an object", override)
@@ -110,7 +110,7 @@ def retry_dead_letters(call: Call) -> Answer:
 
 
 def delete_dead_letters(call: Call) -> Answer:
-    """Remove many dead letters; what is asked for stands in the body or in the query."""
+    """Remove many dead letters; body or query say which."""
     values: dict[str, JsonValue] = {**call.request.query}
     if "confirm" in values:
         values["confirm"] = values["confirm"] == "true"
@@ -124,7 +124,7 @@ def delete_dead_letters(call: Call) -> Answer:
 
 
 def purge_dead_letters(call: Call) -> Answer:
-    """Return the same as DELETE with a body."""
+    """Remove many dead letters, like DELETE with a body."""
     return delete_dead_letters(call)
 
 
@@ -134,7 +134,7 @@ def _values(call: Call) -> dict[str, JsonValue]:
 
 
 def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
-    """Return what a bulk operation is for. It must be confirmed (ojs-admin-api, section 4)."""
+    """Return what a bulk operation is for, once confirmed (ojs-admin-api, section 4)."""
     if values.get("confirm") is not True:
         raise InvalidRequestError(
             "An operation on many jobs must be confirmed.",
@@ -157,7 +157,7 @@ _RANGE: Final = ("since", "until")
 
 
 def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
-    """A filter from what a client sent (section 9.1); an unknown attribute would match too much."""
+    """Return a client's filter (section 9.1); an unknown attribute would match too much."""
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value != ""}
     unknown = sorted(set(values) - {*_TEXTS, *_RANGE})
     if unknown:
@@ -200,7 +200,7 @@ def _cursor(values: Mapping[str, JsonValue]) -> str:
 
 
 def _described(report: BulkReport, done: str) -> dict[str, JsonValue]:
-    """Return the number of jobs that were changed, and what became of each."""
+    """Return the number of changed jobs, and the result of each."""
     results: list[JsonValue] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)

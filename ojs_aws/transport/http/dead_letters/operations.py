@@ -1,4 +1,4 @@
-"""Dead letters."""
+"""Declares the operations on dead letters."""
 
 from __future__ import annotations
 

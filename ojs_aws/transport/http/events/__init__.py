@@ -1,1 +1,1 @@
-"""Lifecycle events over HTTP."""
+"""Serves lifecycle events over HTTP."""

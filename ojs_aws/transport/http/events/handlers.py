@@ -1,4 +1,4 @@
-"""The operations of operators that have no module of their own: events."""
+"""Handles reads of the event log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ojs_aws.transport.http.pages import requested_page
 
 
 def list_events(call: Call) -> Answer:
-    """Lifecycle events in the order of the log (ojs-events, section 6.4).
+    """Return lifecycle events in the order of the log (ojs-events, section 6.4).
 
     Numbered pages, which the admin UI asks for, begin with the newest event.
     """
@@ -50,6 +50,6 @@ def _numbered_page(call: Call) -> Answer:
 
 
 def _dated(event: Event) -> RawJson:
-    """Return an event, its time also under the name that the admin UI reads."""
+    """Return an event with its time also under the name that the admin UI reads."""
     members = stored_texts(render_event(event))
     return assemble({**members, "timestamp": encode(format_instant(event.time))})

@@ -1,4 +1,4 @@
-"""The log of lifecycle events."""
+"""Declares the operations on the event log."""
 
 from __future__ import annotations
 

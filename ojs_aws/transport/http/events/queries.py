@@ -1,4 +1,4 @@
-"""The query of GET events: filters and the place to begin (ojs-events, section 6)."""
+"""Reads the query of GET events: filters and the place to begin (ojs-events, section 6)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def event_query(query: Mapping[str, str]) -> EventQuery:
 
 
 def latest_query(query: Mapping[str, str], limit: int) -> EventQuery:
-    """Return the query of the newest events; a ``type`` that there is not matches nothing.
+    """Return the query of the newest events; an unknown ``type`` matches nothing.
 
     :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
     """

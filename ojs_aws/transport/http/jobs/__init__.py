@@ -1,1 +1,1 @@
-"""Jobs over HTTP: PUSH, INFO, CANCEL, FETCH, ACK, FAIL and BEAT."""
+"""Serves jobs over HTTP: PUSH, INFO, CANCEL, FETCH, ACK, FAIL and BEAT."""

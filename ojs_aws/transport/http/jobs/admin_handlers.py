@@ -1,4 +1,4 @@
-"""The operators' view of jobs: found, read, changed one by one and in bulk (ojs-admin-api)."""
+"""Handles operators' requests on jobs: found, read, changed singly and in bulk (ojs-admin-api)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_ERRORS: Final = 100
 
 # ------------------------------------------------------------------------------------ finding
 def list_jobs(call: Call) -> Answer:
-    """Jobs by queue, state, type and time of creation; queue by queue, list by list.
+    """Return jobs by queue, state, type and creation time; queue by queue, list by list.
 
     Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
     """
@@ -81,7 +81,7 @@ def list_jobs(call: Call) -> Answer:
 def _total(
     call: Call, chosen: JobFilter, shown: int, offset: int, following: str, cursor: str
 ) -> tuple[int, bool]:
-    """Return how many jobs match: known where the page is the whole of it, or by counting rows."""
+    """Return how many jobs match: known if the page shows all, else by counting rows."""
     if not cursor and not following and (shown or not offset):
         return offset + shown, True
     count = call.backend.job_search.count(chosen)
@@ -131,7 +131,7 @@ def _entry(entry: HistoryEntry) -> RawJson:
 
 
 def _events(call: Call, job: JobRecord) -> RawJson:
-    """One page of the log, from the job's creation on; the log is looked through in part."""
+    """Return one page of the log, from the job's creation on; not all of the log is read."""
     page = call.backend.events.read(
         EventQuery(job_ids=frozenset({job.id}), since=job.created_at, limit=MAX_EVENTS)
     )
@@ -145,14 +145,14 @@ def _events(call: Call, job: JobRecord) -> RawJson:
 
 
 def cancel_job(call: Call) -> Answer:
-    """Cancel a job; the same as CANCEL (section 7.3)."""
+    """Cancel a job, like CANCEL (section 7.3)."""
     change = call.backend.cancel(call.job_id)
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))
 
 
 def retry_job(call: Call) -> Answer:
-    """Make a discarded job available again: attempt 0 (section 7.4). Cancelled ones stay so."""
+    """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.retry(call.job_id))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
 
@@ -215,7 +215,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer:
 
 
 def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of the filter, which may stand in ``filter`` or beside ``confirm``."""
+    """Return the members of the filter: in ``filter``, or beside ``confirm``."""
     nested = values.get("filter")
     if nested is not None and not isinstance(nested, dict):
         raise invalid("filter", "an object", nested)

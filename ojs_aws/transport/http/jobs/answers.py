@@ -1,4 +1,4 @@
-"""What is said of jobs."""
+"""Declares the answers about jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Job envelopes, one or many. PUSH checks them itself, on the raw text."""
+"""Declares job envelopes, one or many. PUSH checks them itself, on the raw text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members that the detail of a job has beside the job itself (ojs-admin-api, section 7.2).
+"""Makes the members that a job's detail adds to the job (ojs-admin-api, section 7.2).
 
 The admin UI shows the instants and the policy by these names only, and it reads ``errors`` and
 ``meta`` without checking that they are there.
@@ -42,13 +42,13 @@ def detail_members(job: JobRecord) -> Rendered:
 
 
 def _instants(job: JobRecord) -> dict[str, JsonValue]:
-    """Return when the job came into each state; null where it did not."""
+    """Return when the job entered each state; null if it did not."""
     instants = {name: getattr(job, name) for name in _INSTANTS}
     return {name: None if at is None else format_instant(at) for name, at in instants.items()}
 
 
 def _policy(retry: RetryPolicy) -> dict[str, JsonValue]:
-    """Return the whole policy, with the defaults for what the client left out."""
+    """Return the whole policy, with defaults for what the client left out."""
     return {
         "max_attempts": retry.max_attempts,
         "initial_interval": format_duration(retry.initial_interval_ms),

@@ -1,4 +1,4 @@
-"""From a pushed body to the canonical flat envelope (core, section 5; HTTP binding, section 9.1).
+"""Turns a pushed body into the canonical flat envelope (core, 5; HTTP binding, 9.1).
 
 Bodies come as a flat envelope, or with an ``options`` object; some clients give attributes other
 names. A top-level attribute outweighs an option of the same name.
@@ -66,7 +66,7 @@ _INTERVALS: Final[Mapping[str, str]] = {
 
 
 def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
-    """Return the envelope that a pushed body means; its constraints are checked by PUSH.
+    """Return the envelope of a pushed body; PUSH checks its constraints.
 
     :raises InvalidRequestError: ``options`` is no object.
     """
@@ -82,7 +82,7 @@ def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
 
 
 def _without_mark(flat: Members) -> Members:
-    """The version that stands behind the type, as an attribute (ojs-job-versioning, section 5.3).
+    """Return the version behind the type, as an attribute (ojs-job-versioning, section 5.3).
 
     A ``version`` of its own takes precedence.
     """
@@ -183,7 +183,7 @@ def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
 
 
 def _joined(first: Member, second: Member) -> Member:
-    """Two objects as one; the first outweighs the second. No object: the first as it is."""
+    """Join two objects; the first outweighs the second. Without objects, return the first."""
     if not isinstance(first.value, dict) or not isinstance(second.value, dict):
         return first
     missing = {
@@ -202,7 +202,7 @@ def _object(members: Mapping[str, Member]) -> Member:
 
 
 def _retry(member: Member, max_depth: int) -> Member:
-    """Return a retry policy whose intervals stand as ISO 8601 too, whatever form they came in."""
+    """Return a retry policy whose intervals are also ISO 8601, whatever their form."""
     if not isinstance(member.value, dict) or not _INTERVALS.keys() & member.value.keys():
         return member
     parsed = parse_object(member.raw, max_depth=max_depth)
@@ -254,7 +254,7 @@ def read_delay_until(member: Member) -> Member:
 
 
 def with_delay(members: Mapping[str, Member]) -> dict[str, Member]:
-    """Return the members, and the ``scheduled_at`` that a ``delay`` among them means.
+    """Return the members, with ``scheduled_at`` for a ``delay`` among them.
 
     An instant takes precedence over a delay, which stays where it stood.
 

@@ -1,4 +1,4 @@
-"""The operations of producers: PUSH, INFO, CANCEL and ACTIVATE (HTTP binding, section 9)."""
+"""Handles producers' operations: PUSH, INFO, CANCEL and ACTIVATE (HTTP binding, section 9)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OK: Final = 200
 
 
 def push(call: Call) -> Answer:
-    """PUSH one job: 201, or 200 when the very same envelope had been pushed before."""
+    """Push one job: 201, or 200 if exactly the same envelope had been pushed before."""
     settings = call.backend.settings
     check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
     members = call.members()
@@ -62,7 +62,7 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
 
 
 def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
-    """Return how full the fullest queue is, once it is above its warning threshold.
+    """Return how full the fullest queue is, once above its warning threshold.
 
     ojs-backpressure, section 7.3.
     """
@@ -78,7 +78,7 @@ def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
 
 
 def push_batch(call: Call) -> Answer:
-    """PUSH several jobs, all or none."""
+    """Push several jobs, all or none."""
     settings = call.backend.settings
     members = call.members()
     listed = members.get("jobs")
@@ -94,7 +94,7 @@ def push_batch(call: Call) -> Answer:
 
 
 def show_middleware(call: Call) -> Answer:
-    """Return what stands around PUSH in this backend."""
+    """Return the middleware around PUSH in this backend."""
     enqueuing = call.backend.push.enqueuing
     shown: dict[str, RawJson] = {
         name: encode([each.as_dict() for each in members.described()])
@@ -104,24 +104,24 @@ def show_middleware(call: Call) -> Answer:
 
 
 def info(call: Call) -> Answer:
-    """INFO: the whole job."""
+    """Return the whole job (INFO)."""
     job = call.backend.info(call.job_id)
     call.note_jobs([job])
     return Answer(job_answer(render_job(job)))
 
 
 def cancel(call: Call) -> Answer:
-    """CANCEL a job in any non-terminal state."""
+    """Cancel a job in any non-terminal state (CANCEL)."""
     return _changed(call, call.backend.cancel(call.job_id))
 
 
 def activate(call: Call) -> Answer:
-    """ACTIVATE a pending job."""
+    """Activate a pending job (ACTIVATE)."""
     return _changed(call, call.backend.activate(call.job_id))
 
 
 def change_job(call: Call) -> Answer:
-    """Change a job's priority (ojs-priority, section 10.2); nothing else of a job changes."""
+    """Change a job's priority (ojs-priority, section 10.2), the only attribute that can change."""
     members = {name: member.value for name, member in call.members().items()}
     others = sorted(members.keys() - {"priority"})
     if others:

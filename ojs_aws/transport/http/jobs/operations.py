@@ -1,4 +1,4 @@
-"""Jobs: PUSH, INFO, CANCEL, FETCH, ACK, FAIL, BEAT."""
+"""Declares the operations on jobs: PUSH, INFO, CANCEL, FETCH, ACK, FAIL, BEAT."""
 
 from __future__ import annotations
 

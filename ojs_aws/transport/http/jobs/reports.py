@@ -1,4 +1,4 @@
-"""From what workers send to the attributes that the models name (HTTP binding, section 10).
+"""Renames what workers send to the attributes of the models (HTTP binding, section 10).
 
 Only names and forms are translated here; the models check types and bounds.
 """
@@ -17,7 +17,7 @@ _MANY_SECONDS = 1_000_000
 
 
 def _values(members: Mapping[str, Member]) -> Values:
-    """Return the body's values; a null says as much as nothing."""
+    """Return the body's values without nulls."""
     return {name: m.value for name, m in members.items() if m.value is not None}
 
 
@@ -27,14 +27,14 @@ def _rename(values: Values, *, old: str, new: str) -> None:
 
 
 def _without_empty_worker(values: Values) -> Values:
-    """An empty worker id is the same as none."""
+    """Drop an empty worker id: it is the same as none."""
     if values.get("worker_id") == "":
         del values["worker_id"]
     return values
 
 
 def fetch_values(members: Mapping[str, Member]) -> Values:
-    """FETCH: ``batch_size`` means ``count``, and ``queue`` a list of one."""
+    """Return FETCH's values: ``batch_size`` means ``count``, and ``queue`` a list of one."""
     values = _without_empty_worker(_values(members))
     _rename(values, old="batch_size", new="count")
     if "queue" in values:
@@ -56,7 +56,7 @@ STATES: Final[Mapping[str, str]] = {
 
 
 def _with_interval(values: Values) -> Values:
-    """``heartbeat_interval`` is in seconds (worker protocol, section 3.3)."""
+    """Read ``heartbeat_interval``, which is in seconds (worker protocol, section 3.3)."""
     seconds = values.pop("heartbeat_interval", None)
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
         values.setdefault("heartbeat_interval_ms", round(min(seconds, _MANY_SECONDS) * 1000))
@@ -66,7 +66,7 @@ def _with_interval(values: Values) -> Values:
 
 
 def heartbeat_values(members: Mapping[str, Member]) -> Values:
-    """BEAT: ``active_jobs`` is a list of ids, or their number beside ``active_job_ids``.
+    """Return BEAT's values: ``active_jobs`` is a list of ids, or their number.
 
     ``shutdown`` means that the worker drains, as its state ``quiet`` does.
     """
@@ -92,7 +92,7 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
 
 
 def report_values(members: Mapping[str, Member], job_id: str = "") -> Values:
-    """ACK and FAIL: who reports, and on which job; ``id`` means ``job_id``.
+    """Return who reports, and on which job (ACK and FAIL); ``id`` means ``job_id``.
 
     :param job_id: the job that the path names, which outweighs the body.
     """
@@ -104,13 +104,13 @@ def report_values(members: Mapping[str, Member], job_id: str = "") -> Values:
 
 
 def result_of(members: Mapping[str, Member]) -> RawJson | None:
-    """Return the result that an ACK carries. A null that was sent is one; None stands for none."""
+    """Return the result in an ACK. A null that was sent is a result; None stands for none."""
     member = members.get("result")
     return None if member is None else member.raw
 
 
 def reason_of(members: Mapping[str, Member]) -> Mapping[str, Member] | None:
-    """The members of the error object of a job that is given back; None for one without a reason.
+    """Return the error object of a job that is given back; None for one without a reason.
 
     :raises InvalidRequestError: it is no object.
     """

@@ -1,4 +1,4 @@
-"""The forms in which clients write a unique policy, as the one of the specification.
+"""Translates the forms in which clients write a unique policy to the specification's.
 
 Some say ``key`` where the specification has ``keys``: as a list it holds dimensions, or fields of
 the arguments; as a string it is a name that the caller chose for what must be unique. Some say
@@ -17,7 +17,7 @@ from ojs_aws.domain.uniqueness import DIMENSIONS, UNIQUE_KEY, named_key
 
 
 def read_unique(flat: Mapping[str, Member], max_depth: int) -> dict[str, Member]:
-    """Return what takes the place of a ``unique`` attribute; a policy as specified stays as it is.
+    """Return a ``unique`` attribute as specified; one as specified stays as it is.
 
     Anything that is not understood stays, too: PUSH refuses it by its name.
     """
@@ -43,7 +43,7 @@ def read_unique(flat: Mapping[str, Member], max_depth: int) -> dict[str, Member]
 
 
 def _keys(policy: dict[str, Member]) -> None:
-    """``key`` as a list: dimensions by their names, and fields of the arguments."""
+    """Return ``key`` as a list: dimensions by their names, and fields of the arguments."""
     key = policy.get("key")
     if key is None or not isinstance(key.value, list) or "keys" in policy:
         return
@@ -59,7 +59,7 @@ def _keys(policy: dict[str, Member]) -> None:
 
 
 def _period(policy: dict[str, Member]) -> None:
-    """``within`` for ``period``; a number counts seconds, in ``period_ms`` milliseconds."""
+    """Return ``within`` as ``period``; a number counts seconds, in ``period_ms`` milliseconds."""
     if "within" in policy and "period" not in policy:
         policy["period"] = policy.pop("within")
     if "period_ms" in policy:
@@ -75,7 +75,7 @@ def _period(policy: dict[str, Member]) -> None:
 
 
 def _conflict(policy: dict[str, Member]) -> None:
-    """``use_existing``, which the binding's OpenAPI document has for ``ignore``."""
+    """Translate ``use_existing``, which the binding's OpenAPI document has for ``ignore``."""
     on_conflict = policy.get("on_conflict")
     if on_conflict is not None and on_conflict.value == "use_existing":
         policy["on_conflict"] = _member("ignore")

@@ -1,4 +1,4 @@
-"""The shapes of answers: every field that a document or an official client reads, side by side.
+"""Shapes answers: every field that a document or an official client reads, side by side.
 
 Jobs stand in a ``job`` wrapper and, with the same fields, flat at the top level; never ``timeout``
 but where it was sent, always ``timeout_ms``.
@@ -46,7 +46,7 @@ _INSTANTS: Final = (
 
 
 def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) -> RawJson:
-    """One job, wrapped and flat.
+    """Return one job, wrapped and flat.
 
     :param more: further members, in both places.
     """
@@ -58,7 +58,7 @@ def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) ->
 
 
 def changed_job(record: JobRecord) -> Rendered:
-    """Return a job after a transition; without a large document, which was not read for it."""
+    """Return a job after a transition, without a large document that was not read."""
     is_whole = not any(isinstance(d, StoredElsewhere) for d in (record.document, record.result))
     return render_job(record) if is_whole else outcome(record)
 
@@ -89,7 +89,7 @@ def outcome(record: JobRecord) -> Rendered:
 
 
 def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
-    """ACK and FAIL: the job's outcome flat, and the whole job in a ``job`` wrapper.
+    """Return the answer to ACK and FAIL: the outcome flat, the whole job in a ``job`` wrapper.
 
     A document that is kept apart was not read for it: then the wrapper has the outcome only.
     """
@@ -103,19 +103,19 @@ def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
 
 
 def _without_large_result(record: JobRecord) -> JobRecord:
-    """Return a job without the result that its worker has just sent, where that is kept apart."""
+    """Return a job without the result that its worker just sent, if stored elsewhere."""
     return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
 def push_answer(pushed: PushResult, job_id: str) -> RawJson:
-    """PUSH: the job, or who dropped it."""
+    """Return the answer to PUSH: the job, or who dropped it."""
     if pushed.record is None:
         return assemble(_dropped(pushed, job_id) | {"job": RawJson("null")})
     return job_answer(render_job(pushed.record), _another(pushed, job_id))
 
 
 def _another(pushed: PushResult, job_id: str) -> Rendered:
-    """That a job is another one than was pushed: it has the same uniqueness key."""
+    """Mark that a job is not the pushed one: it has the same uniqueness key."""
     if pushed.is_duplicate:
         return {"deduplicated": RawJson("true"), "requested_id": encode(job_id)}
     if pushed.is_update:
@@ -132,7 +132,7 @@ def _dropped(pushed: PushResult, job_id: str) -> Rendered:
 
 
 def batch_answer(results: Sequence[tuple[str, PushResult]]) -> RawJson:
-    """PUSH of a batch: the jobs in order, their number, and those that a middleware dropped.
+    """Return the answer to a batch: the jobs in order, their number, and dropped ones.
 
     :param results: each job's id and what became of it.
     """
@@ -162,7 +162,7 @@ def _batch_jobs(
 
 
 def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
-    """FETCH: the claimed jobs. A client would read ``timeout`` as milliseconds: it is left out.
+    """Return the claimed jobs. ``timeout`` is left out: a client reads it as milliseconds.
 
     Each job has the id of its reservation, which reports on it may carry (an extension).
     """
@@ -177,7 +177,7 @@ def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
 
 
 def heartbeat_answer(beat: Beat, worker_id: str) -> RawJson:
-    """BEAT: the directive, and what became of each job."""
+    """Return the answer to BEAT: the directive, and the result for each job."""
     answer: dict[str, JsonValue] = {
         "acknowledged": True,
         "state": beat.state,

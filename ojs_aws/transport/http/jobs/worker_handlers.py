@@ -1,4 +1,4 @@
-"""The operations of workers: FETCH, ACK, FAIL and BEAT (HTTP binding, section 10)."""
+"""Handles workers' operations: FETCH, ACK, FAIL and BEAT (HTTP binding, section 10)."""
 
 # ruff: noqa: PLC0415 - the models, and pydantic with them, are imported by the first request
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_ABOUT_BYTES: Final = 8192
 
 
 def fetch(call: Call) -> Answer:
-    """FETCH: claim jobs; none is an empty list."""
+    """Claim jobs (FETCH); without jobs, return an empty list."""
     from ojs_aws.services.jobs.fetch import FetchRequest
     from ojs_aws.transport.http.workers.bodies import FetchBody
 
@@ -66,12 +66,12 @@ def fetch(call: Call) -> Answer:
 
 
 def ack(call: Call) -> Answer:
-    """ACK the job that the body names."""
+    """Complete the job that the body names (ACK)."""
     return _ack(call, "", optional=False)
 
 
 def ack_job(call: Call) -> Answer:
-    """ACK the job that the path names; the body may be empty."""
+    """Complete the job that the path names (ACK); the body may be empty."""
     return _ack(call, call.job_id, optional=True)
 
 
@@ -95,12 +95,12 @@ def attempt_of(body: AttemptBody) -> AttemptRef:
 
 
 def fail(call: Call) -> Answer:
-    """FAIL the job that the body names."""
+    """Fail the job that the body names (FAIL)."""
     return _fail(call, "")
 
 
 def fail_job(call: Call) -> Answer:
-    """FAIL the job that the path names."""
+    """Fail the job that the path names (FAIL)."""
     return _fail(call, call.job_id)
 
 
@@ -123,13 +123,13 @@ def _fail(call: Call, job_id: str) -> Answer:
 
 
 def heartbeat(call: Call) -> Answer:
-    """BEAT: extend the reservations of a worker's jobs, and tell it what to do."""
+    """Extend the reservations of a worker's jobs, and answer its directive (BEAT)."""
     worker_id, told = beat(call)
     return Answer(heartbeat_answer(told, worker_id))
 
 
 def beat(call: Call) -> tuple[str, Beat]:
-    """Carry out a heartbeat: the worker it came from, and what the worker is told."""
+    """Carry out a heartbeat; return its worker and the answer to it."""
     from ojs_aws.transport.http.workers.bodies import HeartbeatValues
 
     body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
@@ -163,7 +163,7 @@ def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
 
 
 def _about(body: HeartbeatValues) -> str:
-    """Return what a worker tells of itself, as JSON; empty when it tells nothing.
+    """Return what a worker reports of itself, as JSON; empty for nothing.
 
     :raises InvalidRequestError: more than the registry keeps.
     """

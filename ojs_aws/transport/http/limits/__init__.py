@@ -1,1 +1,1 @@
-"""Limits over HTTP."""
+"""Serves limits over HTTP."""

@@ -1,4 +1,4 @@
-"""Limits on how jobs begin, as jobs, queues and operators state them."""
+"""Declares limits on how jobs begin, as jobs, queues and operators write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits over HTTP (ojs-rate-limiting, sections 7.2 and 10)."""
+"""Handles limits (ojs-rate-limiting, sections 7.2 and 10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK: Final = "l:"
 
 
 def list_rate_limits(call: Call) -> Answer:
-    """Return the limits by key. Nobody counts them: the total is at least what is shown so far."""
+    """Return the limits by key; the total is a lower bound, because nobody counts them."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
@@ -35,14 +35,14 @@ def get_rate_limit(call: Call) -> Answer:
 
 
 def override_rate_limit(call: Call) -> Answer:
-    """Lay down what counts for a key."""
+    """Set the policy that applies to a key."""
     given = {name: member.value for name, member in call.members().items()}
     counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
     return Answer(encode(_described(call, counted)))
 
 
 def lift_rate_limit(call: Call) -> Answer:
-    """Return what jobs bring counts again."""
+    """Remove the policy of a key, so that the jobs' own apply again."""
     key = unquote(call.path["key"])
     call.backend.limits.lift(key)
     return Answer(encode({"key": key, "deleted": True}))
@@ -56,7 +56,7 @@ def limit_queue(call: Call) -> Answer:
 
 
 def unlimit_queue(call: Call) -> Answer:
-    """Limit the jobs of a queue no more."""
+    """Remove the limit of a queue."""
     queue = unquote(call.path["queue"])
     call.backend.limits.unlimit_queue(queue)
     return Answer(encode({"queue": queue, "deleted": True}))

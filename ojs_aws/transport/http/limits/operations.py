@@ -1,4 +1,4 @@
-"""Limits at fetch."""
+"""Declares the operations on limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits as the official command line and admin UI write and read them: flat, beside the nested."""
+"""Reads and writes limits as the official command line and admin UI do: flat and nested."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results, progress and checkpoints over HTTP."""
+"""Serves results, progress and checkpoints over HTTP."""

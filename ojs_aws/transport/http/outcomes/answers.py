@@ -1,4 +1,4 @@
-"""What is said of results, progress and checkpoints."""
+"""Declares the answers about results, progress and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of jobs, for who enqueued them (ojs-results, section 10)."""
+"""Handles outcomes of jobs (ojs-results, section 10)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AGAIN: Final = {"Retry-After": "1"}
 
 
 def get_result(call: Call) -> Answer:
-    """Return what became of a job; with ``wait=true`` the answer may come when it is over."""
+    """Return a job's outcome; with ``wait=true`` the answer may wait for its end."""
     query = call.request.query
     results = call.backend.results
     if boolean_of(query, "wait"):
@@ -47,7 +47,7 @@ def get_result(call: Call) -> Answer:
 
 
 def get_results(call: Call) -> Answer:
-    """Return what became of several jobs."""
+    """Return the outcomes of several jobs."""
     ids = ids_of(call.members())
     check_ids(ids)
     seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
@@ -56,17 +56,17 @@ def get_results(call: Call) -> Answer:
 
 
 def report_progress(call: Call) -> Answer:
-    """PROGRESS of the job that the path names."""
+    """Record progress of the job that the path names."""
     return _report(call, call.job_id)
 
 
 def post_progress(call: Call) -> Answer:
-    """Return the same, by another method."""
+    """Record progress of the job that the path names, by POST."""
     return _report(call, call.job_id)
 
 
 def report_progress_of(call: Call) -> Answer:
-    """PROGRESS of the job that the body names."""
+    """Record progress of the job that the body names."""
     return _report(call, "")
 
 
@@ -107,7 +107,7 @@ def save_checkpoint(call: Call) -> Answer:
 
 
 def put_checkpoint(call: Call) -> Answer:
-    """Set the checkpoint of a job that is not over, also before an attempt."""
+    """Set the checkpoint of a job that has not ended, even before an attempt."""
     return _save(call, only_active=False)
 
 
@@ -132,7 +132,7 @@ def get_checkpoint(call: Call) -> Answer:
 
 
 def resume_checkpoint(call: Call) -> Answer:
-    """Return the latest checkpoint of a job, if there is one: durable replay begins with it."""
+    """Return the latest checkpoint of a job, if any: durable replay begins with it."""
     saved = call.backend.checkpoints.find(call.job_id)
     return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
 

@@ -1,4 +1,4 @@
-"""What executions leave: results, progress, checkpoints."""
+"""Declares the operations on results, progress and checkpoints."""
 
 from __future__ import annotations
 

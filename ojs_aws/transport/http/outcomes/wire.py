@@ -1,4 +1,4 @@
-"""Outcomes, progress and checkpoints as they are answered (ojs-results, ojs-progress, durable)."""
+"""Shapes answers about outcomes, progress and checkpoints (ojs-results, ojs-progress)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _ENDED: Final = frozenset(
 
 # ------------------------------------------------------------------------------------- results
 def result_answer(job: JobRecord) -> RawJson:
-    """Return what became of a job; ``result`` is null until there is one."""
+    """Return a job's outcome; ``result`` is null until there is one."""
     return assemble({"job_id": encode(job.id), "id": encode(job.id), **_outcome(job)})
 
 
 def results_answer(jobs: Mapping[str, JobRecord | None]) -> RawJson:
-    """Return what became of several jobs, by id; null for one that does not exist."""
+    """Return the outcomes of several jobs, by id; null for one that does not exist."""
     told = {
         job_id: NULL if job is None else assemble(_outcome(job)) for job_id, job in jobs.items()
     }
@@ -85,7 +85,7 @@ def ids_of(members: Mapping[str, Member]) -> list[str]:
 
 # ------------------------------------------------------------------------------------ progress
 def progress_answer(job: JobRecord, more: Mapping[str, RawJson] | None = None) -> RawJson:
-    """Return how far a job has come: null where nothing was reported."""
+    """Return how far a job has come: null if nothing was reported."""
     return assemble(
         {
             "job_id": encode(job.id),
@@ -169,7 +169,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def _part(view: WorkflowView, index: int) -> float:
-    """Return how much of a step is done: of a composite the mean of its parts (section 9.1).
+    """Return how much of a step is done; for a composite the mean of its parts (section 9.1).
 
     The parts of a batch count when they are over, and not before.
     """
@@ -201,7 +201,7 @@ def checkpoint_answer(job_id: str, saved: Checkpoint, *, with_state: bool) -> Ra
 
 
 def resume_answer(job_id: str, saved: Checkpoint | None) -> RawJson:
-    """Whether an attempt has a checkpoint to go on from, and which: what durable replay reads."""
+    """Return whether an attempt has a checkpoint, and which, as durable replay reads it."""
     has_one = {"job_id": encode(job_id), "has_checkpoint": encode(saved is not None)}
     if saved is None:
         return assemble(has_one)
@@ -210,7 +210,7 @@ def resume_answer(job_id: str, saved: Checkpoint | None) -> RawJson:
 
 
 def state_of(members: Mapping[str, Member]) -> RawJson:
-    """Return the state that a body wants to be saved: any JSON value.
+    """Return the state to save from a body: any JSON value.
 
     :raises InvalidRequestError: there is none.
     """
@@ -225,6 +225,6 @@ def state_of(members: Mapping[str, Member]) -> RawJson:
 
 
 def checkpoint_of(members: Mapping[str, Member]) -> RawJson | None:
-    """Return the checkpoint that a progress report carries (ojs-progress, section 6.4)."""
+    """Return the checkpoint in a progress report (ojs-progress, section 6.4)."""
     member = members.get("checkpoint")
     return None if member is None or member.value is None else member.raw

@@ -1,1 +1,1 @@
-"""Queues and their settings over HTTP."""
+"""Serves queues and their settings over HTTP."""

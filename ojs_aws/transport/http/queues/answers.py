@@ -1,4 +1,4 @@
-"""What is said of queues and limits."""
+"""Declares the answers about queues and limits."""
 
 from __future__ import annotations
 

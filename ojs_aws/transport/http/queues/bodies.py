@@ -1,4 +1,4 @@
-"""What operators send about queues."""
+"""Declares what operators send about queues."""
 
 from __future__ import annotations
 

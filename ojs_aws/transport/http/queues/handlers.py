@@ -1,4 +1,4 @@
-"""Queues over HTTP (HTTP binding, section 11; ojs-admin-api, section 6)."""
+"""Handles queues (HTTP binding, section 11; ojs-admin-api, section 6)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def list_queues(call: Call) -> Answer:
 
 
 def list_queues_with_counts(call: Call) -> Answer:
-    """Return the queues by name, with how many jobs each has."""
+    """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     queues, states = _queues(call)
@@ -64,7 +64,7 @@ def list_queues_with_counts(call: Call) -> Answer:
 
 
 def get_queue(call: Call) -> Answer:
-    """One queue, with how many jobs it has."""
+    """Return one queue, with the number of its jobs."""
     name = _name(call)
     if name == DEFAULT_POLICY:
         return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(name))))
@@ -99,7 +99,7 @@ def priority_stats(call: Call) -> Answer:
 
 
 def pause_queue(call: Call) -> Answer:
-    """Let nobody fetch from a queue."""
+    """Stop fetches from a queue."""
     info = call.backend.queues.pause(_name(call))
     return Answer(encode(shapes.changed_queue(info, reader=reader_of(call.request))))
 
@@ -145,7 +145,7 @@ def purge_queue(call: Call) -> Answer:
 
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
-    """The queues that there are, and what was set for them; deleted ones are none."""
+    """Return the existing queues and their settings; deleted ones are left out."""
     states = call.backend.queue_config.states()
     gone = {name for name, each in states.items() if each.state is QueueState.DELETED}
     return [info for info in call.backend.queues.list() if info.name not in gone], states
@@ -156,7 +156,7 @@ def _name(call: Call) -> str:
 
 
 def create_queue(call: Call) -> Answer:
-    """Create a queue; 409 where there is one."""
+    """Create a queue; 409 if it exists."""
     name, config = read_new_queue(_body(call))
     configured = call.backend.queue_config.create(name, config)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
@@ -164,12 +164,12 @@ def create_queue(call: Call) -> Answer:
 
 
 def get_queue_config(call: Call) -> Answer:
-    """Return the settings that hold, and those that were set."""
+    """Return the settings that apply, and those that were set."""
     return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(_name(call)))))
 
 
 def change_queue_config(call: Call) -> Answer:
-    """Set what the body names; all of it, or nothing."""
+    """Set what the body names: all of it, or nothing."""
     configured = call.backend.queue_config.change(_name(call), read_settings(_body(call)))
     return Answer(encode(shapes.configured_queue(configured)))
 
@@ -178,12 +178,12 @@ patch_queue_config = change_queue_config
 
 
 def drain_queue(call: Call) -> Answer:
-    """Take no new jobs."""
+    """Let a queue take no new jobs."""
     return Answer(encode(shapes.configured_queue(call.backend.queue_config.drain(_name(call)))))
 
 
 def delete_queue(call: Call) -> Answer:
-    """Delete an empty queue; the strategy stands in the body or in the query."""
+    """Delete an empty queue; body or query name the strategy."""
     given: dict[str, JsonValue] = {**call.request.query}
     given |= {name: member.value for name, member in call.members(optional=True).items()}
     return Answer(encode(call.backend.queue_config.delete(_name(call), given)))

@@ -1,4 +1,4 @@
-"""Queues."""
+"""Declares the operations on queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues and their statistics, in every form that documents and clients read.
+"""Shapes queues and their statistics in every form that documents and clients read.
 
 The binding names the queue by a text, the cases by an object: who asks decides. Numbers stand in
 ``stats``, in ``queue`` and flat, and by the admin API's names in ``counts``, ``throughput`` and
@@ -56,7 +56,7 @@ def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Mem
 def changed_queue(
     info: QueueInfo, resumed_at: Instant | None = None, reader: Reader = Reader.CASES
 ) -> Members:
-    """PAUSE and RESUME: the queue, wrapped and flat."""
+    """Return the answer to PAUSE and RESUME: the queue, wrapped and flat."""
     members = queue_members(info)
     if resumed_at is not None:
         members["resumed_at"] = format_instant(resumed_at)
@@ -64,12 +64,12 @@ def changed_queue(
 
 
 def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue:
-    """What stands in ``queue``: its name for clients that read the binding, an object for cases."""
+    """Return ``queue``: its name for clients that read the binding, an object for cases."""
     return {**members} if reader is Reader.CASES else info.name
 
 
 def configured_queue(configured: QueueConfigView) -> Members:
-    """Return a queue with its settings; ``set`` are those of its own."""
+    """Return a queue with its settings; ``set`` are its own."""
     settings = configured.settings
     members: Members = {"name": configured.name, "queue": configured.name}
     if configured.info is not None:
@@ -85,7 +85,7 @@ def configured_queue(configured: QueueConfigView) -> Members:
 
 
 def _backpressure(config: Members) -> JsonValue:
-    """Return the bound of a queue in the words of ojs-backpressure, section 6.2."""
+    """Return the bound of a queue in the names of ojs-backpressure, section 6.2."""
     if config.get("max_size") is None:
         return None
     return {inside: config[name] for inside, name in BACKPRESSURE.items() if name in config}
@@ -110,7 +110,7 @@ def queue_answer(
     today: Tally,
     oldest: Instant | None = None,
 ) -> Members:
-    """One queue of the admin API, with its settings, and what it did since midnight."""
+    """Return one queue of the admin API, with its settings and counts since midnight."""
     numbers = _numbers(stats) | {
         f"{kind}_today": today.counts[kind] for kind in (Kind.COMPLETED, Kind.FAILED)
     }
@@ -131,7 +131,7 @@ def queue_answer(
 
 
 def stats_answer(info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES) -> Members:
-    """Statistics of a queue: in ``queue``, in ``stats``, and flat.
+    """Return statistics of a queue: in ``queue``, in ``stats``, and flat.
 
     An average of nothing is null, and left out for clients that read numbers there.
     """
@@ -187,7 +187,7 @@ def _latency(times: Times) -> Members:
 
 
 def _latencies(stats: QueueStats) -> Members:
-    """Of waiting, from enqueueing to start, and of running."""
+    """Return the times of waiting, from enqueueing to start, and of running."""
     return {
         "latency_ms": _latency(stats.hour.waits),
         "duration_ms": _latency(stats.hour.runs),
@@ -220,7 +220,7 @@ def read_new_queue(body: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonValue]
 
 
 def read_settings(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the settings of a body; one duration as ``retention`` is that of all ended jobs."""
+    """Return the settings in a body; one duration as ``retention`` applies to all ended jobs."""
     settings = {**body}
     if isinstance(retention := settings.get("retention"), str):
         settings["retention"] = dict.fromkeys(RETENTION, retention)

@@ -1,1 +1,1 @@
-"""The schema registry over HTTP."""
+"""Serves the schema registry over HTTP."""

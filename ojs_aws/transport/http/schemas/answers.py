@@ -1,4 +1,4 @@
-"""What is said of schemas."""
+"""Declares the answers about schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of arguments."""
+"""Declares the bodies with schemas of arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema registry (ojs-schema-registry, 10; HTTP binding, 15; job versioning, 6)."""
+"""Handles the schema registry (ojs-schema-registry, 10; HTTP binding, 15; job versioning, 6)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARK: Final = "s:"
 
 
 def list_schemas(call: Call) -> Answer:
-    """Return all versions of all types, the newest of each type first."""
+    """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
     names = call.backend.schemas.everything()
     after = read_mark(_MARK, wanted.cursor)
@@ -41,13 +41,13 @@ def list_schemas(call: Call) -> Answer:
 
 
 def register_schema(call: Call) -> Answer:
-    """Register a schema; a version that there is cannot be registered again."""
+    """Register a schema; an existing version cannot be registered again."""
     entry = call.backend.schemas.register(read_schema(call.members()))
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
 def put_schema(call: Call) -> Answer:
-    """Register the schema of a version (201); the very same again changes nothing (200)."""
+    """Register the schema of a version (201); exactly the same again changes nothing (200)."""
     wanted = read_put_schema(call.members(), _part(call, "type"), _version(call))
     entry, is_new = call.backend.schemas.put(wanted)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))

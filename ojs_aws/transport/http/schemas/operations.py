@@ -1,4 +1,4 @@
-"""Schemas of job types."""
+"""Declares the operations on schemas of job types."""
 
 from __future__ import annotations
 

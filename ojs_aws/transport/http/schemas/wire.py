@@ -1,4 +1,4 @@
-"""Schemas as clients write and read them: the registry's form, the binding's and the admin API's.
+"""Reads and writes schemas in the forms of the registry, the binding and the admin API.
 
 The type is ``type`` or ``job_type``, the schema ``schema`` or ``args_schema``. The binding names a
 schema by its URI and answers in a wrapper; the admin API names it by type and version, and its
@@ -23,7 +23,7 @@ from ojs_aws.services.schemas.registry import SchemaRegistration
 
 
 def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
-    """Return what a body asks for."""
+    """Return the registration in a body."""
     schema = _given(members, "schema", "args_schema")
     return SchemaRegistration(
         type=_value(members, "type", "job_type"),
@@ -37,7 +37,7 @@ def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
 def read_put_schema(
     members: Mapping[str, Member], job_type: str, version: SchemaVersion
 ) -> SchemaRegistration:
-    """Return what a body asks for whose path names the type and the version.
+    """Return the registration in a body whose path names the type and the version.
 
     :raises InvalidRequestError: the body names others.
     """
@@ -79,7 +79,7 @@ def described(name: SchemaName) -> dict[str, JsonValue]:
 
 
 def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> RawJson:
-    """One schema: in the wrapper of the binding, or as the admin API shows it."""
+    """Return one schema: in the wrapper of the binding, or as the admin API shows it."""
     named = {key: encode(value) for key, value in described(entry).items()}
     record = assemble({**named, "schema": entry.schema})
     return record if is_admin else assemble({**named, "schema": record})

@@ -1,1 +1,1 @@
-"""The manifest, health, metrics, statistics and settings over HTTP."""
+"""Serves the manifest, health, metrics, statistics and settings over HTTP."""

@@ -1,4 +1,4 @@
-"""What operators are answered of jobs, statistics and settings."""
+"""Declares the answers for operators about jobs, statistics and settings."""
 
 from __future__ import annotations
 

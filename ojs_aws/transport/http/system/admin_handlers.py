@@ -1,4 +1,4 @@
-"""The whole deployment for operators: statistics and settings (ojs-admin-api, 10 and 12.2)."""
+"""Handles statistics and settings of the whole deployment (ojs-admin-api, 10 and 12.2)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ here, are not shown."""
 
 
 def show_stats(call: Call) -> Answer:
-    """Return what all queues hold together (section 10.1), or one of them."""
+    """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
     if reader is Reader.CLI and boolean_of(query, "detail"):
         by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
@@ -63,12 +63,12 @@ def show_stats(call: Call) -> Answer:
 
 
 def stats_of(call: Call) -> dict[str, JsonValue]:
-    """Return what all queues hold and did of late, or the one that the query names."""
+    """Return what all queues hold and did recently, or the one that the query names."""
     return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
 
 
 def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
-    """Return statistics by the names of documents."""
+    """Return statistics under the names of the documents."""
     workers = call.backend.workers.list(1)
     now = call.backend.clock.now()
     return {
@@ -87,7 +87,7 @@ def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
 
 
 def show_gauges(call: Call) -> Answer:
-    """How many jobs and workers there are now, for Prometheus (ojs-observability, section 8.3).
+    """Return the numbers of jobs and workers now, for Prometheus (ojs-observability, 8.3).
 
     Read from the totals of the queues, in a few queries.
     """
@@ -153,7 +153,7 @@ def _point(point: Point) -> dict[str, JsonValue]:
 
 
 def show_config(call: Call) -> Answer:
-    """Return how the backend is set (section 12.2); no names of resources, no secrets."""
+    """Return the backend's settings (section 12.2): no names of resources, no secrets."""
     settings = call.backend.settings
     shown: dict[str, JsonValue] = {
         each.name: _plain(getattr(settings, each.name))

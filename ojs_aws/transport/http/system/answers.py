@@ -1,4 +1,4 @@
-"""What a server says of itself, of events and of errors."""
+"""Declares the answers about the server itself, events and errors."""
 
 from __future__ import annotations
 

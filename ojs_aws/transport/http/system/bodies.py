@@ -1,4 +1,4 @@
-"""What operators send about workers, dead letters and the jobs of a filter."""
+"""Declares what operators send about workers, dead letters and the jobs of a filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server says of itself: manifest, health, metrics and the OpenAPI document."""
+"""Handles requests about the server itself: manifest, health, metrics, OpenAPI document."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _uptime_s(call: Call) -> int:
 
 
 def metrics(call: Call) -> Answer:
-    """That this function is up. What jobs do is counted in CloudWatch, over all functions."""
+    """Return that this function is up. CloudWatch counts what jobs do, over all functions."""
     lines = (
         "# HELP ojs_up Whether the server answers.",
         "# TYPE ojs_up gauge",
@@ -75,7 +75,7 @@ def metrics(call: Call) -> Answer:
 
 
 def show_metrics(call: Call) -> Answer:
-    """Metrics as JSON for the official command line, or as text for everybody else."""
+    """Return metrics as JSON for the official command line, or as text for everybody else."""
     if reader_of(call.request) is not Reader.CLI or "prometheus" in call.request.query.values():
         return metrics(call)
     caller = call.request.caller
@@ -90,7 +90,7 @@ def show_metrics(call: Call) -> Answer:
 
 
 def openapi(call: Call) -> Answer:
-    """This API as an OpenAPI document."""
+    """Return this API as an OpenAPI document."""
     return Answer(_document(call.backend.settings.base_url), media_type=JSON_TYPE)
 
 

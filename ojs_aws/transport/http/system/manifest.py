@@ -1,4 +1,4 @@
-"""The conformance manifest: what works, and no more (HTTP binding, section 21)."""
+"""Builds the conformance manifest: what works, and no more (HTTP binding, section 21)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ UNIQUE_JOBS: Final[Mapping[str, str]] = {
 
 
 def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
-    """Return the manifest, with the URL that clients reach the server by."""
+    """Return the manifest, with the server's URL as clients use it."""
     capabilities: dict[str, JsonValue] = {**CAPABILITIES}
     return {
         "specversion": OJS_VERSION,

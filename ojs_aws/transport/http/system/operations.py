@@ -1,4 +1,4 @@
-"""What a server tells of itself."""
+"""Declares the operations on the server itself."""
 
 from __future__ import annotations
 

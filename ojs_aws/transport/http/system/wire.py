@@ -1,4 +1,4 @@
-"""Statistics of the deployment in every form that documents and clients read."""
+"""Shapes statistics of the deployment in every form that documents and clients read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MINUTES: Final = RECENT_MS / 60_000
 
 
 def throughput(recent: Tally) -> Members:
-    """Return rates by the names of documents, and rounded up by those of the command line.
+    """Return rates under the names of documents, and rounded up under the command line's.
 
     The command line reads whole numbers there, and nothing where it finds another one.
     """
@@ -48,7 +48,7 @@ def for_reader(body: Members, reader: Reader) -> Members:
 
 
 def bottlenecks(by_queue: Mapping[str, tuple[QueueCounts, Tally]], limit: int) -> list[JsonValue]:
-    """Return the deepest queues first, with what they did in the last five minutes."""
+    """Return the deepest queues first, with their counts of the last five minutes."""
     deepest = sorted(by_queue.items(), key=lambda each: (-each[1][0].depth, each[0]))
     shown: list[JsonValue] = []
     for name, (counts, did) in deepest[:limit]:

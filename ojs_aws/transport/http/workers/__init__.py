@@ -1,1 +1,1 @@
-"""Workers over HTTP, as operators see them."""
+"""Serves workers over HTTP, as operators see them."""

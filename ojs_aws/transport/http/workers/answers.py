@@ -1,4 +1,4 @@
-"""What is said of and to workers."""
+"""Declares the answers about workers, and to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers send: FETCH, ACK, FAIL, progress, checkpoints and heartbeats."""
+"""Declares what workers send: FETCH, ACK, FAIL, progress, checkpoints and heartbeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators' view of workers (ojs-admin-api, section 9), and the health of one worker."""
+"""Handles operators' requests on workers (ojs-admin-api, section 9), and one worker's health."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def list_workers(call: Call) -> Answer:
 
 
 def get_worker(call: Call) -> Answer:
-    """One worker, with the jobs that it last said it has."""
+    """Return one worker, with the jobs that it last reported."""
     worker = call.backend.workers.get(_worker_id(call))
     return Answer(_answered(render_worker(worker, call.backend.clock.now())))
 
 
 def get_worker_health(call: Call) -> Answer:
-    """Return whether a worker takes jobs: 200, or 503 while it drains or is not heard of.
+    """Return whether a worker takes jobs: 200, or 503 while it drains or is silent.
 
     Credentials with bounds see the workers that beat with these credentials, and no others.
     """
@@ -80,7 +80,7 @@ def quiet_worker(call: Call) -> Answer:
 
 
 def terminate_worker(call: Call) -> Answer:
-    """Let a worker end within its grace period."""
+    """Ask a worker to end within its grace period."""
     return _direct(call, Directive.TERMINATE)
 
 
@@ -104,17 +104,17 @@ def _answered(worker: dict[str, JsonValue]) -> str:
 
 
 def quiet_workers(call: Call) -> Answer:
-    """Quiet the chosen workers."""
+    """Quiet the selected workers."""
     return _direct_all(call, Directive.QUIET)
 
 
 def terminate_workers(call: Call) -> Answer:
-    """Terminate the chosen workers."""
+    """Terminate the selected workers."""
     return _direct_all(call, Directive.TERMINATE)
 
 
 def resume_workers(call: Call) -> Answer:
-    """Resume the chosen workers."""
+    """Resume the selected workers."""
     return _direct_all(call, Directive.RUNNING)
 
 
@@ -124,7 +124,7 @@ def _direct_all(call: Call, directive: Directive) -> Answer:
 
 
 def direct_chosen(call: Call, directive: Directive, values: Mapping[str, JsonValue]) -> Answer:
-    """Direct the workers of a queue, with a label, or all of them: one of these must be said."""
+    """Direct the workers of a queue, with a label, or all of them; one must be given."""
     queue, label = values.get("queue"), values.get("label")
     cursor = values.get("cursor") or ""
     if label is not None and not (isinstance(label, str) and 0 < len(label) <= MAX_WORKER_ID):

@@ -1,4 +1,4 @@
-"""Workers, and what they are told to do."""
+"""Declares the operations on workers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Workflows over HTTP."""
+"""Serves workflows over HTTP."""

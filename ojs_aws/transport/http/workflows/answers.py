@@ -1,4 +1,4 @@
-"""What is said of workflows."""
+"""Declares the answers about workflows."""
 
 from __future__ import annotations
 

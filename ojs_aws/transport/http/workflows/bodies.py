@@ -1,4 +1,4 @@
-"""Workflows and their steps."""
+"""Declares the bodies of workflows and their steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflows (HTTP binding, section 14; ojs-workflows, section 11)."""
+"""Handles workflows (HTTP binding, section 14; ojs-workflows, section 11)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SKIPPED_AT_ONCE: Final = 100
 
 
 def create_workflow(call: Call) -> Answer:
-    """Create and start a workflow: 201, or 200 when the same request made it before."""
+    """Create and start a workflow: 201, or 200 if the same request made it before."""
     max_depth = call.backend.settings.max_depth
     definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
     steps = definition.jobs.items()
@@ -53,7 +53,7 @@ post_workflow_cancel = cancel_workflow
 
 
 def list_workflows(call: Call) -> Answer:
-    """Return the workflows without their steps, the newest first."""
+    """Return the workflows without their steps, newest first."""
     query = call.request.query
     wanted = requested_page(query)
     page = _skipped(call, text_of(query, "state"), wanted)
@@ -64,7 +64,7 @@ def list_workflows(call: Call) -> Answer:
 
 
 def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
-    """Return the page behind as many workflows as its offset says, which are read for that."""
+    """Return the page after as many workflows as its offset says; these are read."""
     cursor, left = wanted.cursor, wanted.offset
     while left > 0:
         before = call.backend.workflows.list(state, min(left, SKIPPED_AT_ONCE), cursor)

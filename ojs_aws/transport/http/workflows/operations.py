@@ -1,4 +1,4 @@
-"""Workflows."""
+"""Declares the operations on workflows."""
 
 from __future__ import annotations
 

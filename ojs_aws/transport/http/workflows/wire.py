@@ -1,6 +1,6 @@
-"""How workflows are answered: every field that a document or an official client reads.
+"""Shapes workflows: every field that a document or an official client reads.
 
-A step's ``state`` is told in the words of ojs-workflows (section 4.4), for steps with
+A step's ``state`` has the names of ojs-workflows (section 4.4), for steps with
 ``depends_on`` in those of the HTTP binding (section 14.1); ``job_state`` is the job's own.
 """
 
@@ -52,7 +52,7 @@ _BINDING_WORDS: Final = {**_WORDS, StepState.WAITING: "pending", StepState.READY
 
 
 def workflow_answer(view: WorkflowView, more: Mapping[str, RawJson] | None = None) -> RawJson:
-    """One workflow with its steps, wrapped and flat.
+    """Return one workflow with its steps, wrapped and flat.
 
     :param more: further members, in both places.
     """
@@ -81,7 +81,7 @@ def workflows_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValu
 
 
 def render_summary(workflow: Workflow) -> Rendered:
-    """Return what a workflow says of itself, without its steps."""
+    """Return how a workflow describes itself, without its steps."""
     members: dict[str, JsonValue] = {
         "id": workflow.id,
         "type": workflow.kind,
@@ -129,7 +129,7 @@ def _counted(workflow: Workflow) -> dict[str, JsonValue]:
 
 
 def _metadata(view: WorkflowView) -> dict[str, JsonValue]:
-    """Times, counters, and what went wrong (ojs-workflows, sections 3.3, 9.5 and 9.6)."""
+    """Return times, counters, and what went wrong (ojs-workflows, sections 3.3, 9.5 and 9.6)."""
     workflow, graph = view.workflow, view.graph
     metadata = _counted(workflow)
     if workflow.cancelled_at is not None:  # terminal, as section 3.3 has it
@@ -162,7 +162,7 @@ class _Steps:
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
 
     def of(self, index: int) -> Rendered:
-        """Return the parts of a workflow, under the names for them."""
+        """Return the parts of a workflow, under their names."""
         graph = self._view.graph
         kind = graph.steps[index].kind
         parts = [part for part in graph.parts[index] if not graph.steps[part].is_callback]
@@ -226,7 +226,7 @@ class _Steps:
         return members
 
     def _args(self, index: int) -> Rendered:
-        """Return the arguments of a job, as long as there is room."""
+        """Return the arguments of a job, if there is room."""
         envelope = self._view.envelopes.get(index)
         if envelope is None or len(envelope) > self._args_left:
             return {}
@@ -237,7 +237,7 @@ class _Steps:
         return {"args": args.raw}
 
     def _result(self, index: int, state: str) -> Rendered:
-        """Return what a completed job left, as long as there is room."""
+        """Return the result of a completed job, if there is room."""
         value = self._view.results.get(index)
         if value is None or state == StepState.SKIPPED:
             return {}
