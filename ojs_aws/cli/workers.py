@@ -118,9 +118,7 @@ async def _direct(
     if worker_id:
         one = {"quiet": workers.quiet, "terminate": workers.terminate, "resume": workers.resume}
         await one[action](worker_id)
-        session.out.said(
-            f"{worker_id} is told: {action}.", {"workers": [worker_id], "told": action}
-        )
+        session.out.said(f"Sent {action} to {worker_id}.", {"workers": [worker_id], "told": action})
         return
     if not (queue or label or every):
         session.out.problem("Which workers?", "Name one, or say --queue, --label or --all.")
@@ -132,7 +130,7 @@ async def _direct(
     }
     done = await many[action](queue=queue, label=label)
     session.out.said(
-        f"{len(done.told)} workers are told: {action}."
+        f"Sent {action} to {len(done.told)} {'worker' if len(done.told) == 1 else 'workers'}."
         + (f" {len(done.refused)} terminate already." if done.refused else ""),
         {"workers": [*done.told], "refused": [*done.refused], "told": action},
     )

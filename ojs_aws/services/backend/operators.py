@@ -1,4 +1,4 @@
-"""What operators ask for."""
+"""Makes the services for operators."""
 
 # ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class OperatorServices(ProducerServices):
-    """Queues, workers, dead letters and schemas; jobs by the many."""
+    """Holds queues, workers, dead letters, schemas, and bulk operations on jobs."""
 
     @cached_property
     def queues(self) -> Queues:
-        """Return the queues."""
+        """Return the service of queues."""
         from ojs_aws.services.queues.service import Queues
 
         ports = self.ports
@@ -48,7 +48,7 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def queue_config(self) -> QueueConfigAdmin:
-        """Return the settings of queues."""
+        """Return the service of queues' settings."""
         from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 
         return QueueConfigAdmin(
@@ -63,14 +63,14 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def limits(self) -> LimitAdmin:
-        """Return the limits on how jobs begin."""
+        """Return the service of limits on how jobs begin."""
         from ojs_aws.services.limits.admin import LimitAdmin
 
         return LimitAdmin(self._limits(), self.ports.store, self.queues, self.clock)
 
     @cached_property
     def purge_queue(self) -> PurgeQueue:
-        """Return what empties queues."""
+        """Return the service that empties queues."""
         from ojs_aws.services.bulk.engine import BulkEngine
         from ojs_aws.services.queues.purge import PurgeQueue
 
@@ -79,28 +79,28 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def queue_statistics(self) -> QueueStatistics:
-        """Return how many jobs queues have."""
+        """Return the service that counts a queue's jobs."""
         from ojs_aws.services.queues.stats import QueueStatistics
 
         return QueueStatistics(self.ports.store, self._tallies, self.ports.clock)
 
     @cached_property
     def statistics(self) -> Statistics:
-        """Return what all queues do together."""
+        """Return the service of statistics over all queues."""
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queue_statistics, self.ports.queues, self.clock)
 
     @cached_property
     def workers(self) -> Workers:
-        """Return the workers, for operators."""
+        """Return the service of workers."""
         from ojs_aws.services.workers.service import Workers
 
         return Workers(self.ports.workers(), self.changer)
 
     @cached_property
     def dead_letters(self) -> DeadLetters:
-        """Return the dead letters."""
+        """Return the service of dead letters."""
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
         from ojs_aws.services.dead_letters.service import DeadLetters
 
@@ -109,7 +109,7 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def dead_letter_bulk(self) -> DeadLetterBulk:
-        """Many dead letters at once."""
+        """Return the service of bulk operations on dead letters."""
         from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
 
@@ -118,21 +118,21 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def job_search(self) -> JobSearch:
-        """Return what finds jobs for operators."""
+        """Return the service that finds jobs for operators."""
         from ojs_aws.services.jobs.search import JobSearch
 
         return JobSearch(self.ports.store, self.ports.queues, self.clock)
 
     @cached_property
     def job_bulk(self) -> BulkByFilter:
-        """Many jobs at once, for operators."""
+        """Return the service of operators' bulk operations on jobs."""
         from ojs_aws.services.bulk.by_filter import BulkByFilter
 
         return BulkByFilter(self._bulk_engine, self.job_search)
 
     @cached_property
     def bulk_changes(self) -> BulkChanges:
-        """Many jobs cancelled, retried or deleted."""
+        """Return the service that cancels, retries or deletes many jobs."""
         from ojs_aws.services.bulk.changes import BulkChanges
 
         return BulkChanges(self._bulk_engine, self.job_search, self.ports.unique)
@@ -145,14 +145,14 @@ class OperatorServices(ProducerServices):
 
     @cached_property
     def reprioritise(self) -> ChangePriority:
-        """Return what changes the priority of jobs."""
+        """Return the service that changes the priority of jobs."""
         from ojs_aws.services.jobs.priority import ChangePriority
 
         return ChangePriority(self.changer)
 
     @cached_property
     def schemas(self) -> SchemaRegistry:
-        """Return the schemas of job types."""
+        """Return the registry of job types' schemas."""
         from ojs_aws.services.schemas.registry import SchemaRegistry
 
         return SchemaRegistry(self.ports.schemas(), self.clock)

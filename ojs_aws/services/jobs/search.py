@@ -65,7 +65,7 @@ class JobSearch:
         return walk.find(limit, cursor, skip=skip)
 
     def count(self, wanted: JobFilter) -> Count:
-        """Return how many jobs match, by counting rows; at least none, where that cannot tell."""
+        """Return how many jobs match, by counting rows; a lower bound if rows do not decide."""
         names = self._names(wanted)
         parts = wanted.parts(self.clock.now())
         if not wanted.is_by_list or len(names) * len(parts) > MAX_COUNTED:

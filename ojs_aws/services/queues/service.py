@@ -1,4 +1,4 @@
-"""Queues, for operators: which there are, pausing and resuming (HTTP binding, section 11).
+"""Lists, pauses and resumes queues for operators (HTTP binding, section 11).
 
 A queue exists from its first use on, or because it is declared. What is known of it stands in one
 item; while the queue is paused that item is the first row of its ready list, so that FETCH learns
@@ -67,11 +67,11 @@ class Queues:
     allow_undeclared: bool
 
     def list(self) -> list[QueueInfo]:
-        """Every queue that is declared or was used, by name."""
+        """Return every queue that is declared or was used, by name."""
         return self.registry.all()
 
     def get(self, name: str) -> QueueInfo:
-        """One queue.
+        """Return one queue.
 
         :raises NotFoundError: it is neither declared nor was it ever used.
         """
@@ -81,7 +81,7 @@ class Queues:
         return info
 
     def pause(self, name: str) -> QueueInfo:
-        """Let nobody fetch from a queue; jobs may still be enqueued, and active ones go on.
+        """Stop fetches from a queue; jobs may still be enqueued, and active ones continue.
 
         Lambda triggers are switched off, so that no message invokes a worker for nothing. Where
         that fails, the workers themselves set the messages aside. A queue that was never used
@@ -125,7 +125,7 @@ class Queues:
         return now
 
     def finish(self, info: QueueInfo) -> None:
-        """Make the triggers of a queue what its state says; for the sweep.
+        """Switch the triggers of a queue as its state demands; for the sweep.
 
         What a pause or a resume left in its middle is ended by it, and a trigger that is deployed
         while its queue is paused is switched off.
@@ -152,7 +152,7 @@ class Queues:
             self._switch_off(info.name, running)
 
     def _switch_off(self, name: str, ids: Sequence[str]) -> None:
-        """Switch triggers off; on again where somebody resumed the queue meanwhile.
+        """Switch triggers off, and on again if somebody resumed the queue meanwhile.
 
         That resume may have switched them on before this switched them off.
         """
@@ -166,7 +166,7 @@ class Queues:
             self._switch(ids, is_on=True)
 
     def finish_resume(self, info: QueueInfo) -> None:
-        """Switch the triggers on that a pause switched off; the sweep does so too.
+        """Switch on the triggers that a pause switched off; the sweep does so, too.
 
         So they come back even if a resume ended in its middle.
         """
@@ -192,11 +192,11 @@ class Queues:
         return True
 
     def wake(self, name: str) -> None:
-        """Send messages for jobs that are ready, where theirs are not to be seen."""
+        """Send messages for ready jobs whose own are hidden."""
         self._wake(name, self.clock.now())
 
     def _wake(self, name: str, now: Instant) -> None:
-        """Send messages in the place of those that workers set aside during the pause.
+        """Send messages in place of those that workers hid during the pause.
 
         A message too many finds nothing to run and is deleted.
         """
@@ -211,7 +211,7 @@ class Queues:
             self.job_messages.send(name, messages, now)
 
     def _missing(self, name: str, ready: int, now: Instant) -> int:
-        """Return for how many of the ready jobs a message is to be sent.
+        """Return how many of the ready jobs need a message.
 
         The messages of waiting jobs are not theirs; those jobs are read where that matters. For all
         of them where there is no SQS queue: sending makes it. So it is after a restore, for queues
@@ -230,7 +230,7 @@ class Queues:
         return min(missing, room)
 
     def _covered(self, name: str, now: Instant) -> int:
-        """Count the messages of waiting jobs, a bounded number of them."""
+        """Count the messages of waiting jobs, up to a maximum."""
         covered, cursor = 0, ""
         until = Instant(now + MAX_HIDE_S * 1000)
         for _ in range(MAX_WOKEN // PAGE):
@@ -242,7 +242,7 @@ class Queues:
         return covered
 
     def _ready(self, name: str) -> Sequence[ListedJob]:
-        """Return the first ready jobs, a bounded number of them."""
+        """Return the first ready jobs, up to a maximum."""
         pages = ListStop(name, JobList.READY).pages(self.store, most=MAX_WOKEN, newest_first=False)
         return [row for page in pages for row in page.jobs]
 

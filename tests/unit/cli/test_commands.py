@@ -208,7 +208,7 @@ def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
     cli.server.api.post("/workers/heartbeat", body)
     assert cli.ask("workers", "list")["workers"][0]["id"] == "w1"
     assert "w1" in cli.run("workers", "list").out
-    assert cli.run("workers", "quiet", "w1").out == "w1 is told: quiet.\n"
+    assert cli.run("workers", "quiet", "w1").out == "Sent quiet to w1.\n"
     assert cli.ask("workers", "show", "w1")["directive"] == "quiet"
     assert cli.ask("workers", "resume", "--label", "v1")["workers"] == ["w1"]
     assert cli.ask("workers", "terminate", "--all")["told"] == "terminate"
