@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.errors import InvalidPayloadError
+from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
 from ojs_aws.domain.tracing import trace_of
 
@@ -109,6 +109,14 @@ class Call:
                 "trace_id": ",".join(dict.fromkeys(filter(None, traces))),
             }
         )
+
+    def values(self, *, optional: bool = False) -> dict[str, JsonValue]:
+        """Return the values of the body's members.
+
+        :param optional: let an empty body count as an empty object.
+        :raises InvalidPayloadError: the body is no JSON object.
+        """
+        return {name: each.value for name, each in self.members(optional=optional).items()}
 
     def members(
         self, *, max_bytes: int = MAX_BODY_BYTES, optional: bool = False

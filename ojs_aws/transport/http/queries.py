@@ -147,6 +147,19 @@ def boolean_of(query: Mapping[str, str], key: str) -> bool | None:
     return given == "true" if given else None
 
 
+def members_of(query: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Return the parameters of an operation that takes its body's members in the query as well.
+
+    ``confirm`` becomes true or false, and ``limit`` a number if it is one.
+    """
+    values: dict[str, JsonValue] = {**query}
+    if "confirm" in values:
+        values["confirm"] = values["confirm"] == "true"
+    if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
+        values["limit"] = int(limit[:9])
+    return values
+
+
 def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:
     expected = f"a whole number from {parameter.least} to {parameter.most}"
     return InvalidRequestError(

@@ -116,7 +116,7 @@ def purge_old_dead_letters(call: Call) -> Answer:
 # ------------------------------------------------------------------------------------- workers
 def direct_workers(call: Call) -> Answer:
     """Direct the selected workers; without a selection all of them."""
-    values = {name: member.value for name, member in call.members().items()}
+    values = call.values()
     directive = directive_of(str(values.pop("directive", "")))
     return direct_chosen(call, directive, values or {"all": True})
 

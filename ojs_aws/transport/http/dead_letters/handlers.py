@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import (
-    Instant,
     format_duration,
     format_instant,
-    parse_timestamp,
 )
 from ojs_aws.domain.validation import invalid
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
@@ -24,8 +22,16 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_override
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.members import (
+    Values,
+    check_confirmed,
+    check_known,
+    instant_in,
+    number_in,
+    text_in,
+)
 from ojs_aws.transport.http.pages import requested_page
-from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.queries import members_of, text_of
 
 NO_CONTENT: Final = 204
 
@@ -103,23 +109,14 @@ def delete_dead_letter(call: Call) -> Answer:
 def retry_dead_letters(call: Call) -> Answer:
     """Enqueue many dead letters again: those of a filter, or those named."""
     values = _values(call)
-    report = call.backend.dead_letter_bulk(
-        BulkAction.RETRY, _chosen(values), _limit(values), _cursor(values)
-    )
+    report = _change(call, BulkAction.RETRY, values)
     return Answer(encode(_described(report, "retried")))
 
 
 def delete_dead_letters(call: Call) -> Answer:
     """Remove many dead letters; body or query say which."""
-    values: dict[str, JsonValue] = {**call.request.query}
-    if "confirm" in values:
-        values["confirm"] = values["confirm"] == "true"
-    if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
-        values["limit"] = int(limit[:9])
-    values |= _values(call)
-    report = call.backend.dead_letter_bulk(
-        BulkAction.DELETE, _chosen(values), _limit(values), _cursor(values)
-    )
+    values = members_of(call.request.query) | _values(call)
+    report = _change(call, BulkAction.DELETE, values)
     return Answer(encode(_described(report, "deleted")))
 
 
@@ -128,19 +125,22 @@ def purge_dead_letters(call: Call) -> Answer:
     return delete_dead_letters(call)
 
 
+def _change(call: Call, action: BulkAction, values: Values) -> BulkReport:
+    limit = number_in(values, "limit", MAX_BULK, f"a whole number from 1 to {MAX_BULK}")
+    cursor = text_in(values, "cursor")
+    return call.backend.dead_letter_bulk(action, _chosen(values), limit, cursor)
+
+
 def _values(call: Call) -> dict[str, JsonValue]:
-    members = call.members(optional=True)
-    return {name: member.value for name, member in members.items() if member.value is not None}
+    given = call.values(optional=True)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
     """Return what a bulk operation is for, once confirmed (ojs-admin-api, section 4)."""
-    if values.get("confirm") is not True:
-        raise InvalidRequestError(
-            "An operation on many jobs must be confirmed.",
-            details={"field": "confirm", "expected": "true"},
-            hint='Send "confirm": true.',
-        )
+    is_confirmed = values.get("confirm") is True
+    subject = "An operation on many jobs"
+    check_confirmed(is_confirmed=is_confirmed, subject=subject, has_dry_run=False)
     ids = values.get("ids", values.get("job_ids"))
     if ids is None:
         nested = values.get("filter", {})
@@ -159,44 +159,14 @@ _RANGE: Final = ("since", "until")
 def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     """Return a client's filter (section 9.1); an unknown attribute would match too much."""
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value != ""}
-    unknown = sorted(set(values) - {*_TEXTS, *_RANGE})
-    if unknown:
-        raise InvalidRequestError(
-            f"The 'filter' object knows {', '.join((*_TEXTS, *_RANGE))}; received "
-            f"'{unknown[0][:40]}'.",
-            details={"field": f"filter.{unknown[0][:40]}"},
-        )
-    texts: dict[str, str] = {}
-    for name in _TEXTS:
-        value = values.get(name, "")
-        if not isinstance(value, str):
-            raise invalid(name, "a text", value)
-        texts[name] = value
+    check_known(values, (*_TEXTS, *_RANGE), "The 'filter' object", is_listed=False)
     return DeadLetterFilter(
-        queue=texts["queue"],
-        type=texts["type"],
-        error_type=texts["error_type"],
-        since=_instant(values, "since"),
-        until=_instant(values, "until"),
+        queue=text_in(values, "queue"),
+        type=text_in(values, "type"),
+        error_type=text_in(values, "error_type"),
+        since=instant_in(values, "since"),
+        until=instant_in(values, "until"),
     )
-
-
-def _instant(values: Mapping[str, JsonValue], name: str) -> Instant | None:
-    return None if values.get(name) is None else parse_timestamp(values[name], name)
-
-
-def _limit(values: Mapping[str, JsonValue]) -> int:
-    limit = values.get("limit", MAX_BULK)
-    if isinstance(limit, bool) or not isinstance(limit, int):
-        raise invalid("limit", f"a whole number from 1 to {MAX_BULK}", limit)
-    return limit
-
-
-def _cursor(values: Mapping[str, JsonValue]) -> str:
-    cursor = values.get("cursor", "")
-    if not isinstance(cursor, str):
-        raise invalid("cursor", "a text", cursor)
-    return cursor
 
 
 def _described(report: BulkReport, done: str) -> dict[str, JsonValue]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.failures import render_failure
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
-from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
@@ -21,6 +21,15 @@ from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.members import (
+    check_confirmed,
+    check_known,
+    flag_in,
+    instant_in,
+    number_in,
+    states_in,
+    text_in,
+)
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
 
@@ -174,19 +183,18 @@ def bulk_delete_jobs(call: Call) -> Answer:
 
 
 def _bulk(call: Call, action: BulkAction) -> Answer:
-    values = {name: member.value for name, member in call.members().items()}
-    is_dry = _flag(values, "dry_run")
-    if not is_dry and values.get("confirm") is not True:
-        raise InvalidRequestError(
-            "An operation on many jobs must be confirmed.",
-            details={"field": "confirm", "expected": "true"},
-            hint='Send "confirm": true, or "dry_run": true to see what it would change.',
-        )
+    values = call.values()
+    is_dry = flag_in(values, "dry_run")
+    check_confirmed(
+        is_confirmed=is_dry or values.get("confirm") is True,
+        subject="An operation on many jobs",
+        has_dry_run=True,
+    )
     report = call.backend.job_bulk(
         action,
         _filter(_given(values)),
-        _limit(values),
-        read_mark(_BULK_MARK, _text(values, "cursor")),
+        number_in(values, "limit", MAX_BULK),
+        read_mark(_BULK_MARK, text_in(values, "cursor")),
         is_dry=is_dry,
     )
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
@@ -225,49 +233,11 @@ def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 def _filter(given: Mapping[str, JsonValue]) -> JobFilter:
     """Return a filter from what a client sent; an unknown attribute would match too much."""
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
-    unknown = sorted(set(values) - {*_FILTER})
-    if unknown:
-        raise InvalidRequestError(
-            f"A filter knows {', '.join(_FILTER)}; received '{unknown[0][:40]}'.",
-            details={"field": f"filter.{unknown[0][:40]}", "allowed": [*_FILTER]},
-        )
-    states = values.get("state", [])
-    named: Sequence[JsonValue] = states if isinstance(states, list) else [states]
+    check_known(values, _FILTER)
     return JobFilter(
-        queue=_text(values, "queue"),
-        type=_text(values, "type"),
-        states=frozenset(map(_state, named)),
-        since=_instant(values, "since"),
-        until=_instant(values, "until"),
+        queue=text_in(values, "queue"),
+        type=text_in(values, "type"),
+        states=states_in(values.get("state", []), "state", "one of"),
+        since=instant_in(values, "since"),
+        until=instant_in(values, "until"),
     )
-
-
-def _state(name: JsonValue) -> JobState:
-    if not isinstance(name, str) or name not in set(JobState):
-        raise invalid("state", f"one of {', '.join(JobState)}", name)
-    return JobState(name)
-
-
-def _instant(values: Mapping[str, JsonValue], name: str) -> Instant | None:
-    return parse_timestamp(values[name], name) if name in values else None
-
-
-def _text(values: Mapping[str, JsonValue], name: str) -> str:
-    value = values.get(name, "")
-    if not isinstance(value, str):
-        raise invalid(name, "a text", value)
-    return value
-
-
-def _flag(values: Mapping[str, JsonValue], name: str) -> bool:
-    value = values.get(name, False)
-    if not isinstance(value, bool):
-        raise invalid(name, "true or false", value)
-    return value
-
-
-def _limit(values: Mapping[str, JsonValue]) -> int:
-    limit = values.get("limit", MAX_BULK)
-    if isinstance(limit, bool) or not isinstance(limit, int):
-        raise invalid("limit", "a whole number", limit)
-    return limit

@@ -122,7 +122,7 @@ def activate(call: Call) -> Answer:
 
 def change_job(call: Call) -> Answer:
     """Change a job's priority (ojs-priority, section 10.2), the only attribute that can change."""
-    members = {name: member.value for name, member in call.members().items()}
+    members = call.values()
     others = sorted(members.keys() - {"priority"})
     if others:
         raise InvalidRequestError(

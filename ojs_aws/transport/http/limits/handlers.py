@@ -36,7 +36,7 @@ def get_rate_limit(call: Call) -> Answer:
 
 def override_rate_limit(call: Call) -> Answer:
     """Set the policy that applies to a key."""
-    given = {name: member.value for name, member in call.members().items()}
+    given = call.values()
     counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
     return Answer(encode(_described(call, counted)))
 
@@ -50,7 +50,7 @@ def lift_rate_limit(call: Call) -> Answer:
 
 def limit_queue(call: Call) -> Answer:
     """Limit how the jobs of a queue begin."""
-    policy: JsonValue = {name: member.value for name, member in call.members().items()}
+    policy: JsonValue = call.values()
     counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
     return Answer(encode(_described(call, counted)))
 

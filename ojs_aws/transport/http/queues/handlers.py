@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import assemble, encode
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
@@ -14,9 +14,10 @@ from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.purge import Purge
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.wire import page_answer
+from ojs_aws.transport.http.members import check_confirmed
 from ojs_aws.transport.http.negotiation import reader_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
-from ojs_aws.transport.http.queries import number_of, text_of
+from ojs_aws.transport.http.queries import members_of, number_of, text_of
 from ojs_aws.transport.http.queues import wire as shapes
 from ojs_aws.transport.http.queues.wire import read_new_queue, read_settings
 from ojs_aws.transport.http.routes import BASE
@@ -117,14 +118,9 @@ def purge_queue(call: Call) -> Answer:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
     from ojs_aws.transport.http.queues.bodies import PurgeBody  # noqa: PLC0415 - pydantic
 
-    members = call.members()
-    body = PurgeBody.model_validate({name: member.value for name, member in members.items()})
-    if not (body.confirm or body.dry_run):
-        raise InvalidRequestError(
-            "A purge must be confirmed.",
-            details={"field": "confirm", "expected": "true"},
-            hint='Send "confirm": true, or "dry_run": true to see what it would change.',
-        )
+    body = PurgeBody.model_validate(call.values())
+    is_confirmed = body.confirm or body.dry_run
+    check_confirmed(is_confirmed=is_confirmed, subject="A purge", has_dry_run=True)
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
@@ -157,7 +153,7 @@ def _name(call: Call) -> str:
 
 def create_queue(call: Call) -> Answer:
     """Create a queue; 409 if it exists."""
-    name, config = read_new_queue(_body(call))
+    name, config = read_new_queue(call.values())
     configured = call.backend.queue_config.create(name, config)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
     return Answer(encode(shapes.configured_queue(configured)), 201, location)
@@ -170,7 +166,7 @@ def get_queue_config(call: Call) -> Answer:
 
 def change_queue_config(call: Call) -> Answer:
     """Set what the body names: all of it, or nothing."""
-    configured = call.backend.queue_config.change(_name(call), read_settings(_body(call)))
+    configured = call.backend.queue_config.change(_name(call), read_settings(call.values()))
     return Answer(encode(shapes.configured_queue(configured)))
 
 
@@ -184,10 +180,5 @@ def drain_queue(call: Call) -> Answer:
 
 def delete_queue(call: Call) -> Answer:
     """Delete an empty queue; body or query name the strategy."""
-    given: dict[str, JsonValue] = {**call.request.query}
-    given |= {name: member.value for name, member in call.members(optional=True).items()}
+    given = members_of(call.request.query) | call.values(optional=True)
     return Answer(encode(call.backend.queue_config.delete(_name(call), given)))
-
-
-def _body(call: Call) -> dict[str, JsonValue]:
-    return {name: member.value for name, member in call.members().items()}

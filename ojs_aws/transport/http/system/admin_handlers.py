@@ -182,7 +182,7 @@ _MARK: Final = "r:"
 
 def repair(call: Call) -> Answer:
     """Do the next part of a repair, or only count what it would do."""
-    values = {name: member.value for name, member in call.members(optional=True).items()}
+    values = call.values(optional=True)
     is_dry, cursor = values.get("dry_run", False), values.get("cursor") or ""
     if not isinstance(is_dry, bool):
         raise invalid("dry_run", "true or false", is_dry)

@@ -119,7 +119,7 @@ def resume_workers(call: Call) -> Answer:
 
 
 def _direct_all(call: Call, directive: Directive) -> Answer:
-    values = {name: member.value for name, member in call.members(optional=True).items()}
+    values = call.values(optional=True)
     return direct_chosen(call, directive, values)
 
 
