@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -78,37 +78,14 @@ def _change(after: Members, name: str, field: str, value: JsonValue) -> None:
 
 
 def _change_backpressure(after: Members, value: JsonValue) -> None:
-    if value is None:
-        for name in BACKPRESSURE.values():
-            after.pop(name, None)
-        return
-    if not isinstance(value, dict):
-        raise invalid("backpressure", "an object", value)
-    for name, member in value.items():
-        field = f"backpressure.{name[:80]}"
-        if name not in BACKPRESSURE:
-            raise InvalidRequestError(
-                f"There is no '{field}'.",
-                details={"field": field, "expected": ", ".join(BACKPRESSURE)},
-            )
+    for name, field, member in _parts("backpressure", BACKPRESSURE, value):
         _change(after, BACKPRESSURE[name], field, member)
 
 
 def _change_retention(after: Members, value: JsonValue) -> None:
-    if value is None:
-        after.pop("retention", None)
-        return
-    if not isinstance(value, dict):
-        raise invalid("retention", "an object", value)
     kept = after.get("retention")
     spans: Members = {**kept} if isinstance(kept, dict) else {}
-    for name, span in value.items():
-        field = f"retention.{name[:80]}"
-        if name not in RETENTION:
-            raise InvalidRequestError(
-                f"There is no '{field}'.",
-                details={"field": field, "expected": ", ".join(RETENTION)},
-            )
+    for name, field, span in _parts("retention", RETENTION, value):
         if span is None:
             spans.pop(name, None)
         else:
@@ -116,3 +93,24 @@ def _change_retention(after: Members, value: JsonValue) -> None:
     after["retention"] = spans
     if not spans:
         del after["retention"]
+
+
+def _parts(
+    group: str, known: Mapping[str, str], value: JsonValue
+) -> Iterator[tuple[str, str, JsonValue]]:
+    """Yield the name, the field and the value of each setting in a group; ``null`` is one of each.
+
+    :raises InvalidRequestError: no object, or a name that the group does not have.
+    """
+    if value is None:
+        value = dict.fromkeys(known)
+    if not isinstance(value, dict):
+        raise invalid(group, "an object", value)
+    for name, member in value.items():
+        field = f"{group}.{name[:80]}"
+        if name not in known:
+            raise InvalidRequestError(
+                f"There is no '{field}'.",
+                details={"field": field, "expected": ", ".join(known)},
+            )
+        yield name, field, member

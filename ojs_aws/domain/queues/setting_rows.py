@@ -25,7 +25,7 @@ MAX_PATTERN: Final = 256
 Check = Callable[["SettingRow", JsonValue, str], JsonValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SettingRow:
     """One setting of a queue.
 
@@ -42,7 +42,7 @@ class SettingRow:
     """
 
     name: str
-    check: Check | None = None
+    check: Check | None
     doc: str = ""
     kind: type = int
     least: int = 0
@@ -174,98 +174,96 @@ def _limiting(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
 
 _ROWS: Final = (
     SettingRow(
-        name="max_size",
-        check=_size,
+        "max_size",
+        _size,
+        "most jobs that have not ended; the same as `backpressure.max_depth`, 0 for none",
         default=None,
         most=1_000_000_000,
         in_backpressure="max_depth",
-        doc="most jobs that have not ended; the same as `backpressure.max_depth`, 0 for none",
     ),
+    SettingRow("max_size_bytes", _unbounded_bytes, in_backpressure="max_size_bytes"),
     SettingRow(
-        name="max_size_bytes",
-        check=_unbounded_bytes,
-        in_backpressure="max_size_bytes",
-    ),
-    SettingRow(
-        name="overflow_policy",
-        check=_strategy,
+        "overflow_policy",
+        _strategy,
         kind=str,
         only="reject",
         default="reject",
         in_backpressure="strategy",
     ),
-    SettingRow(name="ordering_shards", check=_one_shard, only=1, default=1),
+    SettingRow("ordering_shards", _one_shard, only=1, default=1),
     SettingRow(
-        name="warning_threshold",
-        check=_share,
+        "warning_threshold",
+        _share,
+        "share of `max_size` from which producers get a warning",
         kind=float,
         most=1,
         default=DEFAULT_WARNING,
         in_backpressure="warning_threshold",
-        doc="share of `max_size` from which producers get a warning",
     ),
     SettingRow(
-        name="backpressure",
+        "backpressure",
+        None,
+        "the bound as ojs-backpressure writes it: `max_depth` and `warning_threshold`",
         kind=dict,
-        doc="the bound as ojs-backpressure writes it: `max_depth` and `warning_threshold`",
     ),
     SettingRow(
-        name="concurrency",
-        check=_limiting,
+        "concurrency",
+        _limiting,
+        "most jobs that run at once; the same limit as [limits.md](limits.md) sets",
         most=1_000_000,
-        doc="most jobs that run at once; the same limit as [limits.md](limits.md) sets",
     ),
     SettingRow(
-        name="rate_limit",
-        check=_limiting,
+        "rate_limit",
+        _limiting,
+        "how many jobs begin in a period, as in [limits.md](limits.md)",
         kind=dict,
-        doc="how many jobs begin in a period, as in [limits.md](limits.md)",
     ),
     SettingRow(
-        name="visibility_timeout",
-        check=_seconds,
+        "visibility_timeout",
+        _seconds,
+        "length of a reservation in seconds, where neither job nor request names one",
         least=1,
         most=43_200,
         deployed="default_visibility_timeout_s",
-        doc="length of a reservation in seconds, where neither job nor request names one",
     ),
     SettingRow(
-        name="default_timeout",
-        check=_seconds,
+        "default_timeout",
+        _seconds,
+        "execution timeout in seconds of a job that names none",
         least=1,
         most=604_800,
         deployed="default_timeout_s",
-        doc="execution timeout in seconds of a job that names none",
     ),
     SettingRow(
-        name="default_retry",
-        check=_retry,
+        "default_retry",
+        _retry,
+        "retry policy of a job that has none; a policy that a job has is used alone",
         kind=dict,
-        doc="retry policy of a job that has none; a policy that a job has is used alone",
     ),
     SettingRow(
-        name="retention",
+        "retention",
+        None,
+        "how long ended jobs stay: `completed`, `discarded`, `cancelled`, such as `P7D`",
         kind=dict,
-        doc="how long ended jobs stay: `completed`, `discarded`, `cancelled`, such as `P7D`",
     ),
     SettingRow(
-        name="dead_letter_ttl",
-        check=_span,
+        "dead_letter_ttl",
+        _span,
+        "how long dead letters stay, such as `P30D`",
         kind=str,
         deployed="dead_letter_retention_s",
-        doc="how long dead letters stay, such as `P30D`",
     ),
     SettingRow(
-        name="allowed_job_types",
-        check=_types,
+        "allowed_job_types",
+        _types,
+        "patterns such as `payment.*`; other types are refused with `JOB_TYPE_NOT_ALLOWED`",
         kind=list,
         least=1,
         most=100,
         default=["*"],
-        doc="patterns such as `payment.*`; other types are refused with `JOB_TYPE_NOT_ALLOWED`",
     ),
-    SettingRow(name="dead_letter_queue", check=_no_target),
-    SettingRow(name="producers", check=_anybody),
+    SettingRow("dead_letter_queue", _no_target),
+    SettingRow("producers", _anybody),
 )
 
 SETTINGS: Final[Mapping[str, SettingRow]] = {row.name: row for row in _ROWS}
