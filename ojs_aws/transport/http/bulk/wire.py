@@ -123,7 +123,7 @@ def _outcome(index: int, each: BulkOutcome, word: str) -> dict[str, JsonValue]:
 
 
 def refused_answer(request_id: str, items: str) -> str:
-    """Return what is told of each item, and the error that every refusal has: clients look for one.
+    """Return each item's result, and the error that every refusal has: clients look for one.
 
     Added to the kept text: the request's id is another one when the answer is given again.
     """
