@@ -244,7 +244,7 @@ def test_the_oldest_available_job_is_found_in_every_priority(
     assert calls == {"Query": 4}
 
 
-def test_the_oldest_job_of_the_lowest_priority_is_found_below_any_number_of_others(
+def test_the_oldest_job_of_the_lowest_priority_is_found_below_others(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """It is the one that starves; two queries more where there are more than eight."""

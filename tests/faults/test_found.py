@@ -52,7 +52,7 @@ def test_a_deletion_that_took_effect_says_so(aws: Account) -> None:
     assert broken == [], str(fault)
 
 
-def test_an_atomic_retry_by_a_clock_that_is_behind_comes_after_what_it_retries(
+def test_an_atomic_retry_by_a_slow_clock_comes_after_what_it_retries(
     aws: Account,
 ) -> None:
     """The others did already; found with a clock that was set back."""

@@ -275,7 +275,7 @@ def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backe
     }
 
 
-def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls_beside(
+def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One registry write of one unit, one read, SQS in tens; a heartbeat without jobs: one call."""

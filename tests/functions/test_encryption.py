@@ -55,7 +55,7 @@ def deployed() -> Iterator[Encrypted]:
         deployment.worker._loop.close()
 
 
-async def test_mw_enq_013_only_the_handler_sees_the_arguments_also_after_a_rotation(
+async def test_mw_enq_013_only_the_handler_sees_arguments_even_after_rotation(
     deployed: Encrypted,
 ) -> None:
     """The raw items and messages are looked at before and after; results are not encrypted."""

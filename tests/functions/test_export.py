@@ -146,7 +146,7 @@ def test_a_job_deleted_meanwhile_is_exported_without_its_documents(
     assert "args" not in told[ended[3]]
 
 
-def test_what_cannot_be_written_comes_again_and_what_cannot_be_read_is_left_out(
+def test_unwritten_jobs_come_again_and_unreadable_ones_are_left_out(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """An outage loses nothing; a broken record does not hold up the others."""

@@ -120,7 +120,7 @@ def stream_records() -> list[dict[str, Any]]:
     return decoded
 
 
-def test_the_stream_function_writes_events_that_the_operator_function_reads(
+def test_the_operator_function_reads_events_of_the_stream_function(
     invoke: Invoke,
 ) -> None:
     """Promise 6, through the real table; L0-EVT-001."""

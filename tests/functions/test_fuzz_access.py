@@ -73,7 +73,7 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("label", fuzzed.labels())
-def test_sec_003_without_credentials_nothing_answers_but_health_and_manifest(label: str) -> None:
+def test_sec_003_without_credentials_only_health_and_manifest_answer(label: str) -> None:
     """Whatever is sent: 401 as an OJS error; so it is with credentials that are none."""
     is_public = route_of(label).is_public
     for case in suggested(fuzzed.named(label), most=4):

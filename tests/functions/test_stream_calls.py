@@ -74,7 +74,7 @@ def aws() -> Iterator[EmbeddedAws]:
         yield replace(aws, settings=replace(aws.settings, event_bus="jobs"))
 
 
-def test_a_batch_costs_a_write_for_the_log_one_for_each_queue_and_a_call_for_ten_events_of_the_bus(
+def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
     aws: EmbeddedAws,
 ) -> None:
     """Thirty jobs' lives in one queue: ninety records, 105 events."""

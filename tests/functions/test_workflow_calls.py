@@ -80,7 +80,7 @@ def followed(aws: EmbeddedAws, stream: Stream) -> Counter[str]:
         ({"steps": STEPS}, {"TransactWriteItems": 1, "SendMessage": 1}),
     ],
 )
-def test_creating_a_workflow_costs_a_transaction_and_the_messages_of_its_first_jobs(
+def test_creating_a_workflow_costs_a_transaction_and_its_first_messages(
     aws: EmbeddedAws, backend: Backend, body: dict[str, Any], cost: dict[str, int]
 ) -> None:
     """One message for ten jobs."""

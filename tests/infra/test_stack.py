@@ -184,7 +184,7 @@ def test_a_poison_record_does_not_block_the_stream(stack: Synthesised) -> None:
     assert {"Fn::GetAtt": [failures, "QueueName"]} in [each["Value"] for each in dimensions]
 
 
-def test_the_stream_is_invoked_for_what_becomes_events_and_for_nothing_else(
+def test_the_stream_is_invoked_only_for_what_becomes_events(
     stack: Synthesised,
 ) -> None:
     """The event log is written to the same table: it must not feed on itself."""

@@ -134,7 +134,7 @@ def test_env_031_env_032_fetch_serves_the_line_in_order(seed: int) -> None:
         chance.choice(actions)()
 
 
-def test_env_031_a_job_that_comes_due_goes_before_a_backlog_of_lower_priority() -> None:
+def test_env_031_a_due_job_goes_before_a_backlog_of_lower_priority() -> None:
     """Although the messages at hand name the others, and nobody has made it available yet."""
     world = World()
     for number in range(50):
@@ -152,9 +152,7 @@ def _envelope(job: JobRecord) -> Job:
     return Job.from_members({n: m.raw for n, m in parse_object(job.document).items()})
 
 
-def test_a_worker_that_is_given_a_message_claims_what_is_due_before_what_the_message_names() -> (
-    None
-):
+def test_a_worker_claims_due_jobs_before_the_one_its_message_names() -> None:
     """Lambda workers keep the order, too."""
     world = World()
     world.backend.push(Job("low", []))

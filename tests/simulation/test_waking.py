@@ -237,7 +237,7 @@ class Late:
         self.crowd.world.messages.delete(QUEUE, [each.handle for each in message])
 
 
-def test_the_message_of_a_job_that_ended_meanwhile_runs_the_job_whose_message_ended_it() -> None:
+def test_the_message_of_an_ended_job_runs_the_job_whose_message_ended_it() -> None:
     """It looked before the second job came; the first was run with the message of the second."""
     late = Late()
     second = late.push()
@@ -249,7 +249,7 @@ def test_the_message_of_a_job_that_ended_meanwhile_runs_the_job_whose_message_en
     assert second not in late.crowd.waiting()
 
 
-def test_a_message_at_the_end_of_a_chain_of_exchanges_runs_the_job_at_its_other_end() -> None:
+def test_a_message_ending_a_chain_of_exchanges_runs_the_job_at_its_start() -> None:
     """The first runs with the message of the second, and that with the message of the third."""
     late = Late()
     for _ in range(2):
@@ -300,7 +300,7 @@ def test_a_message_of_an_old_job_is_kept_by_who_was_overtaken() -> None:
     crowd.strands.close()
 
 
-def test_a_message_is_kept_where_the_index_did_not_show_what_came_just_before(
+def test_a_message_is_kept_if_the_index_did_not_show_a_job_just_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first was run with the message of the second, and neither is listed yet."""

@@ -64,7 +64,7 @@ def test_the_lambda_lock_carries_no_tools() -> None:
     )
 
 
-def test_the_cdk_command_line_is_of_the_major_version_that_reads_our_assemblies() -> None:
+def test_the_cdk_command_line_s_major_version_reads_our_assemblies() -> None:
     """Major 3 of the command line cannot read what aws-cdk-lib 2 writes."""
     lock = json.loads((CHECKOUT / "package-lock.json").read_text(encoding="utf-8"))
     assert lock["packages"]["node_modules/aws-cdk"]["version"].startswith("2.")

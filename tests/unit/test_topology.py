@@ -13,7 +13,7 @@ from ojs_aws.topology import (
 )
 
 
-def test_every_kind_of_item_that_can_be_read_from_the_stream_invokes_its_function() -> None:
+def test_every_kind_of_item_readable_from_the_stream_invokes_its_function() -> None:
     """A reader without a filter would never be called when deployed."""
     assert set(READERS) <= {*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION}
 

@@ -29,7 +29,7 @@ def jobs(*args: str) -> list[Job]:
     return [Job("a.b", [arg]) for arg in args]
 
 
-async def test_mw_batch_003_005_the_survivors_are_one_batch_with_aligned_outcomes() -> None:
+async def test_mw_batch_003_005_survivors_are_one_batch_with_aligned_outcomes() -> None:
     """MW-BATCH-003, MW-BATCH-005, MW-ENQ-020: one dropped, one raising, eight sent at once."""
     server = FakeServer()
     args = [str(n) for n in range(10)]

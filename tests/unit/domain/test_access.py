@@ -20,7 +20,7 @@ MATRIX = {
 
 
 @pytest.mark.parametrize("scope", Scope)
-def test_sec_007_the_scopes_allow_what_the_matrix_of_the_specification_says(scope: Scope) -> None:
+def test_sec_007_scopes_allow_what_the_specification_s_matrix_says(scope: Scope) -> None:
     """Section 7.5, for each of the operations that must be authorised one by one (7.2)."""
     for permission in (ENQUEUE, DEQUEUE, CANCEL, INSPECT, ADMIN):
         assert (permission in GRANTS[scope]) == (permission in MATRIX[scope])

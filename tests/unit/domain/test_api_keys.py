@@ -56,7 +56,7 @@ def key(secret: bytes = bytes(32), **changes: object) -> ApiKey:
 
 
 @given(secrets, secrets)
-def test_sec_020_only_the_right_secret_is_accepted_and_it_cannot_be_read_back(
+def test_sec_020_only_the_right_secret_is_accepted_and_none_is_readable(
     own: bytes, other: bytes
 ) -> None:
     """SEC-020: what is kept is a hash; a wrong secret is refused as an unknown key is."""
@@ -88,7 +88,7 @@ def test_a_secret_has_256_bits() -> None:
     assert len(presented(bytes(32)).secret) == 43
 
 
-def test_sec_021_the_secret_before_stays_valid_for_the_grace_and_not_an_instant_longer() -> None:
+def test_sec_021_the_old_secret_stays_valid_exactly_for_the_grace() -> None:
     """SEC-021: rotation without an interruption; at most two secrets are valid."""
     first, second, third = (bytes([n] * 32) for n in (1, 2, 3))
     once = rotated(key(first), digest_of(presented(second)), NOW, HOUR)

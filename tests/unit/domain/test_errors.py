@@ -59,7 +59,7 @@ def test_every_error_has_its_code_status_and_verdict(
     assert (kind.code, kind.status, kind.retryable) == expected
 
 
-def test_the_catalogue_is_complete_and_a_mistake_of_the_caller_is_never_retryable() -> None:
+def test_the_catalogue_is_complete_and_no_caller_s_mistake_is_retryable() -> None:
     """A client that repeats what cannot succeed only adds load."""
     own = {kind for kind in family(OjsError) if kind.__module__ == errors.__name__}
     assert own - {OjsError} == set(CATALOGUE)

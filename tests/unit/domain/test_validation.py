@@ -259,7 +259,7 @@ def test_a_policy_is_judged_when_it_is_pushed(retry: dict[str, Any], status: int
     assert refused.value.details["field"] == "retry.max_attempts"
 
 
-def test_what_is_decided_on_leaves_the_document_and_the_rest_stays_as_it_came() -> None:
+def test_decided_members_leave_the_document_and_the_rest_stays_as_sent() -> None:
     """ENV-002, ENV-071, ENV-072: unknown attributes, and every optional one."""
     text = (
         f'{{"id":"{ID}","x_b":{{"b":1.00,"a":[ ]}},"type":"a.b","queue":"q","args":[1e-7],'

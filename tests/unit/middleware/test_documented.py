@@ -43,7 +43,7 @@ def test_mw_chain_021_the_default_order_is_said_as_it_is() -> None:
     assert f"the client and PUSH have `{'`, `'.join(EnqueueChain.default().names())}`" in text
 
 
-def test_mw_batch_002_it_is_said_what_becomes_of_a_batch_with_a_refused_job() -> None:
+def test_mw_batch_002_docs_say_what_happens_to_a_batch_with_a_refused_job() -> None:
     """Dropped and failed, by default and with ``atomic=True``, from the client and over HTTP."""
     text = section("Batches")
     assert "(option A of the specification, section 9.2) a job that is dropped or fails" in text

@@ -105,7 +105,7 @@ def test_a_unique_job_cancels_no_job_before_that_one_was_enqueued(world: World) 
     assert replaced.cancelled_at == first.created_at
 
 
-def test_a_job_that_expired_cannot_begin_beside_the_one_that_took_its_place(world: World) -> None:
+def test_an_expired_job_cannot_begin_beside_the_one_that_replaced_it(world: World) -> None:
     """UNQ: its end is written down before its key is given away.
 
     Else a claim that is late, or made by a clock that is behind, finds it available.
@@ -134,7 +134,7 @@ def test_a_repeated_push_is_known_although_its_relative_time_moved(world: World,
 
 
 @pytest.mark.parametrize("action", [BulkAction.CANCEL, BulkAction.RETRY])
-def test_jobs_that_are_changed_together_never_change_before_their_last_change(
+def test_jobs_changed_together_never_change_before_their_last_change(
     world: World, action: BulkAction
 ) -> None:
     """All of them by a process whose clock is behind."""

@@ -103,7 +103,7 @@ def test_a_message_delivered_twice_runs_the_job_once(world: World) -> None:
     assert fetch(world) == []
 
 
-def test_a_scheduled_job_is_not_available_before_and_is_from_its_due_time_on(world: World) -> None:
+def test_a_scheduled_job_is_available_from_its_due_time_on_only(world: World) -> None:
     """ENV-041, ENV-042: at the boundary, without any sweep."""
     job = push(world, scheduled_at="+PT10S")
     assert state(world, job) is JobState.SCHEDULED
@@ -293,7 +293,7 @@ def test_a_dead_letter_is_listed_retried_and_deleted(world: World) -> None:
         world.backend.info(job.id)
 
 
-def test_a_job_scheduled_beyond_the_reach_of_sqs_is_armed_once_by_the_sweep(world: World) -> None:
+def test_a_job_scheduled_beyond_sqs_s_delay_is_armed_once_by_the_sweep(world: World) -> None:
     """The message is sent when the due time comes within 15 minutes, and only then."""
     job = push(world, scheduled_at="+PT1H")
     assert world.messages.queues.get("default", {}) == {}

@@ -92,7 +92,7 @@ def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began(world: World)
     assert world.store.jobs[job.id].state is JobState.ACTIVE
 
 
-def test_a_bulk_deletion_leaves_a_job_whose_worker_was_heard_of_at_the_last_moment(
+def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
     world: World,
 ) -> None:
     """Its time seemed to be over for good; then its reservation was extended."""
@@ -157,7 +157,7 @@ def test_a_worker_is_removed_although_a_job_of_its_is_gone(world: World) -> None
     assert world.backend.workers.deregister("w") == ()
 
 
-def test_the_limit_of_a_type_can_be_changed_where_no_more_types_may_have_one(
+def test_a_type_s_limit_can_be_changed_when_no_more_types_may_have_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only another type is one too many."""

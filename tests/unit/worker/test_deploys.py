@@ -173,7 +173,7 @@ async def test_wrk_015_a_deployment_loses_no_job_and_runs_none_twice() -> None:
         assert [worker.id for worker in listed] == ["new-1"]
 
 
-async def test_gs_005_a_job_longer_than_the_grace_period_is_given_back_and_runs_again() -> None:
+async def test_gs_005_a_job_longer_than_the_grace_period_is_returned_and_reruns() -> None:
     """Terminated with a job in flight: it is available at once, and no attempt is counted."""
     async with fleet() as jobs:
         jobs.start("old-1", "v1", grace_s=10.0)
@@ -207,7 +207,7 @@ async def test_gs_004_a_draining_worker_goes_on_beating() -> None:
 
 
 @pytest.mark.parametrize("dies_at", [0, 3, 7])
-async def test_a_worker_that_is_killed_loses_its_jobs_to_another_within_three_heartbeats(
+async def test_a_killed_worker_loses_its_jobs_within_three_heartbeats(
     dies_at: int,
 ) -> None:
     """No signal, no last words: the process is gone."""

@@ -130,7 +130,7 @@ async def test_an_unknown_type_fails_without_retry() -> None:
     assert failure["retryable"] is False
 
 
-async def test_mw_exe_007_middleware_wraps_the_handler_and_its_result_is_the_job_s() -> None:
+async def test_mw_exe_007_middleware_wraps_the_handler_and_its_result_counts() -> None:
     """MW-EXE-002, MW-EXE-007: and may replace its result."""
     order: list[str] = []
 

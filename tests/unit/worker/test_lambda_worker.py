@@ -394,7 +394,7 @@ def test_the_reservation_does_not_outlast_the_invocation_by_much(bench: Bench) -
     assert lengths == [35_000]
 
 
-def test_a_job_of_a_function_that_died_runs_once_more_though_its_message_stays_hidden(
+def test_a_dead_function_s_job_runs_once_more_while_its_message_is_hidden(
     bench: Bench,
 ) -> None:
     """The queue hides a delivered message for long (here 120 s, six timeouts when deployed).
@@ -469,7 +469,7 @@ def test_another_event_is_refused(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_mw_builtin_010_a_job_without_time_fails_as_a_timeout_before_the_invocation_ends(
+def test_mw_builtin_010_a_job_without_time_fails_as_a_timeout_in_time(
     bench: Bench, is_async: bool
 ) -> None:
     """It is not just given up: the failure is recorded, and the policy says when it is retried."""

@@ -100,7 +100,7 @@ async def test_a_failed_report_changes_nothing() -> None:
     assert source.reports == []
 
 
-async def test_a_report_that_is_not_accepted_tells_the_handler_that_its_job_is_lost() -> None:
+async def test_a_refused_report_shows_the_handler_that_its_job_is_lost() -> None:
     """It can stop at the next look at ``is_cancelled``."""
     seen: list[bool] = []
 

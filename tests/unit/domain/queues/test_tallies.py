@@ -57,7 +57,7 @@ def test_a_life_counts_each_of_its_steps_once() -> None:
         (JobState.AVAILABLE, Kind.RETRIED),
     ],
 )
-def test_an_execution_that_did_not_complete_is_counted_by_what_became_of_it(
+def test_an_execution_that_did_not_complete_is_counted_by_its_outcome(
     state: JobState, kind: Kind
 ) -> None:
     """Its time is none of those that ran."""

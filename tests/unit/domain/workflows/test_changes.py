@@ -124,7 +124,7 @@ def test_each_job_begins_once_and_the_end_follows_from_the_outcomes_alone(
 
 @settings(max_examples=50, deadline=None)
 @given(TREES, st.integers(0, 2**32))
-def test_a_workflow_without_failures_completes_and_runs_every_job_but_failure_callbacks(
+def test_a_workflow_without_failures_runs_all_jobs_but_failure_callbacks(
     tree: Tree, seed: int
 ) -> None:
     graph = graph_of(tree)
@@ -297,7 +297,7 @@ def test_a_failed_step_is_named_however_many_failures_were_handled_before() -> N
     assert 33 in [each.index for each in last.failures]
 
 
-def test_a_callback_that_is_cancelled_by_itself_fails_the_batch_and_is_named() -> None:
+def test_a_callback_cancelled_by_itself_fails_the_batch_and_is_named() -> None:
     graph = graph_of((Kind.BATCH, [None], [Trigger.COMPLETE]))
     one = workflows.end_jobs(begun(graph), graph, [ended(1)], NOW)
     two = workflows.mark_enqueued(one, graph, [2], NOW)

@@ -173,7 +173,7 @@ def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
     assert len(world.store.jobs) == 1
 
 
-def test_the_envelope_of_one_of_its_jobs_already_stored_refuses_the_batch_too() -> None:
+def test_a_stored_envelope_of_one_of_its_jobs_refuses_the_batch_too() -> None:
     """Some of the jobs being there is not the batch being there."""
     world = world_of()
     jobs = jobs_of()
@@ -300,7 +300,7 @@ def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> Non
         assert world.batches.rows == {}
 
 
-def test_a_batch_that_is_closed_while_it_is_looked_for_is_not_committed_again() -> None:
+def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
     """The same request twice at once: the first commits and dies, and the sweep puts its jobs in.
 
     The second, which began before, is between its looks at the table and at the batches then.

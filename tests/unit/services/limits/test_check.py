@@ -293,7 +293,7 @@ def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: ob
     assert world.store.buckets["api"].blocked_until is None
 
 
-def test_rl_006_a_bucket_says_once_that_it_is_exhausted_and_once_that_it_is_not(
+def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
     world: World,
 ) -> None:
     """However often it is asked; the events are made of that."""

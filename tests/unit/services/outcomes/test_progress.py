@@ -313,7 +313,7 @@ def test_only_the_holder_of_an_active_job_saves(world: World, state: str) -> Non
     assert world.store.jobs[job.id] == before
 
 
-def test_a_checkpoint_may_be_set_before_the_first_attempt_and_not_after_the_last(
+def test_a_checkpoint_may_be_set_before_the_first_attempt_not_at_the_end(
     world: World,
 ) -> None:
     """What PUT does, as the conformance cases use it."""

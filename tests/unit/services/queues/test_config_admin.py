@@ -66,7 +66,7 @@ def test_a_job_takes_what_it_does_not_say_from_its_queue(world: World) -> None:
     ("before", "after"),
     [({"max_attempts": 7}, {"max_attempts": 3}), ({"max_attempts": 7}, None), (None, {})],
 )
-def test_a_push_that_is_repeated_finds_its_job_whatever_its_queue_says_by_then(
+def test_a_repeated_push_finds_its_job_whatever_its_queue_now_says(
     world: World, before: Any, after: Any
 ) -> None:
     """The same envelope again: the job that it made, with the policy that it was given then."""

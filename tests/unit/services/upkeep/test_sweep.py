@@ -233,7 +233,7 @@ def test_a_tick_without_time_left_begins_with_the_rest_the_next_time(world: Worl
     assert sorted(seen) == ["a", "b", "c", "d", "default", "e", "f", "g", "h"]
 
 
-def test_overdue_jobs_that_nobody_fetches_are_settled_longest_overdue_first(
+def test_unfetched_overdue_jobs_are_settled_longest_overdue_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """STATE-007: five hundred in each tick; reading them costs a call for a hundred."""
@@ -247,7 +247,7 @@ def test_overdue_jobs_that_nobody_fetches_are_settled_longest_overdue_first(
     assert world.backend.sweep.tick().settled == 100
 
 
-def test_a_delayed_message_of_another_job_does_not_hide_that_one_lost_its_own(
+def test_another_job_s_delayed_message_does_not_hide_a_lost_one(
     world: World,
 ) -> None:
     """Only visible messages can wake somebody for the ready one."""

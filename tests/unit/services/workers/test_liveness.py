@@ -104,7 +104,7 @@ def test_a_client_that_never_beats_keeps_its_whole_reservation(
     assert world.backend.ack(job.id, worker_id or None, None).state is JobState.COMPLETED
 
 
-def test_a_worker_that_beats_without_a_promise_is_expected_every_15_seconds(world: World) -> None:
+def test_a_worker_that_names_no_interval_is_expected_every_15_seconds(world: World) -> None:
     """WRK-004: so it is dead after 45 seconds of silence."""
     job = push(world)
     fetch(world)
@@ -150,7 +150,7 @@ def test_a_promise_counts_whatever_extension_is_asked_for(world: World) -> None:
     assert state(world, job) is JobState.AVAILABLE
 
 
-def test_split_brain_the_word_of_a_worker_that_was_declared_dead_no_longer_counts(
+def test_split_brain_the_report_of_a_worker_declared_dead_does_not_count(
     world: World,
 ) -> None:
     """Worker protocol, section 10.4; promise 2: before and after another has the job."""

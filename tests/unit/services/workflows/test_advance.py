@@ -252,7 +252,7 @@ def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
     assert world.store.jobs[active.id].state is JobState.CANCELLED
 
 
-def test_a_job_of_a_cancelled_workflow_that_is_given_back_does_not_begin_again(
+def test_a_returned_job_of_a_cancelled_workflow_does_not_begin_again(
     world: World, stream: Stream
 ) -> None:
     made = create(world, {"type": "group", "jobs": [job()]})
@@ -513,9 +513,7 @@ def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) 
     assert (workflow.state, workflow.completed_count) == (WorkflowState.COMPLETED, 1500)
 
 
-def test_ten_thousand_members_cost_a_bounded_number_of_calls_and_a_small_item(
-    world: World, stream: Stream
-) -> None:
+def test_ten_thousand_members_cost_few_calls_and_a_small_item(world: World, stream: Stream) -> None:
     """A transaction for 80 that begin, a read and a write for 100 that end together."""
     size = 10_000
     callbacks = {"on_complete": job("done")}

@@ -247,7 +247,7 @@ def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
     assert len(told(world)) == 4
 
 
-def test_what_aws_takes_for_no_patience_in_the_world_is_set_aside_in_the_end(
+def test_what_aws_never_accepts_is_set_aside_in_the_end(
     world: World, bus: Bus, life: list[JobRecord]
 ) -> None:
     """Kept whole, before Lambda would drop the batch; the log has had it all along."""

@@ -85,7 +85,7 @@ def test_sec_007_an_operation_is_allowed_if_and_only_if_the_table_says_so(
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
-def test_sec_003_nothing_answers_without_credentials_but_health_and_manifest(
+def test_sec_003_only_health_and_manifest_answer_without_credentials(
     route: Route, shut: Api
 ) -> None:
     """SEC-003, SEC-004, SEC-005: 401 in the OJS form, and how to authenticate."""
@@ -524,7 +524,7 @@ def test_no_queue_is_reached_across_bounds(own: str, asked: str, scope: Scope) -
 # --------------------------------------------------------------------------------------- logs
 
 
-def test_sec_018_refusals_are_logged_with_who_and_what_and_without_any_secret() -> None:
+def test_sec_018_refusals_are_logged_with_who_and_what_without_secrets() -> None:
     """SEC-018, and section 11: structured; of a credential its id only."""
     lines = io.StringIO()
     logger = Logger(service="audit", level="DEBUG", stream=lines)

@@ -87,7 +87,7 @@ def test_another_compression_is_refused(api: Api) -> None:
     assert refused.error["details"]["supported"] == ["gzip"]
 
 
-def test_what_a_deployment_accepts_more_deeply_nested_it_gives_back_as_well() -> None:
+def test_what_a_deployment_accepts_more_deeply_nested_it_also_returns() -> None:
     """A raised OJS_MAX_DEPTH holds for the whole life of a job, not for PUSH alone."""
     world = World(settings=Settings(max_depth=300))
     api = Api(world.backend)

@@ -108,7 +108,7 @@ def test_state_030_state_031_a_job_that_waits_is_not_claimed(api: Api, state: st
 
 
 @pytest.mark.parametrize("state", ["available", "scheduled", "pending", "retryable", "active"])
-def test_state_017_018_019_op_044_047_048_cancel_ends_whatever_has_not_ended(
+def test_state_017_018_019_op_044_047_048_cancel_ends_unended_jobs(
     api: Api, world: World, state: str
 ) -> None:
     """STATE-017, STATE-018, STATE-019, OP-044, OP-047, OP-048: and it is never revived."""
@@ -122,7 +122,7 @@ def test_state_017_018_019_op_044_047_048_cancel_ends_whatever_has_not_ended(
     assert job(api, job_id)["state"] == "cancelled"
 
 
-def test_state_011_op_035_op_037_op_039_a_failure_is_kept_and_the_next_attempt_told(
+def test_state_011_op_035_op_037_op_039_the_next_attempt_sees_the_failure(
     api: Api,
 ) -> None:
     """RET-14: attempt, errors and the time of the next attempt, in the answer and in INFO."""
@@ -176,9 +176,7 @@ def test_op_028_op_029_an_ack_completes_with_its_time(api: Api, world: World) ->
     assert answer["completed_at"] == job(api, job_id)["completed_at"]
 
 
-def test_op_019_op_024_state_035_state_036_a_fetched_job_is_whole_and_bounded(
-    api: Api, world: World
-) -> None:
+def test_op_019_op_024_state_035_state_036_a_fetched_job_is_whole(api: Api, world: World) -> None:
     """As INFO shows it; and it comes back by itself when the reservation ends."""
     job_id = push(api, meta={"a": None}, x_own=[1.0], retry={"max_attempts": 4})
     (claimed,) = fetch(api, visibility_timeout_ms=3000)
@@ -205,7 +203,7 @@ def test_op_019_op_024_state_035_state_036_a_fetched_job_is_whole_and_bounded(
         ({"non_retryable_errors": [""]}, "retry.non_retryable_errors", 400),
     ],
 )
-def test_ret_02_ret_03_ret_16_ret_19_ret_20_a_bad_policy_is_refused_at_enqueue(
+def test_ret_02_ret_03_ret_16_ret_19_ret_20_a_bad_policy_is_refused(
     api: Api, world: World, policy: dict[str, Any], field: str, status: int
 ) -> None:
     """With the field; alone, in a batch and in options; nothing is stored."""

@@ -257,7 +257,7 @@ def insisting(api: Api, *args: Any, **members: Any) -> Reply:
     return api.post("/jobs", body)
 
 
-def test_a_job_that_insists_on_validation_is_refused_where_there_is_no_schema(api: Api) -> None:
+def test_a_job_that_insists_on_validation_is_refused_without_a_schema(api: Api) -> None:
     """EXT-MW-002: nothing could say that its arguments are right."""
     reply = insisting(api)
     assert (reply.status, reply.error["code"]) == (422, "schema_validation")
