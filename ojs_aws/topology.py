@@ -83,7 +83,7 @@ BATCHES_PARTITION: Final = "batches"
 QUEUE_PARTITION: Final = "queues"
 LIMIT_PARTITION: Final = "limits"
 PAUSED_ATTRIBUTE: Final = "pa"
-"""Of the queues only pausing is told: the sweep touches their items each minute. Of the buckets of
+"""Of the queues only pausing is published: the sweep touches their items each minute. Of the buckets of
 limits only that they are exhausted, which the same attribute says: each job touches one."""
 
 KEY_PARTITION: Final = "apikeys"

@@ -156,7 +156,7 @@ def test_of_two_changes_one_wins(aws: EmbeddedAws, book: KeyBook) -> None:
 def test_somebody_elses_change_is_a_conflict(
     book: KeyBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Told as such, and nothing is changed."""
+    """Reported as such, and nothing is changed."""
     key = book.create("shop", [Scope.PRODUCER]).key
     stale = book.keys.load(key.id)
     book.rotate(key.id)

@@ -138,7 +138,7 @@ def test_committed_batches_are_open_until_they_are_closed(batches: Batches) -> N
 
 
 def test_a_batch_that_is_given_up_is_not_open_any_more(batches: Batches) -> None:
-    """And what was never written, or is gone, is told apart from errors of AWS."""
+    """And what was never written, or is gone, is kept apart from errors of AWS."""
     batch = opened(batches, "one", staged(2))
     with pytest.raises(LogLostError):
         batches.done(batch)

@@ -32,7 +32,7 @@ def event(number: int, kind: str = "job.enqueued", size: int = 10) -> Event:
 
 
 class Bridge:
-    """EventBridge with troubles: refuses what it is told to, a number of times."""
+    """EventBridge with troubles: refuses what it is asked to, a number of times."""
 
     def __init__(self) -> None:
         self.calls: list[list[dict[str, Any]]] = []

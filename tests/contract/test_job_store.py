@@ -409,7 +409,7 @@ def test_a_claim_may_insist_on_a_place_in_line(store: JobStore) -> None:
 
 
 def test_jobs_due_at_one_instant_are_paged_without_loss(store: JobStore) -> None:
-    """Each once, far ones told apart, also when the one at the page's end is gone meanwhile."""
+    """Each once, far ones kept apart, also when the one at the page's end is gone meanwhile."""
     due, near = Instant(NOW + 3_600_000), Instant(NOW + 60_000)
     waiting = {"state": JobState.SCHEDULED, "enqueued_at": None}
     far = [a_job(number, scheduled_at=due, **waiting) for number in range(1, 8)]
@@ -465,7 +465,7 @@ def test_a_deleted_job_is_gone_with_its_documents(store: JobStore) -> None:
 
 
 def test_nothing_happens_to_a_job_before_what_happened_already(store: JobStore) -> None:
-    """Clocks differ: a claim or an ACK that is told too early an instant is refused."""
+    """Clocks differ: a claim or an ACK that gets too early an instant is refused."""
     job = a_job()
     store.insert(job)
     with pytest.raises(StaleJobError) as stale:

@@ -41,7 +41,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 OVER_AWS = pytest.mark.parametrize("backend", ["dynamodb"], indirect=True)
-"""For what is spoiled in botocore."""
+"""Restores what a test changes in botocore."""
 
 
 def push(backend: Backend, limit: Any = LIMIT) -> str:

@@ -148,7 +148,7 @@ def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
 
 
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:
-    """WRK-002, WRK-005: and told to run."""
+    """WRK-002, WRK-005: and asked to run."""
     workers = backend.ports.workers()
     assert workers.beat("w", WorkerReport(active_jobs=3), NOW).directive == "running"
     assert workers.beat("w", WorkerReport(active_jobs=1), Instant(NOW + 5)).last_seen == NOW + 5

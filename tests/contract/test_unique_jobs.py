@@ -59,7 +59,7 @@ def new(job: JobRecord, seen: UniqueLock | None = None) -> Admission:
 
 
 def refused(stores: Stores, *admissions: Admission) -> NotAdmittedError:
-    """Why jobs are not let in."""
+    """Why jobs are not admitted."""
     with pytest.raises(NotAdmittedError) as error:
         stores.unique.admit(admissions)
     return error.value

@@ -60,7 +60,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """The deployment that uses the restored table, and what the steps on the way told.
+    """The deployment that uses the restored table, and what the steps on the way reported.
 
     :ivar sent: the report of ``ojs-aws restore messages``.
     """

@@ -1,1 +1,1 @@
-"""Every AWS call of every operation spoiled in every way, under the real adapters."""
+"""Injects every fault into every AWS call of every operation, under the real adapters."""

@@ -1,4 +1,4 @@
-"""Spoils every call of every operation in every way, and prints what that breaks.
+"""Injects every fault into every call of every operation, and prints what breaks.
 
 python -m tests.faults [name ...] [--only KIND,...] [--at N] [--sample N]
 """

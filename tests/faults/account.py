@@ -48,7 +48,7 @@ class Account:
         self._queues = set(self._sqs())
 
     def empty(self) -> Spoiler:
-        """Make everything as it was deployed; a new spoiler's state."""
+        """Make everything as it was deployed; a fresh fault injector's state."""
         spoiler = self.spoiler
         spoiler.at, spoiler.kind, spoiler.is_on = None, Kind.FAILS, False
         spoiler.made, spoiler.late, spoiler.announced = [], [], []

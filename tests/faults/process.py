@@ -25,7 +25,7 @@ SILENT: Final = Logger("faults", stream=io.StringIO(), level="CRITICAL")
 
 
 def quiet() -> None:
-    """What is logged of spoiled calls says nothing new."""
+    """What is logged of faulty calls says nothing new."""
     logging.getLogger("ojs_aws").setLevel(logging.CRITICAL + 1)
 
 
@@ -65,5 +65,5 @@ class Judge(Promises):
                 yield problem
 
     def check_events(self, where: str, events: Sequence[Event]) -> None:
-        """What is told of a job without a transition is told beside the others."""
+        """Events of a job without a transition are published beside the others."""
         super().check_events(where, [each for each in events if each.type != "job.progress"])

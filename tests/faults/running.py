@@ -1,4 +1,4 @@
-"""A scenario, one spoiled call, and the world that heals: what must be true then."""
+"""A scenario, one faulty call, and the world that heals: what must be true then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDS: Final = 1
 """How often at least."""
 
 QUIET: Final = 2
-"""Ticks after everything has ended: by then what is counted is counted anew."""
+"""Ticks after everything has ended: by then what is counted is recounted."""
 
 EMPTYING_S: Final = (31, 61, 901, *[43_300] * 5)
 """Longer than any message can be hidden."""
@@ -83,7 +83,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A call that is spoiled in one way."""
+    """Names a call and the fault injected into it."""
 
     scenario: Scenario
     at: int
@@ -278,7 +278,7 @@ def _differs(item: dict[str, Any]) -> bool:
     """Whether how many there are of an item is no matter: it says how something was written."""
     partition, sort_key = read_string(item, "pk"), read_string(item, "sk")
     # A key that was made, and whose answer was lost, is one whose secret nobody has. What a queue
-    # refused while a lost request had its places is told, and stays told.
+    # refused while a lost request had its places is reported, and stays reported.
     return partition in {"queues", "apikeys", "pressure"} or (
         partition.startswith("workflow#") and sort_key.startswith("results")
     )
@@ -317,7 +317,7 @@ def broken_by(account: Account, fault: Fault, wanted: End) -> Iterator[str]:
 
 
 def unspoiled(account: Account, scenario: Scenario) -> tuple[End, list[Fault]]:
-    """How a scenario ends without a fault; and every call of it, in every way it can be spoiled."""
+    """How a scenario ends without a fault; and every call of it, with every fault."""
     world = played(account, scenario)
     end = healed(world, scenario)
     assert world.judge.broken == [], f"{scenario.name} without a fault"

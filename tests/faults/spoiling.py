@@ -1,4 +1,4 @@
-"""Spoils one AWS call of a client, at botocore's level: above its retries, below the adapters."""
+"""Injects a fault into one AWS call, in botocore: above its retries, below the adapters."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ class Made:
 
 @dataclass
 class Spoiler:
-    """Counts the calls of its clients and spoils the chosen one.
+    """Counts the calls of its clients and injects a fault into the chosen one.
 
-    :ivar at: number of the call to spoil; None for none.
+    :ivar at: number of the call that gets the fault; None for none.
     :ivar is_on: whether calls are counted; those of tests themselves are not.
     :ivar made: the calls that were counted.
     :ivar late: calls that will take effect later.

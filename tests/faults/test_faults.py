@@ -1,4 +1,4 @@
-"""Each AWS call of each operation spoiled in each way: every promise holds when the world heals.
+"""Checks every promise after each fault in each AWS call of each operation.
 
 By default some faults of each scenario, drawn by a seed. OJS_FAULTS=all plays all of them, which
 takes half an hour; OJS_FAULTS_SEED draws others. `python -m tests.faults` says more.

@@ -32,7 +32,7 @@ def aws() -> Iterator[Account]:
 
 
 def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:
-    """The first call of an operation, spoiled; and what that breaks."""
+    """Inject a fault into the first call of an operation; return what breaks."""
     scenario = next(each for each in SCENARIOS if each.name == name)
     wanted, faults = unspoiled(aws, scenario)
     fault = next(each for each in faults if (each.operation, each.kind) == (operation, kind))
@@ -41,7 +41,7 @@ def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, l
 
 @pytest.mark.parametrize(("name", "operation", "kind"), FOUND)
 def test_what_was_found_stays_mended(aws: Account, name: str, operation: str, kind: Kind) -> None:
-    """Each of these was red before it was mended."""
+    """Each of these was red before it was fixed."""
     fault, broken = first(aws, name, operation, kind)
     assert broken == [], str(fault)
 

@@ -48,7 +48,7 @@ class World:
     """One run: a deployment, and whoever uses it.
 
     :ivar process: where all functions run; another one follows when it dies.
-    :ivar jobs: as the stream last told of them.
+    :ivar jobs: as the stream last published them.
     :ivar by_messages: whether the worker that heals is a Lambda worker.
     :ivar removes: whether jobs may be removed.
     """
@@ -160,7 +160,7 @@ class World:
         return reply
 
     def _be_patient(self) -> None:
-        """Wait until places that a request took, and never used, are counted anew."""
+        """Wait until places that a request took, and never used, are recounted."""
         with self.aside():
             for _ in range(RECOUNT_TICKS):
                 self.clock.advance(s=61)
@@ -239,7 +239,7 @@ class World:
         return jobs
 
     def ack(self, job_id: str, worker: str = "w1", result: object = None) -> Reply:
-        """ACK; repeated, it may be told that the job is not its any more."""
+        """ACK; repeated, it may be answered that the job is not its any more."""
         body: dict[str, Any] = {"job_id": job_id, "worker_id": worker}
         if result is not None:
             body["result"] = result

@@ -1,4 +1,4 @@
-"""Fuzzing the API with and without credentials: what is refused, and what is never told.
+"""Fuzzing the API with and without credentials: what is refused, and what is never revealed.
 
 Through the real authorizer, with real keys, over the model in memory.
 """

@@ -98,7 +98,7 @@ def test_the_item_lives_as_long_as_its_outcome(
 def test_without_a_time_to_live_the_outcome_lives_as_long_as_the_job(
     backend: Backend, clock: FakeClock
 ) -> None:
-    """What is said is what DynamoDB is told."""
+    """What is said is what DynamoDB gets."""
     job = active(backend)
     backend.ack(job.id, "w", RawJson("1"))
     kept = backend.info(job.id).kept_until

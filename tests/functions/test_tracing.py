@@ -1,4 +1,4 @@
-"""What AWS X-Ray is told by the functions that are deployed, where tracing is on."""
+"""What the deployed functions report to AWS X-Ray, where tracing is on."""
 
 from __future__ import annotations
 

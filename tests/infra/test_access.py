@@ -254,7 +254,7 @@ def test_a_key_of_ones_own_encrypts_table_and_bucket() -> None:
 
 
 def test_a_table_that_stays_cannot_be_deleted_by_hand(synthesise: Synthesise) -> None:
-    """One that goes with its stack can, and one is told otherwise."""
+    """One that goes with its stack can, and one is configured otherwise."""
 
     def is_protected(template: Synthesised) -> bool:
         (table,) = template.of("AWS::DynamoDB::GlobalTable")

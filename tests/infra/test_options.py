@@ -1,4 +1,4 @@
-"""What the stack can be told: warm starts, traces, and who hears alarms."""
+"""What the stack can be configured for: warm starts, traces, and who hears alarms."""
 
 from __future__ import annotations
 

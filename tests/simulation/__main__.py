@@ -1,4 +1,4 @@
-"""``python -m tests.simulation``: many runs; a failing one is shortened, and told call by call."""
+"""``python -m tests.simulation``: many runs; a failing one is shortened, and shown call by call."""
 
 from __future__ import annotations
 

@@ -98,5 +98,5 @@ class MemoryBulkRequests:
         self.requests[request.key] = request
 
     def tell(self, done: BulkDone) -> None:
-        """Keep what is to be told."""
+        """Keep what events must report."""
         self.told.append(done)

@@ -18,7 +18,7 @@ MAX_DELAY_MS = 5_000
 
 @dataclass
 class SimulatedQueue(MemoryQueue):
-    """Queues in the weather of a run.
+    """Queues in the fault profile of a run.
 
     :ivar made: queues that there are.
     :ivar lost: messages that the dead-letter queue took, being received too often.

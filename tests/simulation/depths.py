@@ -19,7 +19,7 @@ class SimulatedDepths(MemoryDepths):
     """Counters that are recounted from the index as it shows itself, which may lag.
 
     :ivar bounds: queues that had a bound from the beginning, and never a larger one.
-    :ivar untold: how many ends of a queue's jobs the stream has not told yet.
+    :ivar untold: how many ends of a queue's jobs the stream has not published yet.
     :ivar freed_early: such ends when the lists were counted; each frees its place a second time.
     :ivar misses: calls of the stream's consumer that failed, and were to count jobs.
     """
@@ -47,11 +47,11 @@ class SimulatedDepths(MemoryDepths):
         return is_set
 
     def check(self, repeated: Mapping[str, int]) -> None:
-        """No more jobs were let in than the bounds allow.
+        """No more jobs were admitted than the bounds allow.
 
         Jobs that are not asked for a place do not count: steps of workflows, retries by operators.
 
-        :param repeated: how often the end of a job was told again, which frees another place.
+        :param repeated: how often the end of a job was reported again, which frees another place.
         """
         for queue, bound in self.bounds.items():
             jobs = [job for job in self.store.jobs.values() if job.queue == queue]

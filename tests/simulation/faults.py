@@ -75,9 +75,9 @@ class ProcessDiedError(BaseException):
 
 @dataclass
 class Faults:
-    """Counts the calls that services make and spoils the chosen one.
+    """Counts the calls that services make and injects a fault into the chosen one.
 
-    :ivar afterwards: told the number of each call that was not spoiled, once it is done.
+    :ivar afterwards: gets the number of each call without a fault, once it is done.
     """
 
     spoiled: int | None = None

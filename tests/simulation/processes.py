@@ -113,7 +113,7 @@ class Model:
     """The ports.
 
     :ivar parts: by the names of :class:`Ports`; each of their calls passes the gate.
-    :ivar others: those that a simulation does not spoil.
+    :ivar others: those that get no fault in a simulation.
     """
 
     parts: dict[str, object]

@@ -134,7 +134,7 @@ class Promises:
             self.deleted.add(job_id)
             self.promised.discard(job_id)
             for key in [key for key in self.given if key[0] == job_id]:
-                del self.given[key]  # a client may push it again, and it begins anew
+                del self.given[key]  # a client may push it again, and it starts over
 
     def _wrong(self, before: JobRecord | None, after: JobRecord | None) -> Iterator[str]:
         if after is None:
@@ -375,7 +375,7 @@ class Promises:
             return is_last and self._is_due(job.reservation.due_at)
         return self._is_due(job.expires_at)
 
-    # ------------------------------------------------------------------ what users were told
+    # ------------------------------------------------------------------ what users were answered
     def fetched(self, job: JobRecord, worker: str) -> None:
         """FETCH gave a job to a worker."""
         key = job.id, job.version

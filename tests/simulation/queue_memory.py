@@ -106,7 +106,7 @@ class MemoryDepths:
 
 @dataclass
 class MemoryPressures:
-    """What is to be told, by queue."""
+    """What is to be reported, by queue."""
 
     told: dict[str, Pressure] = field(default_factory=dict)
 

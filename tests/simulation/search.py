@@ -13,7 +13,7 @@ from tests.simulation.users import Users
 from tests.simulation.weather import Weather, draw
 
 ACTIONS: Final = 400
-"""Actions of one run; the world is made anew for the next."""
+"""Actions of one run; the world is made again for the next."""
 
 WEIGHTS: Final = {
     "push": 8,

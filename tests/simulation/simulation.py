@@ -1,4 +1,4 @@
-"""Many processes over one model, in one weather, driven action by action.
+"""Many processes over one model, under one fault profile, driven action by action.
 
 An action is a kind and a number from which all its chance comes; so a run is a list of actions,
 and any part of that list is a run, too.
@@ -53,7 +53,7 @@ from tests.simulation.world import World
 
 QUEUES: Final = ("default", "mail")
 BOUNDED: Final = QUEUES[1]
-"""The queue that has a bound where the weather has one."""
+"""The queue that has a bound where the fault profile has one."""
 
 START: Final = 1_760_000_000_000
 PROCESSES: Final = 6
@@ -382,7 +382,7 @@ class Simulation:
             self.processes.remove(process)
 
     def _gate(self, label: str, call: Callable[[], Any]) -> Any:
-        """One call of a service, or what the weather makes of it."""
+        """One call of a service, or what the fault profile makes of it."""
         operation = self._acting
         if operation is None:
             return call()
@@ -445,7 +445,7 @@ class Simulation:
         self._causes.append(cause)
         try:
             call()
-        except Exception as problem:  # noqa: BLE001 - nobody is there to be told
+        except Exception as problem:  # noqa: BLE001 - nobody is there to get it
             self.say(f"    refused: {type(problem).__name__}")
         finally:
             self._causes.pop()

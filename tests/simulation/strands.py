@@ -39,7 +39,7 @@ class Strand:
                 return
             try:
                 self.work()
-            except BaseException as problem:  # noqa: BLE001 - told to who runs the simulation
+            except BaseException as problem:  # noqa: BLE001 - reported to who runs the simulation
                 self.trouble = problem
             self.is_over = True
             self.pool.come_back()

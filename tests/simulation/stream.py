@@ -36,7 +36,7 @@ class SimulatedStream:
     read: list[int] = field(default_factory=lambda: [0] * SHARDS)
     busy: set[int] = field(default_factory=set)
     repeated: Counter[str] = field(default_factory=Counter)
-    """How often the end of a job was told again, by queue."""
+    """How often the end of a job was reported again, by queue."""
     _count: int = 0
     _given: list[int] = field(default_factory=lambda: [0] * SHARDS)
 
@@ -79,7 +79,7 @@ class SimulatedStream:
         return records
 
     def untold_ends(self, queue: str) -> int:
-        """Return how many ends of a queue's jobs were not told yet, or not to the end."""
+        """Return how many ends of a queue's jobs were not reported yet, or not to the end."""
         changes = [
             record["dynamodb"]
             for number, shard in enumerate(self.shards)

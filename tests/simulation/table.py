@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 class Watched(dict[str, V]):
-    """Items by key; each write is told with the item before and after it."""
+    """Items by key; each write is reported with the item before and after it."""
 
     def __init__(self, told: Callable[[str, V | None, V | None], None]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ Where = tuple[str, JobList]
 
 @dataclass
 class SimulatedStore(MemoryStore):
-    """Jobs with an index that is kept rather than made anew, and that may lag behind each write.
+    """Jobs with an index that is kept rather than made again, and that may lag behind each write.
 
     :ivar lag: for how many milliseconds the index does not show the write that is being made.
     """

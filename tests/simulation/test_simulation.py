@@ -1,4 +1,4 @@
-"""The promises hold in every weather (docs/simulation.md); ``make simulate`` looks for longer."""
+"""Checks the promises in every fault profile (docs/simulation.md); see also ``make simulate``."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Life:
         self.is_cancelled = False
 
     def step(self) -> None:
-        """Something happens; a process that dies is started anew."""
+        """Something happens; a process that dies is started again."""
         try:
             self._step()
         except (OjsError, ProcessDiedError):
@@ -159,7 +159,7 @@ class Life:
         assert workflow.failed_count == counted.count("f")
 
     def _check_order(self, plan: Any, states: str) -> None:
-        """Nothing ran that had to wait for what failed; callbacks are told the truth."""
+        """Nothing ran that had to wait for what failed; callbacks get the truth."""
         for index, step in enumerate(plan.steps):
             before = [states[other] for other in step.waits_for]
             parts = [states[part] for part in plan.parts[index]]

@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and how often; drawn anew for each run, so that runs differ."""
+"""What goes wrong in a run, and how often; drawn again for each run, so that runs differ."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Weather:
 
 
 def draw(chance: random.Random) -> Weather:
-    """The weather of a run: each trouble is absent, rare or frequent."""
+    """The fault profile of a run: each trouble is absent, rare or frequent."""
 
     def rate(*choices: float) -> float:
         return chance.choice(choices)

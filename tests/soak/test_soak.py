@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
 
 def test_every_job_ends_once_whatever_its_workers_do() -> None:
-    """Promises 1 to 3 and 6: no job lost, no reservations overlap, each transition told."""
+    """Promises 1 to 3 and 6: no job lost, no reservations overlap, each transition reported."""
     result = soak(Plan(jobs=120, workers=4, seed=1, longest_s=120))
     assert result.problems == []
     assert sum(result.states.values()) == 120

@@ -1,4 +1,4 @@
-"""Requests to AWS say who they come from, in a text that is not made anew for each of them."""
+"""Requests to AWS say who they come from, in a text that is not made again for each of them."""
 
 from __future__ import annotations
 

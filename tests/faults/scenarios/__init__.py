@@ -1,4 +1,4 @@
-"""The operations, each by itself: what comes before, and what is spoiled."""
+"""The operations, each by itself: what comes before, and what gets the fault."""
 
 from __future__ import annotations
 

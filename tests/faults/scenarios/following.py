@@ -62,7 +62,7 @@ def replaced(world: World) -> None:
 
 
 def operated(world: World) -> None:
-    """A bulk operation, and settings: told by the stream as well."""
+    """A bulk operation, and settings: published by the stream as well."""
     body = {"jobs": envelopes(2), "idempotency_key": "k"}
     world.ask("POST", "/jobs/bulk", body, kind="push")
     world.ask("POST", "/queues/default/pause")

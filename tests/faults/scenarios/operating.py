@@ -41,7 +41,7 @@ def ask_all(method: str, path: str, body: dict[str, Any], *, kind: str) -> Calla
 
 
 def push(**attributes: Any) -> Callable[[World], None]:
-    """A job, of which the stream has told."""
+    """A job that the stream has published."""
 
     def before(world: World) -> None:
         world.push(**attributes)
@@ -159,7 +159,7 @@ def delete_schema(world: World) -> None:
 
 
 def workers(world: World) -> None:
-    """A worker that is told to be quiet, and to go on."""
+    """A worker that is asked to be quiet, and to go on."""
     world.ask("POST", "/workers/heartbeat", {"worker_id": "w1"}, kind="beat", worker="w1")
     for what in ("quiet", "resume"):
         world.ask("POST", f"/admin/workers/w1/{what}")

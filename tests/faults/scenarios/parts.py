@@ -29,7 +29,7 @@ ALONE: Final = {"key": "api", "concurrency": 1}
 
 
 def held(world: World, **attributes: Any) -> str:
-    """A job that w1 holds, of which the stream has told."""
+    """A job that w1 holds and that the stream has published."""
     job_id = world.push(**attributes)
     world.fetch()
     world.flow()

@@ -97,7 +97,7 @@ def progress(world: World) -> None:
 
 
 def ready(world: World) -> None:
-    """A job that the stream has told of."""
+    """A job that the stream has published."""
     world.push(retry=QUICK)
     world.push()
     world.flow()

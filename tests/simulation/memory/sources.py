@@ -11,7 +11,7 @@ from ojs_aws.domain.timestamps import Instant
 
 @dataclass
 class FakeClock:
-    """A clock that stands still until it is told to move."""
+    """A clock that stands still until it is asked to move."""
 
     at: int = 1_760_000_000_000
     _last: int = 0

@@ -56,7 +56,7 @@ class MemoryWorkers:
         return [worker for worker in found if worker][:limit]
 
     def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
-        """Set what a worker is told."""
+        """Set the directive of a worker."""
         known = self.load(worker_id, now)
         if known is not None and (known.directive != "terminate" or directive == "terminate"):
             self.directives[worker_id] = directive

@@ -1,4 +1,4 @@
-"""The synchronous face: the same operations, from any thread, also inside a running loop."""
+"""The synchronous interface: the same operations, from any thread, also inside a running loop."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.simulation.world import World
 
 
 def beat(world: World, worker_id: str, about: str = "") -> str:
-    """A heartbeat; what the worker is told."""
+    """A heartbeat; the worker's directive."""
     return world.backend.heartbeat(worker_id, [], None, WorkerReport(about=about)).state
 
 

@@ -256,7 +256,7 @@ def test_a_schedule_is_over_at_its_instant() -> None:
 
 
 def test_a_backoff_is_over_at_its_instant_and_not_before() -> None:
-    """STATE-015: enqueued anew; the last delay stays known."""
+    """STATE-015: enqueued again; the last delay stays known."""
     policy = RetryPolicy(jitter=False)
     failed = lifecycle.fail(active(retry=policy), broken(START), Instant(START + 500))
     assert (failed.next_attempt_at, failed.retry_delay_ms) == (START + 1500, 1000)

@@ -230,7 +230,7 @@ GUARDED: Final[dict[str, tuple[JobState, Callable[[JobRecord], JobRecord]]]] = {
 
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_job_in_another_state_is_refused(name: str) -> None:
-    """And is told in which state it is."""
+    """And learns in which state it is."""
     wanted, transition = GUARDED[name]
     transition(used(wanted))
     for state in set(S) - {wanted}:
@@ -240,7 +240,7 @@ def test_a_job_in_another_state_is_refused(name: str) -> None:
 
 
 def test_a_job_given_back_without_a_reason_has_no_failure() -> None:
-    """And is told from one that failed, or is new."""
+    """And differs from one that failed, or is new."""
     before = used(S.ACTIVE)
     after = lifecycle.requeue(before, None, NOW)
     assert after.failures == before.failures

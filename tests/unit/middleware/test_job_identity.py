@@ -73,7 +73,7 @@ async def test_a_hook_cannot_change_the_id_of_the_stored_job() -> None:
 
 
 async def test_the_hook_of_a_refused_job_leaves_its_id_too() -> None:
-    """What refused the job is told with the hook's fault."""
+    """What refused the job is reported with the hook's fault."""
 
     def refuses(_: Job) -> Job:
         raise OSError("no")

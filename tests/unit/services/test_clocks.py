@@ -1,6 +1,6 @@
 """Clocks of functions differ by seconds: what follows never comes before what it follows on.
 
-Found by the simulation (docs/simulation.md); each of these failed before it was mended.
+Found by the simulation (docs/simulation.md); each of these failed before it was fixed.
 """
 
 from __future__ import annotations

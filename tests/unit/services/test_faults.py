@@ -1,4 +1,4 @@
-"""Every single AWS call spoiled in every way: no job is lost, none runs twice at once.
+"""Injects every fault into every single AWS call: no job is lost, none runs twice at once.
 
 One scenario is played again and again, each time with another call that fails, takes effect
 without an answer, or takes the process with it. The clients repeat what they got no answer to, as
@@ -75,7 +75,7 @@ def heal(world: World) -> None:
 
 
 def calls_of_the_scenario() -> int:
-    """How many calls there are to spoil."""
+    """Return how many calls can get a fault."""
     world = World()
     play(world)
     return len(world.faults.calls)

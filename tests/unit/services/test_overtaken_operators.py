@@ -118,7 +118,7 @@ def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
 
 
 def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -> None:
-    """Whoever deletes it is told that it is a dead letter no more."""
+    """Whoever deletes it learns that it is a dead letter no more."""
     dead = die(world)
     after_next(world, "load", lambda: world.backend.dead_letters.retry(dead.id))
     with pytest.raises(ConflictError):

@@ -150,7 +150,7 @@ def change(world: World, **members: Any) -> Callable[[], object]:
 
 
 def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> None:
-    """The second may be repeated, and is told then that there is such a queue."""
+    """The second may be repeated, and learns then that there is such a queue."""
     first: dict[str, Any] = {"max_size": 7}
     before(world.book, "save", lambda: world.backend.queue_config.create("q", first))
     with pytest.raises(ConflictError):

@@ -101,7 +101,7 @@ def test_a_cron_job_is_registered_though_its_alarm_cannot_be_set(world: World) -
 def test_a_job_is_there_though_its_message_cannot_be_sent(
     world: World, names: tuple[str, ...], problem: Exception
 ) -> None:
-    """Not even where the sweep cannot be told of the queue, or its queue cannot be made."""
+    """Not even where the sweep does not learn of the queue, or its queue cannot be made."""
     tried = refuse(world, *names, problem=problem if names == ("send",) else REFUSED)
     job = push(world, "undeclared")
     assert world.store.jobs[job].state is JobState.AVAILABLE

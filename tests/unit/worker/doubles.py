@@ -70,7 +70,7 @@ class StillTimer:
 
 @dataclass
 class FakeSource:
-    """Gives out the jobs of ``ready``; remembers everything that it is told."""
+    """Gives out the jobs of ``ready``; remembers everything that it gets."""
 
     ready: list[Job] = field(default_factory=list)
     fetches: list[int] = field(default_factory=list)

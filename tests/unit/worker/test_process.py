@@ -40,7 +40,7 @@ print("ended", flush=True)
 
 
 class Server(ThreadingHTTPServer):
-    """Gives out one job, and remembers what it is told of it."""
+    """Gives out one job, and remembers what it learns of it."""
 
     daemon_threads = True
 

@@ -109,7 +109,7 @@ def test_keys_are_bounded_and_the_least_used_one_is_given_up() -> None:
 def test_no_stretch_of_time_lets_more_pass_than_the_burst_and_the_rate(
     limit: int, per_s: float, gaps: list[float]
 ) -> None:
-    """And whoever waits as long as told passes."""
+    """And whoever waits as long as the answer says passes."""
     clock = Clock()
     begun = clock.now
     buckets = TokenBuckets(limit / per_s, limit, clock=clock)

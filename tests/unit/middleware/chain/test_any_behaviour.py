@@ -135,7 +135,7 @@ def test_an_enqueueing_is_what_its_outcome_says(plans: Plans) -> None:
 @given(PLANS)
 @settings(max_examples=200, deadline=None)
 def test_an_execution_calls_its_own_handler_once_at_most(plans: Plans) -> None:
-    """Whose error it was is told of each failure."""
+    """Each failure says whose error it was."""
     left: list[Any] = []
     chain = ExecutionChain(executing(position, plans, left) for position in range(LAYERS))
 

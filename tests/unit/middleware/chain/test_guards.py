@@ -53,7 +53,7 @@ async def test_mw_enq_020_a_job_that_was_dropped_further_in_is_never_returned() 
 
 
 async def test_who_catches_the_store_s_error_has_dropped_the_job() -> None:
-    """MW-ENQ-020: nothing was stored, and it is told who decided that."""
+    """MW-ENQ-020: nothing was stored, and it is reported who decided that."""
 
     async def catches(job: Job, call_next: Any) -> Any:
         try:
@@ -130,7 +130,7 @@ async def test_an_error_object_that_is_raised_again_forgets_earlier_jobs() -> No
 
 # ---------------------------------------------------------------------- call_next
 async def test_forgetting_to_await_call_next_is_an_error_when_enqueueing() -> None:
-    """Otherwise the job would be lost, and the caller told that it is enqueued."""
+    """Otherwise the job would be lost, and the caller would believe that it is enqueued."""
 
     def synchronous(job: Job, call_next: Any) -> Any:
         call_next(job)

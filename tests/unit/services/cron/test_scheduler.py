@@ -192,7 +192,7 @@ def test_an_interval_counts_from_registration(world: World) -> None:
 
 
 def test_registering_again_keeps_the_plan(world: World) -> None:
-    """CRON-26: applications register at each start; an interval must not begin anew."""
+    """CRON-26: applications register at each start; an interval must not begin again."""
     first = register(world, expression="@every 1h")
     world.clock.advance(s=1800)
     again, is_new = world.backend.cron.register(wanted(expression="@every 1h", overlap="allow"))
@@ -603,7 +603,7 @@ def _play(world: World) -> None:
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
-    """Every call of ticks spoiled in every way: each occurrence has one job, or is skipped."""
+    """Inject every fault into every call of ticks: each occurrence has one job, or is skipped."""
     clean = _world()
     _play(clean)
     for spoiled in range(len(clean.faults.calls)):

@@ -329,7 +329,7 @@ def test_each_named_job_has_its_outcome(world: World) -> None:
 
 
 def test_one_failing_write_does_not_keep_the_others_from_theirs(world: World) -> None:
-    """The failed one is told, and a repetition finds it where it was."""
+    """The failed one is reported, and a repetition finds it where it was."""
     dead = [die(world) for _ in range(3)]
     before = len(world.faults.calls)
     report = world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead[:1]))

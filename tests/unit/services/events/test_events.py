@@ -1,4 +1,4 @@
-"""Lifecycle events: the right ones, with the data that ojs-events demands, in order, told apart."""
+"""Lifecycle events: the right ones, with the data that ojs-events demands, in order, kept apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ID = re.compile(
 
 @dataclass
 class Watched:
-    """A backend whose committed writes are told, as the table's stream tells them."""
+    """A backend whose committed writes are published, as the table's stream does it."""
 
     world: World = field(default_factory=World)
     events: list[Event] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Watched:
 
     @property
     def types(self) -> list[str]:
-        """What was told."""
+        """Return what was published."""
         return [event.type for event in self.events]
 
     def data(self, kind: str) -> dict[str, Any]:
@@ -270,7 +270,7 @@ def test_a_lost_reservation_and_a_timeout_are_told_apart(
 
 
 def test_what_a_heartbeat_tells(watched: Watched) -> None:
-    """Section 4.1: the new end of the reservation; told when it was committed."""
+    """Section 4.1: the new end of the reservation; reported when it was committed."""
     beaten(watched)
     data = watched.data("job.heartbeat")
     assert data["worker_id"] == "w1"

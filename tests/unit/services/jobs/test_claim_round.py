@@ -127,7 +127,7 @@ def test_an_attempt_never_starts_before_the_one_before_it_ended(world: World) ->
 
 
 def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
-    """Promise 1: each call of the claiming spoiled in each way, and then the world heals."""
+    """Promise 1: inject each fault into each call of a claim, then let the world heal."""
     count = 0
     for fault in Fault:
         for spoiled in range(12):

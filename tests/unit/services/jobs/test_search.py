@@ -317,7 +317,7 @@ def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
 
 # -------------------------------------------------------------------------------------- history
 def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
-    """Its instants and failures in order; those before an operator's retry are told apart."""
+    """Its instants and failures in order; those before an operator's retry are kept apart."""
     dead = die(world)
     world.backend.dead_letters.retry(dead.id)
     world.clock.advance(s=1)

@@ -335,7 +335,7 @@ def test_how_many_wait_is_told(world: World) -> None:
 def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
     fault: Fault, operation: str
 ) -> None:
-    """Each call of each operation spoiled in each way: places are what active jobs hold."""
+    """Inject each fault into each call of each operation: places are what active jobs hold."""
     for spoiled in range(6):
         world = World()
         first, second = push(world, ONE), push(world, ONE)
@@ -413,7 +413,7 @@ def test_messages_do_not_multiply_while_jobs_wait_for_a_slow_limit(
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("operation", ["report", "stop", "reschedule"])
 def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation: str) -> None:
-    """Each call of a handler's report, an override and its end, and a job put off spoiled."""
+    """Inject a fault into each call of a report, an override and its end, and a postponed job."""
     for spoiled in range(8):
         world = World()
         limit = {**ONE, "on_limit": "reschedule"} if operation == "reschedule" else ONE

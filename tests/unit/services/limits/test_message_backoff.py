@@ -84,7 +84,7 @@ def test_a_large_backlog_is_delayed_and_not_hidden(
 
 
 def test_a_hundred_jobs_under_a_limit_cost_few_receives() -> None:
-    """Lambda workers: each second's messages are let in, others looked at a few times in all."""
+    """Lambda workers: each second's messages are admitted, others looked at a few times in all."""
     world = World()
     limit = {"key": "k", "rate": {"limit": 5, "period": "PT1S"}}
     for _ in range(100):

@@ -102,7 +102,7 @@ def test_the_number_never_falls_within_an_attempt(world: World) -> None:
 
 
 def test_progress_with_a_checkpoint_is_one_version(world: World) -> None:
-    """Found by the simulation: one write counted as two, and one of them was never told."""
+    """Found by the simulation: one write counted as two, and one of them was never reported."""
     job = active(world)
     whole = read_report(parse_object('{"progress": 0.5}'))
     after, is_noted = world.backend.progress(job.id, "w", whole, RawJson("[1]"))

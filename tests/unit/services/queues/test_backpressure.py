@@ -117,7 +117,7 @@ def test_what_was_not_stored_gives_its_place_back(world: World) -> None:
 
 
 def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
-    """Until the tick has counted anew, once nothing moves."""
+    """They are held until the tick has recounted, once nothing moves."""
 
     def lose(_: object) -> None:
         raise BackendError("the answer was lost")
@@ -162,7 +162,7 @@ def test_a_tick_that_comes_twice_recounts_nothing(world: World) -> None:
 def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
     world: World, jobs: int, *, unique: bool
 ) -> None:
-    """Found by the simulation: it was told that nothing was stored, and its jobs were there."""
+    """Found by the simulation: it was answered that nothing was stored, and its jobs were there."""
     world.backend.queue_config.change("small", {"max_size": jobs})
     world.clock.advance(s=5)
     more: dict[str, Any] = {"unique": {"keys": ["args"]}} if unique else {}
@@ -195,7 +195,7 @@ def test_a_bound_counts_the_jobs_that_are_there(world: World) -> None:
 
 
 def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
-    """With how full it is; crossing it is told once, and falling below it again too."""
+    """With how full it is; crossing it is reported once, and falling below it again too."""
     world.backend.queue_config.change("warned", {"max_size": 4, "warning_threshold": 0.5})
     fills = [push(world, queue="warned").fill for _ in range(3)]
     assert [fill.is_high for fill in fills if fill] == [False, True, True]
@@ -210,7 +210,7 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
 
 
 def test_a_queue_that_takes_its_last_job_is_full(world: World) -> None:
-    """``queue.full`` (ojs-queue-config, 10.1): told when its last place is taken."""
+    """``queue.full`` (ojs-queue-config, 10.1): reported when its last place is taken."""
     push(world)
     assert "small" not in world.pressures.told
     push(world)

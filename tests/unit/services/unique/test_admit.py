@@ -63,7 +63,7 @@ class OneCallAtATime:
 
 
 def push(backend: Backend, args: Any = (1,), **unique: Any) -> PushResult:
-    """Push a job that is unique by its type, or as told."""
+    """Push a job that is unique by its type, or as given."""
     options = {
         name: unique.pop(name)
         for name in ("id", "queue", "scheduled_at", "meta", "retry", "pending", "expires_at")

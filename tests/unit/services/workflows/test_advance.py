@@ -410,14 +410,14 @@ def test_records_that_repeat_and_come_in_any_order_change_nothing(seed: int) -> 
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_whatever_call_fails_a_workflow_neither_stops_nor_runs_twice(fault: Fault) -> None:
-    """Each of the calls is spoiled once: before and after it took effect, surviving and dying."""
+    """Each of the calls gets a fault once: before and after it took effect, surviving and dying."""
     total = _lived(None, fault)
     for call in range(total):
         _lived(call, fault)
 
 
 def _lived(spoiled: int | None, fault: Fault) -> int:
-    """Run the workflow with one call spoiled; how many calls were made."""
+    """Run the workflow with a fault in one call; return how many calls were made."""
     world = World()
     stream = Stream(world)
     world.faults.spoiled, world.faults.fault = spoiled, fault
@@ -467,7 +467,7 @@ def _revived(world: World) -> World:
 def test_many_members_that_end_at_once_fire_each_callback_once(
     world: World, stream: Stream
 ) -> None:
-    """In as many threads as there are shards, each told of everything, in its own order."""
+    """In as many threads as there are shards, each given everything, in its own order."""
     callbacks = {"on_complete": job("done"), "on_success": job("yes")}
     body = {"type": "batch", "id": "w", "jobs": [job("a")] * 200, "callbacks": callbacks}
     create(world, body)

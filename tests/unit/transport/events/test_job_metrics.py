@@ -87,7 +87,7 @@ class Context:
 
 
 def test_the_stream_measures_what_it_told_and_nothing_that_comes_again() -> None:
-    """A record that must be repeated is counted when it is told."""
+    """A record that must be repeated is counted when it is reported."""
     world = World()
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
     waiting = world.store.jobs[reply.json["id"]]

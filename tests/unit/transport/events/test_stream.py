@@ -179,7 +179,7 @@ def test_a_change_that_cannot_be_logged_does_not_hold_up_other_jobs(
 def test_a_change_that_is_repeated_is_told_from_where_it_failed(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Order per job holds, and what was told is not told again by the same process."""
+    """Order per job holds, and what was published is not published again by the same process."""
     with monkeypatch.context() as patch:
         refusing(world, patch, "job.started")
         records = batch(life)
@@ -232,7 +232,7 @@ def test_an_outage_sets_nothing_aside(
 def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the defect was mended; what still fails stays, and the answer names it."""
+    """After the defect was fixed; what still fails stays, and the answer names it."""
     poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}}
     with monkeypatch.context() as patch:
         refusing(world, patch, "job.started")
@@ -368,7 +368,7 @@ def test_a_failing_hook_is_called_again_and_blocks_no_other_job(
 def test_a_hook_that_always_fails_is_given_up(
     world: World, bus: Bus, life: list[JobRecord]
 ) -> None:
-    """After a bounded number of calls, even when it fails for everything; it is told and kept."""
+    """After a bounded number of calls, even if everything fails; it is reported and kept."""
     calls: list[str] = []
 
     def hook(event: Event) -> None:

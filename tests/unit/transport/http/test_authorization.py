@@ -131,7 +131,7 @@ def test_health_and_manifest_can_be_closed_too() -> None:
     ],
 )
 def test_credentials_that_are_not_valid_are_401(refusal: Refusal, code: str, shut: Api) -> None:
-    """Why is not told, but that they are over: to who has the secret."""
+    """Callers learn only that credentials have expired, and only with the right secret."""
     shut.authorizer = {"lambda": told_verdict(Verdict(None, refusal, "0123456789abcdef"))}
     reply = shut.post("/jobs", {"type": "email.send", "args": []})
     assert (reply.status, reply.error["code"]) == (401, code)

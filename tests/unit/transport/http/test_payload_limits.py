@@ -1,4 +1,4 @@
-"""ojs-payload-limits over HTTP: what is refused, and how the limits are told."""
+"""ojs-payload-limits over HTTP: what is refused, and how the limits are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_pl_001_006_an_envelope_of_a_megabyte_is_the_limit(api: Api) -> None:
 
 
 def test_pl_002_metadata_beyond_64_kilobytes_is_refused(api: Api) -> None:
-    """Alone and in a batch, where the index is told; nothing is stored."""
+    """Alone and in a batch, where the index is reported; nothing is stored."""
     fitting, large = {"k": "x" * 65_000}, {"k": "x" * 65_536}
     assert api.post("/jobs", JOB | {"meta": fitting}).status == 201
     refused = api.post("/jobs", JOB | {"meta": large})

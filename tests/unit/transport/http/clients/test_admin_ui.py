@@ -187,7 +187,7 @@ def world() -> World:
 
 @pytest.fixture
 def api(world: World) -> Api:
-    """The functions over it; the model has SQS queues of every name, so the registry is told."""
+    """The functions over it; the model has SQS queues of every name, so the registry knows it."""
     for name in ("mail", "dead", "done", "busy", "later"):
         world.registry.ensure(name, world.clock.now())
     return Api(world.backend)

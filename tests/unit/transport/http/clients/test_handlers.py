@@ -35,7 +35,7 @@ def world() -> World:
 
 @pytest.fixture
 def api(world: World) -> Api:
-    """The functions over it; the model has SQS queues of every name, so the registry is told."""
+    """The functions over it; the model has SQS queues of every name, so the registry knows it."""
     for name in ("email", "sms"):
         world.registry.ensure(name, world.clock.now())
     count_changes(world)

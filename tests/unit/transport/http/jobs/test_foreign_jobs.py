@@ -186,7 +186,7 @@ def test_the_id_of_a_foreign_job_is_refused_without_a_word_of_it(
 
 
 def test_the_id_of_an_own_job_is_refused_as_before(api: Api) -> None:
-    """Its owner is told which job that is."""
+    """Its owner learns which job that is."""
     api.authorizer = bound(queues=("email",))
     job_id = api.post("/jobs", OWN).json["job"]["id"]
     reply = api.post("/jobs", {**OWN, "id": job_id, "args": ["other"]})
@@ -199,7 +199,7 @@ JOB = "01912345-6789-7abc-8def-0123456789ab"
 
 
 def test_an_unknown_queue_is_refused_without_the_names_of_foreign_ones() -> None:
-    """Callers without bounds are told all of them."""
+    """Callers without bounds see all of them."""
     names = ("email", "email.late", "payments")
     settings = Settings(auth="api-key", allow_undeclared_queues=False, queues=names)
     api = Api(World(settings=settings).backend)
@@ -213,7 +213,7 @@ def test_an_unknown_queue_is_refused_without_the_names_of_foreign_ones() -> None
 
 
 def test_a_queue_that_takes_some_types_only_names_no_foreign_ones(api: Api) -> None:
-    """Callers without bounds are told all of them."""
+    """Callers without bounds see all of them."""
     types = ["email.receipt", "payment.charge"]
     assert (
         api.send("PUT", "/ojs/v1/queues/email/config", {"allowed_job_types": types}).status == 200

@@ -107,7 +107,7 @@ def test_wrk_006_wrk_013_a_directive_is_delivered_by_the_next_heartbeat(api: Api
 
 
 def test_a_quiet_worker_is_given_nothing(api: Api) -> None:
-    """ojs-graceful-shutdown, section 5.1: from the heartbeat on that told it."""
+    """ojs-graceful-shutdown, section 5.1: from the heartbeat on that reported it."""
     api.post("/jobs", {"type": "a", "args": []})
     beat(api)
     api.post("/admin/workers/w1/quiet")
@@ -216,7 +216,7 @@ def test_workers_are_directed_together(api: Api, body: dict[str, Any], told: lis
 
 
 def test_directing_all_tells_of_those_that_terminate_already(api: Api) -> None:
-    """They are not told anything else."""
+    """They get no other directive."""
     for name in ("a", "b"):
         beat(api, name)
     api.post("/admin/workers/a/terminate")
