@@ -83,8 +83,8 @@ BATCHES_PARTITION: Final = "batches"
 QUEUE_PARTITION: Final = "queues"
 LIMIT_PARTITION: Final = "limits"
 PAUSED_ATTRIBUTE: Final = "pa"
-"""Of the queues only pausing is published: the sweep touches their items each minute. Of the buckets of
-limits only that they are exhausted, which the same attribute says: each job touches one."""
+"""Of the queues only pausing is published: the sweep touches their items each minute. Of the
+buckets of limits only their exhaustion, which the same attribute says: each job touches one."""
 
 KEY_PARTITION: Final = "apikeys"
 """Partition of the records of API keys: only the authorizer's role may read it."""

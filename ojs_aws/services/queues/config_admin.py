@@ -54,7 +54,7 @@ _LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
 class QueueConfigAdmin:
     """Creates, reads, changes and deletes.
 
-    :ivar bounding: is called for a queue whose bound may have changed, before the change is answered.
+    :ivar bounding: is called if a queue's bound may have changed, before the change is answered.
     """
 
     book: SettingsBook

@@ -187,7 +187,7 @@ class Browser:
         return " ".join(str(row.inner_text()).split())
 
     def row_shows(self, text: str, *expected: str) -> None:
-        """Wait until a row shows all texts; it is read repeatedly, as the page itself asks repeatedly."""
+        """Wait until a row shows all texts; it is read repeatedly, as the page does."""
         end = time.monotonic() + PATIENCE_S
         while missing := [each for each in expected if each not in self.row(text)]:
             if time.monotonic() > end:

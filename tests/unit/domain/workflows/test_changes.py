@@ -285,7 +285,7 @@ def test_a_callback_that_fails_is_named_however_many_jobs_failed_before() -> Non
 
 
 def test_a_failed_step_is_named_however_many_failures_were_handled_before() -> None:
-    """Section 9.2: the first step's failures were handled by a callback, so the second one counts."""
+    """Section 9.2: a callback handled the first step's failures, so the second one counts."""
     handled = (Kind.BATCH, [None] * 30, [Trigger.FAILURE])
     graph = graph_of((Kind.CHAIN, [handled, None], None))
     told = fail_all(begun(graph), graph, *range(2, 32))
