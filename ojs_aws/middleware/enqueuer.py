@@ -7,22 +7,19 @@ single job is a batch of one); the chain of each job; the hooks ``insert_begin``
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.enqueue import EnqueueChain, Store
 from ojs_aws.middleware.chain.enqueue_many import InsertionRun, StoreMany
 from ojs_aws.middleware.chain.run import Layers, Step
-from ojs_aws.middleware.chain.run_sync import drive
 from ojs_aws.middleware.errors import note_stored
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.interfaces import ENQUEUE_MANY
 from ojs_aws.middleware.members import STARTED
-from ojs_aws.middleware.results import EnqueueResult
-
-T = TypeVar("T")
+from ojs_aws.middleware.results import EnqueueResult, result_of
 
 
 class Enqueuer:
@@ -41,15 +38,31 @@ class Enqueuer:
         :raises Exception: whatever a middleware or a hook raised; nothing was stored then, unless
             the error has the attribute ``stored_job_ids``.
         """
+        return await self.chain.run_tracked(job, self._with_hooks(store))
+
+    async def single(self, job: Job, store: Store) -> EnqueueResult:
+        """Run the batch middleware, if there is any, and the chain around storing a single job.
+
+        :returns: the outcome; the error in it is one that a batch middleware caught.
+        :raises Exception: as :meth:`one` and :meth:`many`.
+        """
+        layers = self._layers or self._start()
+        if len(layers) == 1:
+            return result_of(job, *await self.chain.run_tracked(job, self._with_hooks(store)))
+
+        async def insert(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [result_of(each, *await self.one(each, store)) for each in jobs]
+
+        [result] = await self.many([job], insert)
+        return result
+
+    def _with_hooks(self, store: Store) -> Store:
+        """Return a store with the insertion hooks around it, if there are any."""
         if not self.hooks.has_insertion():
-            return await self.chain.run_tracked(job, store)
+            return store
+        return functools.partial(self._store_with_hooks, store)
 
-        async def store_with_hooks(final: Job) -> Job | None:
-            return await self._store_with_hooks(final, store)
-
-        return await self.chain.run_tracked(job, store_with_hooks)
-
-    async def _store_with_hooks(self, job: Job, store: Store) -> Job | None:
+    async def _store_with_hooks(self, store: Store, job: Job) -> Job | None:
         job_id = job.id
         job = await self.hooks.insert_begin(job)
         try:
@@ -94,6 +107,7 @@ class Enqueuer:
         self._layers = (*self.chain.layers(ENQUEUE_MANY), None)
         return self._layers
 
-    def run_sync(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run what uses this object to its end, from synchronous code; see :func:`drive`."""
-        return drive(coroutine, never_waits=self.chain.never_waits and self.hooks.never_waits)
+    @property
+    def never_waits(self) -> bool:
+        """Return True if no middleware and no hook waits; see :func:`drive`."""
+        return self.chain.never_waits and self.hooks.never_waits

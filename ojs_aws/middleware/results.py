@@ -87,3 +87,10 @@ def failed(job: Job, error: BaseException, *, is_new: bool = True) -> EnqueueRes
 def dropped(job: Job, by: str) -> EnqueueResult:
     """Return the outcome of a job that a middleware dropped."""
     return EnqueueResult(status=EnqueueStatus.DROPPED, job=job, is_new=False, dropped_by=by)
+
+
+def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
+    """Return the outcome of a job's run through the chain: stored, or dropped."""
+    if stored is None:
+        return dropped(job, dropped_by)
+    return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)

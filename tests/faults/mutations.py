@@ -44,7 +44,7 @@ BREAKAGES: Final = (
         Mutation(
             "own-write-unknown",
             "a push that finds what it wrote takes it for somebody else's",
-            "ojs_aws.services.jobs.push:Push._keep_one",
+            "ojs_aws.services.jobs.new_jobs:NewJobs.store_one",
             (("existing = self.same(record, taken.existing[0])", "raise"),),
         ),
         "push",
@@ -53,7 +53,7 @@ BREAKAGES: Final = (
         Mutation(
             "not-sent-again",
             "a push that finds its job sends no message for it",
-            "ojs_aws.services.jobs.push:Push._keep_one",
+            "ojs_aws.services.jobs.new_jobs:NewJobs.store_one",
             (("self.job_messages.send_for([existing], self.clock.now())", "pass"),),
         ),
         "push-undeclared",

@@ -80,11 +80,15 @@ MUTATIONS: Final = (
     Mutation(
         "push-lies",
         "PUSH answers although its write failed",
-        "ojs_aws.services.jobs.push:Push._keep_one",
+        "ojs_aws.services.jobs.new_jobs:NewJobs.store_one",
         (
             (
-                "return PushResult(existing, is_new=False)",
-                "return PushResult(existing, is_new=False)\n    except Exception:\n        pass",
+                "pushed = PushResult(existing, is_new=False)",
+                (
+                    "pushed = PushResult(existing, is_new=False)\n"
+                    "        except Exception:\n"
+                    "            pushed = PushResult(record)"
+                ),
             ),
         ),
     ),
@@ -139,7 +143,7 @@ MUTATIONS: Final = (
     Mutation(
         "given-all-the-same",
         "FETCH gives out a job although another fetcher was faster",
-        "ojs_aws.services.jobs.claim_round:ClaimRound._lost",
+        "ojs_aws.services.jobs.job_claims:JobClaims._lost",
         (
             (
                 "if current is None:",
@@ -268,7 +272,7 @@ MUTATIONS: Final = (
     Mutation(
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
-        "ojs_aws.services.jobs.push:Push._placed",
+        "ojs_aws.services.jobs.new_jobs:NewJobs._places",
         (("if not self._is_there(records):", "if True:"),),
     ),
     Mutation(

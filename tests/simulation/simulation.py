@@ -211,7 +211,7 @@ class Simulation:
             mock.patch("ojs_aws.middleware.event_loop.run_in_loop", _run_here)
         )
         self._patches.enter_context(
-            mock.patch("ojs_aws.services.jobs.push.MAX_TRANSACTION", self.weather.transaction)
+            mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.weather.transaction)
         )
         self._patches.enter_context(_silence())
         return self

@@ -91,7 +91,7 @@ class Crowd:
         if self.chance.random() < 0.5:
             # Only the part that calls AWS: before it, one event loop would serve all strands.
             push = self.backend.push
-            push._store_all([push.check(job) for job in jobs])
+            push.new_jobs._store_all([push.check(job) for job in jobs])
             return
         for job in jobs:
             self.backend.push(job)

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.config import MAX_BATCH_JOBS, Settings
 from ojs_aws.services.batches.errors import MAX_FAULTS
-from ojs_aws.services.jobs.push import MAX_TRANSACTION
+from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from tests.aws import embedded
 
 PAGE = Path(__file__).parents[2] / "docs" / "batches.md"

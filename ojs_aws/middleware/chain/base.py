@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.run import Layers, Run, Step
 from ojs_aws.middleware.interfaces import Interface
 from ojs_aws.middleware.members import STARTED, Members
@@ -47,8 +46,6 @@ class Chain(Members):
             self._layers = layers = (*self.layers(interface), None)
         return layers
 
-    async def pass_through(self, job: Job, run: Run) -> Any:
-        """Run a job from the outermost layer on."""
-        if self._stopwatch is None:
-            return await Step(run)(job)
-        return await self._stopwatch.measure(job, run)
+    def outermost(self, run: Run) -> Step:
+        """Return the step that runs a job from the outermost layer on."""
+        return Step(run) if self._stopwatch is None else self._stopwatch.outermost(run)

@@ -55,7 +55,7 @@ class EnqueueChain(Chain):
     async def run_tracked(self, job: Job, store: Store) -> tuple[Job | None, str]:
         """Do as :meth:`run`, and return the name of the middleware that dropped the job, too."""
         run = _EnqueueRun(self.start(ENQUEUE), job.id, store)
-        stored: Job | None = await self.pass_through(job, run)
+        stored: Job | None = await self.outermost(run)(job)
         run.check_ids(job if stored is None else stored)
         # A task that was left behind may store what was dropped before it came to that.
         return stored, "" if stored is not None else run.dropped_by

@@ -65,7 +65,7 @@ class ExecutionChain(Chain):
         layers = self.start(EXECUTE)
         if self._interrupts and not inspect.iscoroutinefunction(handler):
             handler = _in_thread(handler)
-        return await self.pass_through(job, _ExecutionRun(layers, job, ctx, handler))
+        return await self.outermost(_ExecutionRun(layers, job, ctx, handler))(job)
 
     @functools.cached_property
     def _interrupts(self) -> bool:

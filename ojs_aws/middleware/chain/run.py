@@ -40,6 +40,7 @@ class Run:
     clock: Callable[[], float]
     took_s: dict[int, float]
     """The seconds of each step by its position; kept only while the chain is measured."""
+    report_times: Callable[[Job, Run], None]
 
     def accept(self, step: Step, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what the next layer is called with; refuse what ``call_next`` must not get."""

@@ -53,7 +53,7 @@ def log_timings(job: Job, timings: Timings) -> None:
 
 
 class TimedStep(Step):
-    """Notes how long a step took, with everything further in."""
+    """Notes how long a step took, with everything further in; the outermost one reports."""
 
     async def go(self, given: tuple[Any, ...]) -> object:
         """Run the layer of this step, and note the time."""
@@ -63,6 +63,8 @@ class TimedStep(Step):
             return await super().go(given)
         finally:
             run.took_s[self.position] = run.clock() - began
+            if not self.position:
+                run.report_times(given[0], run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,10 @@ class Stopwatch:
     report: TimingReport
     clock: Callable[[], float]
 
-    async def measure(self, job: Job, run: Run) -> Any:
-        """Run a job through the chain, and report where its time went."""
-        run.clock, run.took_s = self.clock, {}
-        try:
-            return await TimedStep(run)(job)
-        finally:
-            self._report(job, run)
+    def outermost(self, run: Run) -> TimedStep:
+        """Return the step that runs a job through the chain, and reports where its time went."""
+        run.clock, run.took_s, run.report_times = self.clock, {}, self._report
+        return TimedStep(run)
 
     def _report(self, job: Job, run: Run) -> None:
         took_s = run.took_s

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.activate import Activate
     from ojs_aws.services.jobs.cancel import Cancel
     from ojs_aws.services.jobs.info import Info
+    from ojs_aws.services.jobs.new_jobs import NewJobs
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.jobs.transact import Transact
     from ojs_aws.services.outcomes.results import Results
@@ -51,16 +52,26 @@ class ProducerServices(Foundation):
             is_internal=is_internal,
         )
         return Push(
+            clock=self.ports.clock,
+            enqueuing=enqueuing,
+            job_builder=job_builder,
+            new_jobs=self.new_jobs,
+            max_batch_jobs=settings.max_batch_jobs,
+        )
+
+    @cached_property
+    def new_jobs(self) -> NewJobs:
+        """What stores new jobs."""
+        from ojs_aws.services.jobs.new_jobs import NewJobs
+
+        return NewJobs(
             store=self.ports.store,
             job_messages=self.job_messages,
             clock=self.ports.clock,
             limits=self._limits,
-            enqueuing=enqueuing,
-            job_builder=job_builder,
             unique=lambda: self.unique,
             batch_push=lambda: self.batch_push,
-            max_batch_jobs=settings.max_batch_jobs,
-            bounds=self.backpressure,
+            backpressure=self.backpressure,
         )
 
     @cached_property

@@ -71,10 +71,12 @@ class BulkEnqueue:
         :param jobs: those that could not even be read are there as what was wrong with them.
         """
         check_count(len(jobs), MAX_ITEMS)
-        late = DeferredMessages(self.push.job_messages.messages, self.push.job_messages.queues)
+        new_jobs = self.push.new_jobs
+        late = DeferredMessages(new_jobs.job_messages.messages, new_jobs.job_messages.queues)
+        push = replace(self.push, new_jobs=replace(new_jobs, job_messages=late))
         items: list[BulkItem] = []
         try:
-            self._push_each(jobs, replace(self.push, job_messages=late), items, late)
+            self._push_each(jobs, push, items, late)
         finally:
             late.flush(self.clock.now())
         return items

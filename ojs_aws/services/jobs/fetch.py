@@ -21,11 +21,12 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.jobs.candidates import QueueSnapshot
 from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.claim_round import (
+from ojs_aws.services.jobs.claim_round import ClaimRound
+from ojs_aws.services.jobs.job_claims import (
     MAX_CLAIMED_BYTES,
     PATIENCE_MS,
     ClaimOptions,
-    ClaimRound,
+    JobClaims,
 )
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
@@ -145,12 +146,12 @@ class Fetch:
             self.job_messages.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
         turn = self._round(queue, request, list(received), look.head)
-        turn.run(look, len(received), lambda room: self._look(queue, room))
-        kept = turn.release() if turn.hands else frozenset()
-        whole = {job.id: job for job in self._filled(turn.claimed)}
+        claimed = turn.run(look, len(received), lambda room: self._look(queue, room))
+        kept = turn.release()
+        whole = {job.id: job for job in self._filled(claimed)}
 
         def outcome(handle: str) -> Claimed:
-            job = turn.under.pop(handle, None)  # a message may be in the batch twice
+            job = turn.claims.under.pop(handle, None)  # a message may be in the batch twice
             if job is None:
                 return Claimed(None, handle in kept)
             return Claimed(whole.get(job.id), keep_message=True)
@@ -215,8 +216,7 @@ class Fetch:
             return []  # its messages come back by themselves, and a resume does not need them
         turn = self._round(queue, request, received, first.head)
         claimed = turn.run(first, need, lambda room: self._look(queue, room))
-        if turn.hands:
-            turn.release()
+        turn.release()
         return claimed
 
     def _look(self, queue: str, need: int) -> QueueSnapshot:
@@ -258,9 +258,10 @@ class Fetch:
         )
         now: Instant = self.changer.clock.now()
         limiting = LimitCheck(queue, self.limited_types.of(queue))
-        return ClaimRound(
+        claims = JobClaims(
             self.store, self.changer, self.job_messages, terms, now, hands, limiting, self.limits
         )
+        return ClaimRound(claims)
 
     def _visibility_s(self, queue: str, request: FetchRequest) -> int:
         """What most reservations of this request will last, so that no message needs aligning."""

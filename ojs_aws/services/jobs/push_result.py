@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import EnqueueRejectedError, JsonValue, OjsError
-from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus, dropped
+from ojs_aws.middleware.results import EnqueueResult
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.queues.backpressure import Fill
     from ojs_aws.services.unique.entries import Admitted
@@ -35,13 +34,6 @@ class PushResult:
     is_duplicate: bool = False
     is_update: bool = False
     fill: Fill | None = None
-
-
-def result_of(job: Job, stored: Job | None, dropped_by: str) -> EnqueueResult:
-    """The outcome of a job's run through the chain."""
-    if stored is None:
-        return dropped(job, dropped_by)
-    return EnqueueResult(status=EnqueueStatus.ENQUEUED, job=stored)
 
 
 def push_result_of(lets: Sequence[Admitted]) -> list[PushResult]:

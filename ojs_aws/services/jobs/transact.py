@@ -51,7 +51,7 @@ class Transact:
                 actions.extend(self.jobs().actions(admission))
             return pushed
 
-        pushed = self.push.through(job, prepare)
+        pushed = self.push(job, prepare)
         return PreparedJob(pushed, actions)
 
     def _admission(self, job: Job, record: JobRecord) -> tuple[PushResult, Admission | None]:
@@ -60,6 +60,6 @@ class Transact:
         from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
 
         wanted = WantedJob(record, parse_unique_policy(job.get("unique")))
-        let, admission = self.unique().admission(wanted, self.push.same)
+        let, admission = self.unique().admission(wanted, self.push.new_jobs.same)
         [pushed] = push_result_of([let])
         return pushed, admission

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
@@ -33,6 +33,9 @@ from ojs_aws.ports import (
     QueueState,
 )
 from ojs_aws.services.queues.push_settings import PushSettingsCache
+
+if TYPE_CHECKING:
+    from ojs_aws.services.jobs.push_result import PushResult
 
 RETRY_AFTER_S: Final = 1
 """When a rejected producer may try again: about as long as the stream lags."""
@@ -83,6 +86,23 @@ class Places:
             for record in (self.records[position] for position in positions)
             if record.is_counted
         )
+
+    def settle(self, pushed: Sequence[PushResult]) -> list[PushResult]:
+        """Give the places of jobs back that turned out not to be new; say how full the queues are.
+
+        :param pushed: what became of the jobs, in their order.
+        """
+        if not self.fills:
+            return [*pushed]
+        self.give_back(
+            index
+            for index, each in enumerate(pushed)
+            if not each.is_new or each.is_duplicate or each.is_update
+        )
+        return [
+            replace(each, fill=self.fills.get(record.queue))
+            for each, record in zip(pushed, self.records, strict=True)
+        ]
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.transport import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.chain.run_sync import drive
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks
@@ -60,7 +61,7 @@ def enqueue_sync(
 ) -> tuple[Job | None, str]:
     """Run a chain from synchronous code, as PUSH does."""
     enqueuing = Enqueuer(chain, hooks)
-    return enqueuing.run_sync(enqueuing.one(given, store))
+    return drive(enqueuing.one(given, store), never_waits=enqueuing.never_waits)
 
 
 class FakeTransport:

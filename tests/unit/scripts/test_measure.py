@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,26 @@ def test_class_names_are_counted_within_a_layer() -> None:
     assert repeated_classes({one: tree, two: tree}) == {"domain": ["A x2"]}
 
 
+@pytest.fixture(scope="module")
+def hops() -> Mapping[str, int]:
+    """How many functions each operation passes through."""
+    return hops_of_operations()
+
+
 @pytest.mark.moto
-def test_hops_are_counted_for_each_operation() -> None:
+def test_hops_are_counted_for_each_operation(hops: Mapping[str, int]) -> None:
     """From the handler down to the client of AWS."""
-    hops = hops_of_operations()
     assert set(hops) == set(OPERATIONS)
     assert all(count > 0 for count in hops.values())
     assert hops["info"] < hops["ack"] < hops["push"]
+
+
+@pytest.mark.moto
+@pytest.mark.parametrize(
+    ("operation", "most"), [("push", 12), ("fetch", 8), ("ack", 6), ("fail", 6)]
+)
+def test_an_operation_reaches_its_write_by_few_functions(
+    hops: Mapping[str, int], operation: str, most: int
+) -> None:
+    """Whoever follows a request from its handler must not get lost; default middleware counts."""
+    assert hops[operation] <= most

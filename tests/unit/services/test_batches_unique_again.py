@@ -117,7 +117,7 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
     world = world_of()
     jobs = for_scheduled_ones(batch_of("ignore", first_key=7))
     world.backend.push(unique(6, "reject", key=7, scheduled_at="+PT1S"))
-    check, same = world.backend.push.check, world.backend.push.same
+    check, same = world.backend.push.check, world.backend.push.new_jobs.same
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
     batch_push, reserve = world.backend.batch_push, world.unique.reserve
 

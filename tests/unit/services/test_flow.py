@@ -98,7 +98,7 @@ def test_a_job_whose_message_was_lost_is_still_fetched(world: World) -> None:
 def test_a_message_delivered_twice_runs_the_job_once(world: World) -> None:
     """A duplicate costs a call, never correctness."""
     job = push(world)
-    world.backend.push.job_messages.send_for([job], world.clock.now())
+    world.backend.new_jobs.job_messages.send_for([job], world.clock.now())
     assert len(fetch(world)) == 1
     assert fetch(world) == []
 

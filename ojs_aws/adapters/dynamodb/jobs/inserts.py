@@ -49,22 +49,19 @@ class JobInserts(JobReads):
                     return
                 ahead.keep(job, placed, text)
             ahead.is_sent = True
-            self._insert_item(item)
-
-    def _insert_item(self, item: Item) -> None:
-        item[n.TOKEN] = string(self.writes.token())
-        try:
-            with conditional("PutItem"):
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=item,
-                    ConditionExpression=_IS_NEW,
-                    ExpressionAttributeNames={"#pk": n.PK},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except ConditionFailedError as failed:
-            if not failed.is_own(item):
-                raise AlreadyStoredError({0: from_item(failed.item)}) from None
+            item[n.TOKEN] = string(self.writes.token())
+            try:
+                with conditional("PutItem"):
+                    self.client.put_item(
+                        TableName=self.table,
+                        Item=item,
+                        ConditionExpression=_IS_NEW,
+                        ExpressionAttributeNames={"#pk": n.PK},
+                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    )
+            except ConditionFailedError as failed:
+                if not failed.is_own(item):
+                    raise AlreadyStoredError({0: from_item(failed.item)}) from None
 
     def ahead(self) -> AbstractContextManager[Ahead]:
         """Return what a write of new jobs stores first, and removes if it is refused."""

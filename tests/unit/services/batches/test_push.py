@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch import FetchRequest
-from ojs_aws.services.jobs.push import MAX_TRANSACTION
+from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
@@ -314,7 +314,7 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
             happened.append("committed")
             die_after(world, "decide")
             wanted = [WantedJob(world.backend.push.check(job.copy())) for job in jobs]
-            same = world.backend.push.same
+            same = world.backend.push.new_jobs.same
             outcome(lambda: world.backend.batch_push.store_all(wanted, same))
             world.faults.spoiled, world.faults.afterwards = None, meanwhile
         elif called == "load_many" and happened == ["committed"]:

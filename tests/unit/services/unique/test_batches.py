@@ -133,7 +133,7 @@ def test_a_batch_is_refused_when_nothing_is_at_work_for_it_any_more() -> None:
     check = world.backend.push.check
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
     with pytest.raises(DuplicateError):
-        batch_push.store_all(wanted, world.backend.push.same)
+        batch_push.store_all(wanted, world.backend.push.new_jobs.same)
     at_the_end = [*done]
     is_refused.set()
     assert at_the_end == [jobs[1].id]
@@ -273,7 +273,7 @@ def store(world: World, jobs: list[Job]) -> list[str]:
     """Store a batch; the ids of the jobs that it came to."""
     check = world.backend.push.check
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
-    stored = world.backend.batch_push.store_all(wanted, world.backend.push.same)
+    stored = world.backend.batch_push.store_all(wanted, world.backend.push.new_jobs.same)
     return [one.record.id for one in stored]
 
 
@@ -295,7 +295,8 @@ def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> 
             if number == at:
                 world.faults.afterwards = lambda _: None
                 store(world, jobs)
-                let = world.backend.batch_push.unique().admit([wanted], world.backend.push.same)
+                same = world.backend.new_jobs.same
+                let = world.backend.batch_push.unique().admit([wanted], same)
                 assert let[0].is_new
 
         world.faults.afterwards = meanwhile

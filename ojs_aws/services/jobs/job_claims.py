@@ -1,0 +1,253 @@
+"""Claim jobs one by one, each with a message in hand.
+
+A job is claimed by one conditional write that also stores the message in hand, whatever job that
+message names; the number of messages and of runnable jobs stays equal. A job with a limit takes a
+place in its buckets in the same transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ojs_aws.domain import lifecycle
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
+from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limits.rules import Bucket, OnLimit, Refusal
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import BucketTakenError, JobStore, Limits, ReceivedMessage, StaleJobError
+from ojs_aws.services.jobs.candidates import Candidate, ready_job
+from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+from ojs_aws.services.limits.check import LimitCheck
+from ojs_aws.services.upkeep.job_errors import JobErrors
+
+MAX_CLAIMED_BYTES: Final = 3_000_000
+"""Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""
+
+SPARE_TRIES: Final = 8
+"""Claims that may be lost to other fetchers before the round gives up."""
+
+PATIENCE_MS: Final = 5_000
+"""How long after its beginning a round goes on behind a job that cannot be written. Calls that
+time out take longer, and then others would, too."""
+
+BUCKET_TRIES: Final = 3
+"""Tries to take a place that others take at the same time."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOptions:
+    """Says on what terms jobs are claimed.
+
+    :ivar visibility_timeout_ms: reservation length where the job has none of its own.
+    :ivar silence_ms: how long the worker may be silent before it counts as dead; None where it
+        does not say how often it beats.
+    :ivar timeout_ms: execution timeout where the index does not name one.
+    :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
+    :ivar new_reservation_id: makes an id that no other claim of the job has.
+    """
+
+    queue: str
+    worker_id: str
+    visibility_timeout_ms: int
+    timeout_ms: int
+    message_visibility_s: int
+    new_reservation_id: Callable[[], str]
+    silence_ms: int | None = None
+
+
+@dataclass(slots=True)
+class JobClaims:
+    """Claims jobs of one queue for one request, and keeps what it has found out.
+
+    :ivar hands: messages in hand that no job was claimed with yet.
+    :ivar under: the claimed jobs by the handles of their messages.
+    :ivar seen: what the jobs that were looked at were found to be.
+    :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
+    :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
+        there may be jobs that only the messages in hand can bring to a worker.
+    :ivar returned: candidates that have another place in line than it seemed.
+    :ivar began: when it began; what it saw of the queue is about as old.
+    :ivar errors: of jobs that it passed over.
+    """
+
+    store: JobStore
+    changer: JobChanger
+    job_messages: JobMessages
+    terms: ClaimOptions
+    now: Instant
+    hands: list[ReceivedMessage]
+    limiting: LimitCheck
+    limits: Callable[[], Limits]
+    claimed: list[JobRecord] = field(default_factory=list)
+    under: dict[str, JobRecord] = field(default_factory=dict)
+    seen: dict[str, JobRecord | None] = field(default_factory=dict)
+    tries_left: int = SPARE_TRIES
+    lost: int = 0
+    is_overtaken: bool = False
+    returned: list[Candidate] = field(default_factory=list)
+    began: Instant = field(init=False)
+    errors: JobErrors = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when it begins."""
+        self.began = self.now
+        self.errors = JobErrors(lambda: self.changer.clock.now() > self.began + PATIENCE_MS)
+
+    def is_full(self) -> bool:
+        """Return True if the documents of the claimed jobs fill an answer."""
+        return sum(job.document_bytes for job in self.claimed) >= MAX_CLAIMED_BYTES
+
+    def is_done(self, need: int) -> bool:
+        """Return True if there are enough jobs, or no more of them can be claimed."""
+        return len(self.claimed) >= need or self.tries_left <= 0 or self.is_full()
+
+    def note(self, job: JobRecord) -> Candidate | None:
+        """Remember what a job was found to be; return a candidate if it can be claimed."""
+        self.seen[job.id] = job
+        if job.state is not JobState.AVAILABLE or job.queue != self.terms.queue:
+            return None
+        return ready_job(job)
+
+    def come_back(self) -> dict[str, Candidate]:
+        """Take the candidates that turned out to have another place, or to be available."""
+        back = {each.id: each for each in self.returned}
+        self.returned.clear()
+        return back
+
+    def claim(self, candidate: Candidate) -> None:
+        """Claim a job if it may begin; one whose write fails does not stop those behind it."""
+        if self.limiting.refuses(candidate.limit_key, candidate.type):
+            return
+        self.tries_left -= 1
+        try:
+            # What happened to the job since the round began must not come after its start, and nor
+            # must what a process did whose clock is ahead.
+            self.now = max(self.now, self.changer.clock.now(), ready_since(candidate.sort_key))
+            hand = self._hand_for(candidate.id)
+            reservation = self._reservation(candidate, hand)
+            job: JobRecord | None
+            try:
+                if keys := self.limiting.keys_of(candidate.limit_key, candidate.type):
+                    job = self._claim_within_limits(candidate, reservation, keys)
+                else:
+                    queue, place = self.terms.queue, candidate.sort_key
+                    job = self.store.claim(queue, candidate.id, reservation, self.now, place)
+            except StaleJobError as stale:
+                self._lost(candidate, stale.current)
+                return
+            if job is not None:
+                self._keep(job, hand, reservation)
+        except Exception as problem:  # noqa: BLE001 - whatever is wrong with this very job
+            self.tries_left += 1
+            self.errors.note(candidate.id, problem)
+
+    def _keep(self, job: JobRecord, hand: ReceivedMessage | None, reservation: Reservation) -> None:
+        """Note a claimed job, and the message that it was claimed with."""
+        self.seen[job.id] = job
+        self.claimed.append(job)
+        if hand is not None:
+            self.hands.remove(hand)
+            self.under[hand.handle] = job
+            self._align(hand, reservation)
+
+    def _claim_within_limits(
+        self, candidate: Candidate, reservation: Reservation, keys: list[str]
+    ) -> JobRecord | None:
+        """Claim a job by a read of job and buckets, and a transaction.
+
+        :returns: the job after the claim; None when a limit lets it wait.
+        """
+        for _ in range(BUCKET_TRIES):
+            job, buckets = self.store.load_with_buckets(candidate.id, keys)
+            if job is None or not self._is_claimable(job):
+                raise StaleJobError(job)
+            takes = self.limiting.take(job, buckets, self.now)
+            if isinstance(takes, tuple):
+                self.seen[job.id] = self._put_off(job, *takes)
+                return None
+            held = replace(reservation, places=tuple(before.key for before, _ in takes))
+            try:
+                return self.store.claim_within(job, held, takes, self.now)
+            except BucketTakenError:
+                continue
+        self.limiting.pass_by(keys, self.now)
+        return None
+
+    def _is_claimable(self, job: JobRecord) -> bool:
+        is_over = job.expires_at is not None and job.expires_at <= self.now
+        is_ready = job.state is JobState.AVAILABLE and lifecycle.last_change(job) <= self.now
+        return is_ready and job.queue == self.terms.queue and not is_over
+
+    def _put_off(self, job: JobRecord, bucket: Bucket, refusal: Refusal) -> JobRecord:
+        """Let a job that may not begin wait, give it up, or schedule it, as its policy says.
+
+        The first one that a bucket refuses makes it say so, for the events.
+        """
+        if bucket.is_silent(self.now):
+            try:
+                self.limits().tell(bucket.key, encode(refusal.render(self.now)), self.now)
+            except OjsError:
+                _log.warning("Could not tell that limit %s is exceeded", bucket.key, exc_info=True)
+        wanted = self.limiting.instead_of_waiting(job)
+        if wanted is OnLimit.WAIT:
+            return job
+        if wanted is OnLimit.DROP:
+            after = lifecycle.drop(job, self.now)
+        else:
+            after = lifecycle.reschedule(job, refusal.until, self.now)
+        self.store.save(job, after)
+        return after
+
+    def _hand_for(self, job_id: str) -> ReceivedMessage | None:
+        """Return the job's own message, else the one whose job is last in line, else none."""
+        for received in self.hands:
+            if received.message.job_id == job_id:
+                return received
+        return max(self.hands, key=lambda hand: hand.message.sort_key, default=None)
+
+    def _reservation(self, candidate: Candidate, hand: ReceivedMessage | None) -> Reservation:
+        visibility = candidate.visibility_timeout_ms or self.terms.visibility_timeout_ms
+        timeout = candidate.timeout_ms or self.terms.timeout_ms
+        silence = self.terms.silence_ms
+        return Reservation(
+            worker_id=self.terms.worker_id,
+            expires_at=Instant(self.now + visibility),
+            execution_ends_at=Instant(self.now + timeout),
+            id=self.terms.new_reservation_id(),
+            alive_until=None if silence is None else Instant(self.now + silence),
+            message_handle=hand.handle if hand else "",
+            message_job_id=hand.message.job_id if hand else "",
+        )
+
+    def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
+        """Note that somebody was faster, the index late, or a message named an earlier place.
+
+        The job may be claimable all the same, when its turn comes.
+        """
+        self.seen[candidate.id] = current
+        if current is None:
+            return
+        settled = self.changer.settled(current, self.now)
+        again = self.note(settled)
+        if again is None:
+            self.lost += candidate.is_listed
+            self.is_overtaken |= candidate.is_listed
+            return
+        changed = lifecycle.last_change(settled)
+        has_moved = settled is not current or again.sort_key != candidate.sort_key
+        if has_moved or changed > self.now:
+            self.now = max(self.now, changed)
+            self.returned.append(again)
+
+    def _align(self, hand: ReceivedMessage, reservation: Reservation) -> None:
+        """Let the message come back when the reservation ends, if that is another time."""
+        seconds = seconds_until(reservation.due_at, self.now)
+        if seconds != self.terms.message_visibility_s:
+            self.job_messages.hide(self.terms.queue, [(hand.handle, seconds)])

@@ -1,0 +1,177 @@
+"""Store new jobs: in places of their queues, under their uniqueness keys, with their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import QueueFullError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
+from ojs_aws.services.batches.errors import TransactionTooLargeError, at_index
+from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
+from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.jobs.push_result import PushResult, push_result_of
+from ojs_aws.services.queues.backpressure import Backpressure, Places
+
+if TYPE_CHECKING:
+    from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.unique.admit import Uniqueness
+    from ojs_aws.services.unique.entries import WantedJob
+
+MAX_TRANSACTION: Final = 100
+"""Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJobs:
+    """Stores the jobs that PUSH made of envelopes, and sends their messages.
+
+    :ivar unique: admits jobs with a unique policy; made with the first of them.
+    :ivar batch_push: stores batches beyond one transaction; likewise.
+    """
+
+    store: JobStore
+    job_messages: JobMessages
+    clock: Clock
+    limits: Callable[[], Limits]
+    unique: Callable[[], Uniqueness]
+    batch_push: Callable[[], BatchPush]
+    backpressure: Backpressure
+
+    def store_one(self, job: Job, record: JobRecord) -> PushResult:
+        """Store one job in a place of its queue: one conditional put, and then one message.
+
+        A unique job takes a transaction. A push that is repeated finds the job that it made.
+        """
+        with self._places([record]) as places:
+            [record] = places.records
+            if record.unique_key:
+                return places.settle(self._store_unique([job], [record]))[0]
+            try:
+                self.store.insert(record)
+            except AlreadyStoredError as taken:
+                existing = self.same(record, taken.existing[0])
+                self.job_messages.send_for([existing], self.clock.now())
+                pushed = PushResult(existing, is_new=False)
+            else:
+                self._note_limits([record])
+                self.job_messages.send_for([record], self.clock.now())
+                pushed = PushResult(record)
+            return places.settle([pushed])[0]
+
+    def store_many(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
+        """Store jobs in places of their queues, all or none.
+
+        One transaction stores them where it has room; else a log, which one record commits.
+        """
+        with self._places(records) as places:
+            records = places.records
+            unique = _unique_among(records)
+            if len(records) + unique > MAX_TRANSACTION:
+                pushed = self._store_by_log(jobs, records)
+            elif not unique:
+                pushed = self._store_all(records)
+            else:
+                try:
+                    pushed = self._store_unique(jobs, records)
+                except TransactionTooLargeError:
+                    pushed = self._store_by_log(jobs, records)
+            return places.settle(pushed)
+
+    @contextmanager
+    def _places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
+        """Hold places of bounded queues for jobs; those that are stored already need none.
+
+        :raises QueueFullError: there is no place for them, and they are not stored.
+        """
+        with ExitStack() as held:
+            try:
+                places = held.enter_context(self.backpressure.places(records))
+            except QueueFullError:
+                if not self._is_there(records):
+                    raise
+                places = Places(records)
+            yield places
+
+    def _is_there(self, records: Sequence[JobRecord]) -> bool:
+        """Return True if the first of the jobs is stored: then this request is a repeated one."""
+        first = records[0].id
+        if len(records) == 1 or len(records) + _unique_among(records) <= MAX_TRANSACTION:
+            return self.store.load(first) is not None
+        return bool(self.batch_push().rescue([first]))
+
+    def _store_all(self, records: Sequence[JobRecord]) -> list[PushResult]:
+        """Store jobs by one transaction, and send the messages."""
+        existing = self._insert_all(records)
+        self._note_limits(records)
+        self.job_messages.send_for(existing or records, self.clock.now())
+        return [PushResult(record, is_new=not existing) for record in existing or records]
+
+    def _insert_all(self, records: Sequence[JobRecord]) -> list[JobRecord]:
+        """Store the jobs; return the stored ones when the whole batch had been pushed before."""
+        try:
+            self.store.insert_all(records)
+        except AlreadyStoredError as taken:
+            found: dict[int, JobRecord] = {}
+            for index, job in sorted(taken.existing.items()):
+                with at_index(index):
+                    found[index] = self.same(records[index], job)
+            if len(found) < len(records):
+                with at_index(min(found)):
+                    raise id_taken(found[min(found)]) from None
+            return [found[i] for i in range(len(records))]
+        return []
+
+    def _store_by_log(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
+        """Store jobs that are too many for one transaction."""
+        return push_result_of(self.batch_push().store_all(_wanted(jobs, records), self.same))
+
+    def _store_unique(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
+        """Store jobs with the locks of unique ones by one transaction, and send the messages.
+
+        :raises TransactionTooLargeError: jobs that are replaced are too many for it.
+        """
+        admitted = self.unique().admit(_wanted(jobs, records), self.same)
+        self.job_messages.send_for(
+            [each.record for each in admitted if not each.is_duplicate and not each.is_update],
+            self.clock.now(),
+        )
+        for each in admitted:
+            if each.replaced is not None:
+                self.job_messages.delete_for(each.replaced)
+        return push_result_of(admitted)
+
+    def _note_limits(self, records: Sequence[JobRecord]) -> None:
+        """Let the limits that jobs bring be seen before any of them begins."""
+        if any(record.limit is not None for record in records):
+            from ojs_aws.services.limits.notes import note_limits  # noqa: PLC0415 - few jobs do
+
+            note_limits(self.limits, records, self.clock.now())
+
+    def same(self, wanted: JobRecord, existing: JobRecord) -> JobRecord:
+        """Return the existing job, if it came from the same envelope.
+
+        :raises DuplicateError: it did not.
+        """
+        whole = self.store.fill(existing)
+        if not is_same_envelope(whole, wanted):
+            raise id_taken(whole)
+        return whole
+
+
+def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob]:
+    from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+    from ojs_aws.services.unique.entries import WantedJob  # noqa: PLC0415
+
+    return [
+        WantedJob(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
+        for job, record in zip(jobs, records, strict=True)
+    ]
+
+
+def _unique_among(records: Sequence[JobRecord]) -> int:
+    return sum(bool(record.unique_key) for record in records)

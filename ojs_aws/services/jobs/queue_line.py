@@ -1,0 +1,97 @@
+"""Find out who is in line: the head of a queue, jobs of messages in hand, and those behind."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.ports import Head, JobList
+from ojs_aws.services.jobs.candidates import Candidate, QueueSnapshot, named_by, shown
+from ojs_aws.services.jobs.job_claims import JobClaims
+
+PAGE_BEYOND: Final = 100
+MAX_PAGES_BEYOND: Final = 3
+"""How far is looked behind jobs that limits keep waiting."""
+
+
+@dataclass(slots=True)
+class QueueLine:
+    """Lists the jobs of a queue that may be claimed, in fetch order.
+
+    :ivar stamp: tells this round from others that overlap it.
+    """
+
+    claims: JobClaims
+    stamp: str = ""
+
+    def first(self, look: QueueSnapshot) -> list[Candidate]:
+        """Return the head of the queue, the jobs of messages in hand and those due, in order."""
+        line = {each.id: each for each in look.shown()}
+        waited: list[str] = []
+        for received in self.claims.hands:
+            message = received.message
+            listed = line.get(message.job_id)
+            if listed is not None and not listed.waits:
+                continue
+            is_known = bool(message.sort_key) and not self.claims.limiting.types
+            if listed is None and is_known and received.receive_count == 1:
+                line[message.job_id] = named_by(message)
+            else:
+                waited.append(message.job_id)
+        waited += [row.id for row in look.due.jobs if row.priority is None and row.id not in waited]
+        line |= {candidate.id: candidate for candidate in self.settled(waited)}
+        return sorted(line.values(), key=lambda candidate: candidate.sort_key)
+
+    def turn(self, candidate: Candidate) -> tuple[str, bool, str]:
+        """Say when a candidate's turn comes: by its place; after a lost claim by priority alone."""
+        if not self.claims.lost:
+            return candidate.sort_key, False, ""
+        is_own = any(hand.message.job_id == candidate.id for hand in self.claims.hands)
+        if not self.stamp:
+            self.stamp = f"{self.claims.terms.worker_id}/{self.claims.changer.clock.order()}/"
+        scattered = hashlib.blake2s((self.stamp + candidate.id).encode(), digest_size=8)
+        return candidate.rank, not is_own, scattered.hexdigest()
+
+    def settled(self, job_ids: Sequence[str]) -> Iterator[Candidate]:
+        """Yield those of the jobs that are available once time had its due; read in one call.
+
+        For jobs that had to wait, or whose message came back.
+        """
+        for job_id, job in self.claims.changer.settle_each(
+            job_ids, self.claims.now, self.claims.errors.note
+        ):
+            if job is None:
+                self.claims.seen[job_id] = None
+                continue
+            candidate = self.claims.note(job)
+            if candidate is not None:
+                yield candidate
+
+    def beyond(self, head: Head) -> Iterator[Candidate]:
+        """Yield jobs behind a head that limits keep waiting, as far as is looked (RL-004)."""
+        cursor = self.claims.store.place_of(head.jobs[-1], JobList.READY) if head.jobs else ""
+        for _ in range(MAX_PAGES_BEYOND):
+            if not cursor or self.claims.limiting.refuses_all:
+                return
+            page = self.claims.store.listed(
+                self.claims.terms.queue,
+                JobList.READY,
+                PAGE_BEYOND,
+                cursor=cursor,
+                newest_first=False,
+            )
+            yield from (shown(row) for row in page.jobs if row.id not in self.claims.seen)
+            cursor = page.cursor
+
+    def swapped(self) -> Iterable[Candidate]:
+        """Yield jobs whose message another fetcher used for the job that our message names.
+
+        The index may not show such a job yet, so it is found by way of the reservation.
+        """
+        for received in list(self.claims.hands):
+            job = self.claims.seen.get(received.message.job_id)
+            held = job.reservation if job else None
+            if held and held.message_job_id not in {"", received.message.job_id, *self.claims.seen}:
+                yield from self.settled([held.message_job_id])
