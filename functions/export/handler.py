@@ -17,7 +17,7 @@ from ojs_aws.config import Settings
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.transport.events.export import build_export
 from ojs_aws.transport.events.stream import Handler
-from ojs_aws.transport.tracing import function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
 clients = aws_clients()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Checkpoint
 from ojs_aws.domain.json_text import Member, RawJson, assemble, stored_texts
-from ojs_aws.domain.validation import invalid
 
 NOTES: Final = ("step_index", "metadata")
 """Members of a checkpoint that a worker may give beside its state."""

@@ -50,6 +50,11 @@ _RETRY_NAMES: Final[Mapping[str, str]] = {
     "max_retries": "max_attempts",
     "retries": "max_attempts",
 }
+UNIQUE_MEMBERS: Final = frozenset(
+    {"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"}
+)
+"""Every member that a unique policy may have."""
+
 _UNIQUE_DIALECT: Final = frozenset({"key", "period_ms", "within"})
 """Members of a unique policy that some clients send, and the server understands."""
 
@@ -115,10 +120,8 @@ def unique_policy(unique: object) -> dict[str, JsonValue]:
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no unique policy has.
     """
-    from ojs_aws.domain.uniqueness import POLICY_MEMBERS  # noqa: PLC0415 - many jobs have none
-
     policy = _mapping("unique", unique, '{"keys": ["type", "args"]}')
-    _check_names("unique", policy, POLICY_MEMBERS | _UNIQUE_DIALECT, {})
+    _check_names("unique", policy, UNIQUE_MEMBERS | _UNIQUE_DIALECT, {})
     return policy
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import invalid
 
 MAX_DATA_BYTES: Final = 4096
 """Of ``data``: it is written with every report, and stays with the job (section 5.2)."""

@@ -17,6 +17,7 @@ from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import Instant, parse_duration
 
@@ -91,8 +92,8 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
     """
     if not isinstance(policy, Mapping):
         raise _invalid("", "an object", policy)
-    if unknown := sorted(set(policy) - POLICY_MEMBERS):
-        expected = f"absent; there are only {_listed(sorted(POLICY_MEMBERS))}"
+    if unknown := sorted(set(policy) - UNIQUE_MEMBERS):
+        expected = f"absent; there are only {_listed(sorted(UNIQUE_MEMBERS))}"
         raise _invalid(unknown[0], expected, policy[unknown[0]])
     keys = _words(policy, "keys", among=DIMENSIONS)
     meta_keys = _words(policy, "meta_keys") or ()
@@ -110,12 +111,6 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
         states=DEFAULT_STATES if states is None else frozenset(map(JobState, states)),
         on_conflict=OnConflict.REJECT if conflict is None else _conflict(conflict),
     )
-
-
-POLICY_MEMBERS: Final = frozenset(
-    {"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"}
-)
-"""Every member that a unique policy may have."""
 
 
 def _conflict(value: JsonValue) -> OnConflict:

@@ -8,16 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final
 
+from ojs_aws.domain.attributes import (
+    check_job_id,
+    check_priority,
+    check_queue,
+    check_type,
+    invalid,
+    is_integer,
+)
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
 from ojs_aws.domain.errors import (
-    InvalidRequestError,
     JsonValue,
     PayloadTooLargeError,
     UnsupportedError,
 )
-from ojs_aws.domain.json_text import RawJson, encode, json_type
+from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.limits.rules import Limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
@@ -28,9 +35,6 @@ from ojs_aws.domain.timestamps import (
     resolve_timestamp,
 )
 
-ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*"
-QUEUE_PATTERN: Final = r"[a-z0-9][a-z0-9.-]*"
 _NUMBER: Final = r"(?:0|[1-9]\d*)"
 _LABEL: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
 SEMVER_PATTERN: Final = (
@@ -41,19 +45,13 @@ SEMVER_PATTERN: Final = (
 URI_PATTERN: Final = (
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 )
-MAX_TYPE_LENGTH: Final = 255
-MAX_QUEUE_LENGTH: Final = 128
 MAX_META_BYTES: Final = 65_536
-PRIORITY_LIMIT: Final = 100
 MAX_TIMEOUT_MS: Final = 7 * 86_400_000
 MIN_VISIBILITY_MS: Final = 1
 MAX_VISIBILITY_MS: Final = 43_200_000
 MAX_TAGS: Final = 100
 SUPPORTED_MAJOR: Final = "1"
 
-_ID: Final = re.compile(ID_PATTERN, re.ASCII)
-_TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
-_QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
@@ -103,7 +101,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
     :raises UnsupportedError: another major version of the specification.
     """
     _check_version(job.get("specversion"))
-    job_id = _check_id(job.get("id")) if "id" in job else ""
+    job_id = check_job_id(job.get("id")) if "id" in job else ""
     _check_members(job)
     scheduled = _moment(job, "scheduled_at", now)
     expires = _moment(job, "expires_at", now)
@@ -150,36 +148,6 @@ def _document(
             document[name] = encode(format_instant(instant))
     document.setdefault("specversion", encode(SPEC_VERSION))
     return document
-
-
-def check_type(value: JsonValue) -> str:
-    """Check a job type: lowercase segments of letters, digits, ``_`` and ``-``, joined by dots.
-
-    The hyphen is more than the core specification allows; existing producers send it.
-    """
-    if isinstance(value, str) and len(value) <= MAX_TYPE_LENGTH and _TYPE.fullmatch(value):
-        return value
-    expected = "lowercase segments joined by dots, such as email.send, at most 255 characters"
-    raise invalid("type", expected, value)
-
-
-def check_queue(value: JsonValue) -> str:
-    """Check a queue name: lowercase letters, digits, hyphens and dots, at most 128 characters."""
-    if isinstance(value, str) and len(value) <= MAX_QUEUE_LENGTH and _QUEUE.fullmatch(value):
-        return value
-    expected = "lowercase letters, digits, hyphens and dots, at most 128 characters"
-    raise invalid("queue", expected, value)
-
-
-def check_job_id(value: JsonValue) -> str:
-    """Check a job id: a UUIDv7 in lowercase hexadecimal with hyphens."""
-    return _check_id(value)
-
-
-def _check_id(value: JsonValue) -> str:
-    if isinstance(value, str) and _ID.fullmatch(value):
-        return value
-    raise invalid("id", "a lowercase UUIDv7 such as 019539a4-b68c-7def-8000-1a2b3c4d5e6f", value)
 
 
 def _check_version(value: JsonValue) -> None:
@@ -239,25 +207,13 @@ def _check_schema(value: JsonValue) -> None:
         raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
 
 
-def check_priority(value: JsonValue) -> int:
-    """Return a priority, checked; 0 for None.
-
-    :raises InvalidRequestError: it is no integer from -100 to 100.
-    """
-    if value is None:
-        return 0
-    if _is_integer(value) and -PRIORITY_LIMIT <= value <= PRIORITY_LIMIT:
-        return value
-    raise invalid("priority", "an integer from -100 to 100", value)
-
-
 def _check_timeout(job: Job) -> int | None:
     """Return ``timeout_ms``, else ``timeout`` in seconds; 0 means the default."""
     for name, unit in (("timeout_ms", 1), ("timeout", 1000)):
         value = job.get(name)
         if value is None:
             continue
-        if not _is_integer(value) or not 0 <= value * unit <= MAX_TIMEOUT_MS:
+        if not is_integer(value) or not 0 <= value * unit <= MAX_TIMEOUT_MS:
             kind = "milliseconds" if unit == 1 else "seconds"
             raise invalid(name, f"a whole number of {kind}, at most 7 days", value)
         if value:
@@ -274,24 +230,24 @@ def _check_visibility(job: Job) -> int | None:
         given = value = job.get(name)
         if isinstance(value, str):
             value = parse_duration(value, name)
-        elif _is_integer(value):
+        elif is_integer(value):
             value *= 1000
     if given is None:
         return None
-    if _is_integer(value) and MIN_VISIBILITY_MS <= value <= MAX_VISIBILITY_MS:
+    if is_integer(value) and MIN_VISIBILITY_MS <= value <= MAX_VISIBILITY_MS:
         return value
     raise invalid(name, expected, given)
 
 
 def _check_result_ttl(value: JsonValue) -> int | None:
-    if value is None or (_is_integer(value) and PERMANENT <= value <= MAX_RESULT_TTL_S):
+    if value is None or (is_integer(value) and PERMANENT <= value <= MAX_RESULT_TTL_S):
         return value
     expected = f"whole seconds from 0 to {MAX_RESULT_TTL_S}, or {PERMANENT} for ever"
     raise invalid("result_ttl", expected, value)
 
 
 def _check_result_limit(value: JsonValue) -> int | None:
-    if value is None or (_is_integer(value) and 0 <= value <= LARGEST_INTEGER):
+    if value is None or (is_integer(value) and 0 <= value <= LARGEST_INTEGER):
         return value
     raise invalid("result_size_limit", "a whole number of bytes", value)
 
@@ -299,21 +255,3 @@ def _check_result_limit(value: JsonValue) -> int | None:
 def _moment(job: Job, name: str, now: Instant) -> Instant | None:
     value = job.get(name)
     return None if value is None else resolve_timestamp(value, name, now)
-
-
-def _is_integer(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def invalid(
-    field: str, expected: str, value: JsonValue, *, missing: bool = False
-) -> InvalidRequestError:
-    """Return the error for an attribute that is missing or malformed."""
-    received = "nothing" if missing else json_type(value)
-    shown = f" {value[:80]!r}" if isinstance(value, str) else ""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        shown = f" {str(value)[:40]}"
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
-        details={"field": field, "expected": expected, "received": received},
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ojs_aws.domain.limits.rules import Bucket, Scope
+from ojs_aws.domain.limits.rules import Bucket, LimitScope
 from ojs_aws.domain.timestamps import Instant
 
 
@@ -16,7 +16,7 @@ class Limits(Protocol):
         """Remember the policy that a job named; no call if this process has seen it."""
 
     def override(
-        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+        self, key: str, scope: LimitScope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
         """Set the policy that applies to a key. Jobs that begin meanwhile notice it.
 
@@ -27,10 +27,10 @@ class Limits(Protocol):
         :param until: when it ends by itself.
         """
 
-    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+    def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
         """Remove what :meth:`override` set."""
 
-    def scopes(self, now: Instant) -> Sequence[Scope]:
+    def scopes(self, now: Instant) -> Sequence[LimitScope]:
         """Return the types that have an override, in one call."""
 
     def block(self, key: str, until: Instant, exhausted: str) -> None:

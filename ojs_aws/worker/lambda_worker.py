@@ -17,7 +17,8 @@ from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import DEFAULT_QUEUE
-from ojs_aws.transport.tracing import Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import Tracing
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.invocation import Invocation
 from ojs_aws.worker.records import queues_by_sqs_name

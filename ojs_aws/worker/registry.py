@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_versions import ANY, Version, VersionRange, read_version
-from ojs_aws.domain.validation import check_type
 
 H = TypeVar("H", bound=Callable[..., object])
 

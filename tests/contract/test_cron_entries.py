@@ -11,7 +11,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.cron import entry as cron
-from ojs_aws.domain.cron.entry import CronEntry, Definition, OverlapPolicy
+from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, OverlapPolicy
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -48,7 +48,7 @@ def entries(request: pytest.FixtureRequest) -> Iterator[CronEntries]:
 
 def an_entry(name: str = "daily.report-1", **more: object) -> CronEntry:
     """An entry as registration makes it."""
-    definition = Definition(
+    definition = CronDefinition(
         name=name,
         expression="* * * * *",
         type="report.make",

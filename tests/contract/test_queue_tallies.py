@@ -13,7 +13,7 @@ from botocore.exceptions import EndpointConnectionError
 from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, DynamoTallies
 from ojs_aws.adapters.dynamodb.queues.totals import HELD, totals_key
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Kind, Tally
+from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind
 from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
@@ -45,7 +45,7 @@ def tally(*waits: int, **counts: int) -> Tally:
     """What a batch did."""
     made = Tally()
     for kind, amount in counts.items():
-        made.counts[Kind(kind)] += amount
+        made.counts[TallyKind(kind)] += amount
     for wait in waits:
         made.waits.add(wait)
         made.runs.add(wait * 2)
@@ -135,7 +135,7 @@ def test_a_batch_over_two_minutes_that_repeats_counts_once(tallies: Tallies) -> 
     """Each minute keeps the token of what was added to it last, also when it is over."""
     later = Instant(NOON + MINUTE_MS)
     for is_new in (True, False):
-        first = Tally(Counter({Kind.ENQUEUED: 3}), held=Counter(available=3))
+        first = Tally(Counter({TallyKind.ENQUEUED: 3}), held=Counter(available=3))
         assert tallies.add("q", NOON, first, "1") is is_new
         assert tallies.add("q", later, held(available=-1, active=1), "2") is is_new
     assert jobs(tallies) == {"available": 2, "active": 1}
@@ -153,10 +153,10 @@ def test_the_totals_know_the_last_minutes_and_the_day(tallies: Tallies) -> None:
         tallies.add("q", minute, tally(100, completed=1), str(number))
         tallies.add("q", minute, tally(completed=1), f"{number}+")
     totals = tallies.totals()["q"]
-    assert totals.since(Instant(midnight - MINUTE_MS)).counts == {Kind.COMPLETED: 8}
-    assert totals.since(Instant(0)).counts == {Kind.COMPLETED: 12}
+    assert totals.since(Instant(midnight - MINUTE_MS)).counts == {TallyKind.COMPLETED: 8}
+    assert totals.since(Instant(0)).counts == {TallyKind.COMPLETED: 12}
     assert totals.since(Instant(0)).runs.average_ms == 200
-    assert totals.on_day(Instant(midnight)).counts == {Kind.COMPLETED: 6}
+    assert totals.on_day(Instant(midnight)).counts == {TallyKind.COMPLETED: 6}
     assert totals.on_day(Instant(midnight)).runs.average_ms == 200
     assert not totals.on_day(Instant(midnight + DAY_MS))
 
@@ -227,7 +227,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_counts_once(
     tallies = DynamoTallies(cast("Any", broken), aws.settings.table)
     later = Instant(NOON + MINUTE_MS)
     for minute, token in ((NOON, "1"), (later, "2"), (NOON, "3")):
-        batch = Tally(Counter({Kind.ENQUEUED: 1}), held=Counter(available=1))
+        batch = Tally(Counter({TallyKind.ENQUEUED: 1}), held=Counter(available=1))
         for _ in range(2):
             with suppress(BackendError):
                 tallies.add("q", minute, batch, token)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from infra.app import ContextError, make_app
 from ojs_aws.cdk import JobBackend, JobBackendProps
-from ojs_aws.domain.validation import QUEUE_PATTERN
+from ojs_aws.domain.attributes import QUEUE_PATTERN
 from ojs_aws.topology import (
     QUEUE_SEPARATOR,
     any_queue_name,

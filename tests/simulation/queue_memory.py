@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain.limits.rules import Scope, queue_key
+from ojs_aws.domain.limits.rules import LimitScope, queue_key
 from ojs_aws.domain.queues.config import read_config
 from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.queues.totals import QueueTotals
@@ -53,7 +53,7 @@ class MemorySettings:
             self.store.queue_visibility[after.queue] = visibility_ms
         if limit is not None:
             limits = MemoryLimits(self.store)
-            key, scope = queue_key(after.queue), Scope(queue=after.queue)
+            key, scope = queue_key(after.queue), LimitScope(queue=after.queue)
             if limit.policy is None:
                 limits.lift(key, scope, Instant(1))
             else:

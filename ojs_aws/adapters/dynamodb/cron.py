@@ -20,7 +20,7 @@ from ojs_aws.adapters.dynamodb.values import (
     unpacked,
 )
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.cron.entry import CronEntry, Definition, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
@@ -219,7 +219,7 @@ def entry_of(item: Item) -> CronEntry:
 
     created = Instant(read_number(item, n.CREATED) or 0)
     return CronEntry(
-        definition=Definition(
+        definition=CronDefinition(
             name=read_string(item, n.SK),
             expression=read_string(item, EXPRESSION),
             type=read_string(item, JOB_TYPE),

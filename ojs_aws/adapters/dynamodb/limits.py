@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
 from ojs_aws.adapters.errors import translated
-from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, Scope, scope_of
+from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
@@ -172,7 +172,7 @@ class DynamoLimits:
             self.noted.add((key, policy, queue))
 
     def override(
-        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+        self, key: str, scope: LimitScope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
         """Make one update; a transaction with the item of the scopes for a type.
 
@@ -190,7 +190,7 @@ class DynamoLimits:
                 update.set(n.TTL, number(_kept_until(max(until, now))))
         self._lay_down(key, scope, update, until or Instant(0))
 
-    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+    def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
         """Make as many calls as ``override`` does."""
         update = Update()
         update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
@@ -199,7 +199,7 @@ class DynamoLimits:
         self._lay_down(key, scope, update, None)
 
     def _lay_down(
-        self, key: str, scope: Scope | None, update: Update, until: Instant | None
+        self, key: str, scope: LimitScope | None, update: Update, until: Instant | None
     ) -> None:
         if scope is None or not scope.type:
             self._update(key, update)
@@ -222,7 +222,7 @@ class DynamoLimits:
         bucket = self.load(key)
         return bucket.override if bucket else ""
 
-    def scopes(self, now: Instant) -> list[Scope]:
+    def scopes(self, now: Instant) -> list[LimitScope]:
         """Make one consistent read."""
         with translated("GetItem"):
             answer = self.client.get_item(

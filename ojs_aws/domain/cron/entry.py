@@ -76,7 +76,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class CronDefinition:
     """Holds what a client registers.
 
     :ivar document: the members of the job as the client wrote them: type, args, meta, options.
@@ -110,7 +110,7 @@ class CronEntry:
     :ivar latest: the last occurrence.
     """
 
-    definition: Definition
+    definition: CronDefinition
     version: int
     created_at: Instant
     updated_at: Instant
@@ -142,7 +142,7 @@ class CronEntry:
         return min((moment for moment in moments if moment is not None), default=None)
 
 
-def register(existing: CronEntry | None, definition: Definition, now: Instant) -> CronEntry:
+def register(existing: CronEntry | None, definition: CronDefinition, now: Instant) -> CronEntry:
     """Return a new entry, or the entry with a new definition (section 8.1).
 
     The next run stays as planned when the schedule does: applications register at each start.

@@ -131,7 +131,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class LimitRefusal:
     """Says why a job may not begin, and for how long.
 
     :ivar strategy: ``concurrency``, ``rate``, ``throttle``, or ``dynamic`` where a handler
@@ -159,16 +159,16 @@ class Refusal:
         }
 
 
-def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
+def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | LimitRefusal:
     """Return the bucket after one more start, or why the job may not start.
 
     A start counts in each way that the policy names. Other policies of the same key see it.
     """
     if bucket.blocked_until is not None and now < bucket.blocked_until:
-        return Refusal("dynamic", bucket.blocked_until, current=bucket.active)
+        return LimitRefusal("dynamic", bucket.blocked_until, current=bucket.active)
     if limit.concurrency is not None and bucket.active >= limit.concurrency:
         until = Instant(now + BUSY_FOR_MS)
-        return Refusal("concurrency", until, limit.concurrency, bucket.active)
+        return LimitRefusal("concurrency", until, limit.concurrency, bucket.active)
     after = replace(bucket, version=bucket.version + 1, active=bucket.active + 1, exhausted="")
     if limit.rate is not None:
         count = bucket.current_count(limit.rate, now)
@@ -178,21 +178,21 @@ def take(bucket: Bucket, limit: Limit, now: Instant) -> Bucket | Refusal:
         after = replace(after, opened_at=opened_at, started=count + 1)
     if limit.throttle is not None:
         if limit.throttle.limit == 0:
-            return Refusal("throttle", Instant(now + BUSY_FOR_MS))
+            return LimitRefusal("throttle", Instant(now + BUSY_FOR_MS))
         spacing_ms = limit.throttle.spacing_ms
         if bucket.next_at is not None and now < bucket.next_at:
             most, per_s = limit.throttle.limit, limit.throttle.per_s
-            return Refusal("throttle", bucket.next_at, most, 1, per_s, spacing_ms)
+            return LimitRefusal("throttle", bucket.next_at, most, 1, per_s, spacing_ms)
         after = replace(after, next_at=Instant(now + spacing_ms))
     return after
 
 
-def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> Refusal:
+def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> LimitRefusal:
     """Return the refusal by a window that is full."""
     if not count or bucket.opened_at is None:  # it lets none begin
-        return Refusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
+        return LimitRefusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
     until = Instant(bucket.opened_at + rate.period_ms)
-    return Refusal("rate", until, rate.limit, count, rate.per_s, rate.period_ms)
+    return LimitRefusal("rate", until, rate.limit, count, rate.per_s, rate.period_ms)
 
 
 def queue_key(queue: str) -> str:
@@ -206,23 +206,23 @@ def type_key(type_: str, queue: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LimitScope:
     """Names the queue and type that a limit covers without a key in the job; empty means any."""
 
     queue: str = ""
     type: str = ""
 
 
-def scope_of(key: str) -> Scope | None:
+def scope_of(key: str) -> LimitScope | None:
     """Return the queue or type that a key covers; None for any other key.
 
     Names of queues and types hold no colon, so no two scopes have the same key.
     """
     match key.split(":"):
         case ["queue", queue] if queue:
-            return Scope(queue=queue)
+            return LimitScope(queue=queue)
         case ["type", type_] if type_:
-            return Scope(type=type_)
+            return LimitScope(type=type_)
         case ["queue", queue, "type", type_] if queue and type_:
-            return Scope(queue, type_)
+            return LimitScope(queue, type_)
     return None

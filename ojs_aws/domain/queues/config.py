@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.limits.rules import Limit, queue_key
 from ojs_aws.domain.timestamps import format_duration, parse_duration
-from ojs_aws.domain.validation import invalid
 
 DEFAULT_POLICY: Final = "_default"
 """The name under which the default policy is set; no queue can have it."""
@@ -146,3 +146,21 @@ def shown_span(seconds: int) -> str:
     """Return a retention as ISO 8601: whole days where they come out even."""
     days, rest = divmod(seconds, 86_400)
     return f"P{days}D" if days and not rest else format_duration(seconds * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Says how full a bounded queue was found.
+
+    :ivar is_high: above the warning threshold.
+    """
+
+    queue: str
+    depth: int
+    bound: int
+    is_high: bool
+
+    @property
+    def pressure(self) -> float:
+        """Return the depth by the bound, 1 at most."""
+        return round(min(1.0, self.depth / self.bound), 4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import Members, read_config
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, span_of
-from ojs_aws.domain.validation import invalid
 
 MAX_CONFIG_BYTES: Final = 8192
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
 from ojs_aws.domain.queues.config import DEFAULT_WARNING, limit_of
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import parse_duration
-from ojs_aws.domain.validation import invalid
 
 MIN_RETENTION_MS: Final = 1000
 MAX_RETENTION_MS: Final = 10**9 * 1000

@@ -28,7 +28,7 @@ DEAD_LETTER: Final = "dead_letter"
 """Counts those of the discarded jobs that a policy keeps."""
 
 
-class Kind(StrEnum):
+class TallyKind(StrEnum):
     """Names what is counted."""
 
     ENQUEUED = "enqueued"
@@ -102,7 +102,7 @@ class Tally:
     :ivar held: how many more jobs it has than before, by state and ``dead_letter``.
     """
 
-    counts: Counter[Kind] = field(default_factory=Counter)
+    counts: Counter[TallyKind] = field(default_factory=Counter)
     waits: Times = field(default_factory=Times)
     runs: Times = field(default_factory=Times)
     held: Counter[str] = field(default_factory=Counter)
@@ -122,21 +122,21 @@ class Tally:
     def count(self, before: JobRecord | None, after: JobRecord) -> None:
         """Count one committed change of a job's state; other changes count nothing."""
         if before is None:
-            self.counts[Kind.ENQUEUED] += 1
+            self.counts[TallyKind.ENQUEUED] += 1
         state = after.state
         if before is not None and before.state is state:
             return
         kind = _KINDS.get(state)
         if before is not None and before.state is JobState.ACTIVE and state in _AGAIN:
-            kind = None if is_requeue(before, after) else Kind.RETRIED
+            kind = None if is_requeue(before, after) else TallyKind.RETRIED
         if kind is None:
             return
         self.counts[kind] += 1
         if after.started_at is None:
             return
-        if kind is Kind.STARTED:
+        if kind is TallyKind.STARTED:
             self.waits.add(after.started_at - (after.enqueued_at or after.created_at))
-        elif kind is Kind.COMPLETED and after.completed_at is not None:
+        elif kind is TallyKind.COMPLETED and after.completed_at is not None:
             self.runs.add(after.completed_at - after.started_at)
 
     def __bool__(self) -> bool:
@@ -145,10 +145,10 @@ class Tally:
 
 
 _KINDS: Final = {
-    JobState.ACTIVE: Kind.STARTED,
-    JobState.COMPLETED: Kind.COMPLETED,
-    JobState.DISCARDED: Kind.FAILED,
-    JobState.CANCELLED: Kind.CANCELLED,
+    JobState.ACTIVE: TallyKind.STARTED,
+    JobState.COMPLETED: TallyKind.COMPLETED,
+    JobState.DISCARDED: TallyKind.FAILED,
+    JobState.CANCELLED: TallyKind.CANCELLED,
 }
 
 _AGAIN: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import invalid
 
 MAX_VERSION_LENGTH: Final = 64
 VERSION_PATTERN: Final = (

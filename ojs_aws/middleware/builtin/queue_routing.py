@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from ojs_aws.domain.attributes import TYPE_PATTERN, check_queue
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.validation import TYPE_PATTERN, check_queue
 from ojs_aws.middleware.protocols import EnqueueNext
 
 Matcher: TypeAlias = "str | Callable[[Job], object]"

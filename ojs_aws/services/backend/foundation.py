@@ -70,7 +70,7 @@ class Foundation:
     def batch_push(self) -> BatchPush:
         """Return the service that stores batches beyond one transaction."""
         from ojs_aws.services.batches.push import BatchPush
-        from ojs_aws.services.batches.roll_forward import in_order
+        from ojs_aws.services.batches.steps import in_order
         from ojs_aws.services.limits.notes import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         WorkerRegistry,
         Workflows,
     )
-    from ojs_aws.services.batches.roll_forward import ForEach
+    from ojs_aws.services.batches.steps import ForEach
     from ojs_aws.services.jobs.fetch import Both
     from ojs_aws.services.upkeep.sweep import Each
 

@@ -11,7 +11,7 @@ from ojs_aws.services.backend.operators import OperatorServices
 from ojs_aws.services.backend.orchestration import OrchestrationServices
 
 if TYPE_CHECKING:
-    from ojs_aws.services.batches.report import RollForwardReport
+    from ojs_aws.services.batches.steps import RollForwardReport
     from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
     from ojs_aws.services.queues.counters import QueueCounters
     from ojs_aws.services.upkeep.repair import Repair

@@ -7,9 +7,9 @@ where it stopped; each job is one conditional write, so that none is put there t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError
@@ -17,16 +17,13 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, Batches, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError
-from ojs_aws.services.batches.report import RollForwardReport
+from ojs_aws.services.batches.steps import ForEach, RollForwardReport, StoredJob, in_order
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:
     from ojs_aws.ports import Clock, JobStore
     from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.unique.admit import Uniqueness
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 BUDGET_MS: Final = 10_000
 """How long a request puts jobs into their places; what is left is the sweep's."""
@@ -39,32 +36,6 @@ GIVE_UP_MS: Final = 3_600_000
 restore it."""
 
 _log = logging.getLogger(__name__)
-
-
-class ForEach(Protocol):
-    """Calls a function for each item, possibly in parallel, and waits for all."""
-
-    def __call__(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-        """Return the answers, in the order of the items."""
-
-
-def in_order(call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-    """Return the simplest :class:`ForEach`."""
-    return [call(item) for item in items]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """Holds a job of a committed batch that is in its place.
-
-    :ivar record: the job that there is; None when it was put there before, and is gone.
-    :ivar is_update: another job has its arguments and metadata now.
-    :ivar replaced: the job that was cancelled for it, as it was before.
-    """
-
-    record: JobRecord | None
-    is_update: bool = False
-    replaced: JobRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

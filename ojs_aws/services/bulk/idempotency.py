@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.events import event_id
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.cron import entry as cron
-from ojs_aws.domain.cron.entry import CronEntry, Definition, Occurrence
+from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.cron.zones import check_timezone
 from ojs_aws.domain.envelope import Job
@@ -20,7 +21,6 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import Clock, CronEntries, StaleCronError
 from ojs_aws.services.cron.scheduler import MAX_CONFLICTS, CronScheduler
 from ojs_aws.services.jobs.push import Push
@@ -95,7 +95,7 @@ class Cron:
         self.firing.arm(after)
         return after
 
-    def _definition(self, wanted: Registration, now: Instant) -> Definition:
+    def _definition(self, wanted: Registration, now: Instant) -> CronDefinition:
         """Return the definition, checked member by member."""
         name = check_name(wanted.name)
         timezone = check_timezone(wanted.timezone)
@@ -118,7 +118,7 @@ class Cron:
                 details={"size_bytes": size, "max_bytes": MAX_TEMPLATE_BYTES},
                 hint="Store the data elsewhere and send a reference to it.",
             )
-        return Definition(
+        return CronDefinition(
             name=name,
             expression=str(wanted.expression),
             type=record.type,

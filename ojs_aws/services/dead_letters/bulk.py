@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.services.bulk.engine import (
     MAX_BULK,
     BulkAction,

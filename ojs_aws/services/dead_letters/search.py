@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_queue, check_type
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.filter import END, check_range
 from ojs_aws.services.jobs.list_walk import PAGE, FoundJobs, ListStop, ListWalk

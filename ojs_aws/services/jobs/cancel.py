@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
-from ojs_aws.domain.validation import check_job_id
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.services.jobs.change import JobChange, JobChanger
 from ojs_aws.services.jobs.messages import JobMessages
 

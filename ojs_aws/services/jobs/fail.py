@@ -12,13 +12,13 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.json_text import Member, encode
-from ojs_aws.domain.limits.rules import Refusal, type_key
+from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import Limits
 from ojs_aws.services.jobs.change import JobChange, JobChanger
 from ojs_aws.services.jobs.holder import Holder, check_holder
@@ -131,7 +131,7 @@ class Fail:
         key = blocked_key(job)
         if not key:
             return
-        told = Refusal("dynamic", until, current=1).render(self.changer.clock.now())
+        told = LimitRefusal("dynamic", until, current=1).render(self.changer.clock.now())
         reason = {**told, "reason": f"The handler of job {job.id} reported it."}
         try:
             self.limits().block(key, until, encode(reason))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import MAX_VISIBILITY_MS, check_queue
+from ojs_aws.domain.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import (
     Head,
     JobStore,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.results import as_of
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChanger, found
 

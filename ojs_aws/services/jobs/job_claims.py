@@ -16,7 +16,7 @@ from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limits.rules import Bucket, OnLimit, Refusal
+from ojs_aws.domain.limits.rules import Bucket, LimitRefusal, OnLimit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BucketTakenError, JobStore, Limits, ReceivedMessage, StaleJobError
 from ojs_aws.services.jobs.candidates import Candidate, ready_job
@@ -185,7 +185,7 @@ class JobClaims:
         is_ready = job.state is JobState.AVAILABLE and lifecycle.last_change(job) <= self.now
         return is_ready and job.queue == self.terms.queue and not is_over
 
-    def _put_off(self, job: JobRecord, bucket: Bucket, refusal: Refusal) -> JobRecord:
+    def _put_off(self, job: JobRecord, bucket: Bucket, refusal: LimitRefusal) -> JobRecord:
         """Let a job that may not begin wait, give it up, or schedule it, as its policy says.
 
         The first one that a bucket refuses makes it say so, for the events.

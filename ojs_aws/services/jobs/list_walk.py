@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.validation import check_queue
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Page
 
 PAGE: Final = 100

@@ -12,7 +12,7 @@ from ojs_aws.middleware.results import EnqueueResult
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.services.queues.backpressure import Fill
+    from ojs_aws.domain.queues.config import Fill
     from ojs_aws.services.unique.entries import Admitted
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job import LIMIT_MARK
 from ojs_aws.domain.json_text import decode
@@ -19,9 +20,8 @@ from ojs_aws.domain.limits.policies import (
     read_limit,
     read_override,
 )
-from ojs_aws.domain.limits.rules import Bucket, Limit, Scope, queue_key, scope_of
+from ojs_aws.domain.limits.rules import Bucket, Limit, LimitScope, queue_key, scope_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_type
 from ojs_aws.ports import Clock, JobList, JobStore, Limits
 from ojs_aws.services.queues.service import Queues
 
@@ -122,7 +122,7 @@ class LimitAdmin:
         self._wake(counted.bucket, scope)
         return counted
 
-    def _check_room(self, scope: Scope, now: Instant) -> None:
+    def _check_room(self, scope: LimitScope, now: Instant) -> None:
         """Refuse one more limit of a type beyond the maximum."""
         there = self.limits.scopes(now)
         if len(there) >= MAX_TYPES and scope not in there:
@@ -160,11 +160,11 @@ class LimitAdmin:
     def unlimit_queue(self, queue: str) -> None:
         """Remove the limit of a queue; a queue without one stays as it is."""
         self.queues.check(queue)
-        key, scope = queue_key(queue), Scope(queue=queue)
+        key, scope = queue_key(queue), LimitScope(queue=queue)
         self.limits.lift(key, scope, self.clock.now())
         self._wake(Bucket(key=key), scope)
 
-    def _scope(self, key: str) -> Scope | None:
+    def _scope(self, key: str) -> LimitScope | None:
         """Return the jobs that a key covers by itself, with its names checked."""
         scope = scope_of(key)
         if scope is not None and scope.queue:
@@ -173,7 +173,7 @@ class LimitAdmin:
             check_type(scope.type)
         return scope
 
-    def _wake(self, bucket: Bucket, scope: Scope | None) -> None:
+    def _wake(self, bucket: Bucket, scope: LimitScope | None) -> None:
         """Wake workers: their messages may be hidden because of the earlier limit."""
         try:
             for queue in _queues_of(bucket, scope, self.queues)[:MAX_WOKEN]:
@@ -198,7 +198,7 @@ class _Waiting:
     queues: Queues
     known: dict[str, tuple[Counter[str], bool]] = field(default_factory=dict)
 
-    def for_bucket(self, bucket: Bucket, scope: Scope | None) -> tuple[int, bool]:
+    def for_bucket(self, bucket: Bucket, scope: LimitScope | None) -> tuple[int, bool]:
         """Return how many jobs wait for a bucket, and whether that is all."""
         if scope is not None and not scope.type:
             count = self.store.count(scope.queue, JobList.READY)
@@ -227,7 +227,7 @@ def _of_type(type_: str) -> str:
     return f"t {type_}"
 
 
-def _queues_of(bucket: Bucket, scope: Scope | None, queues: Queues) -> Sequence[str]:
+def _queues_of(bucket: Bucket, scope: LimitScope | None, queues: Queues) -> Sequence[str]:
     """Return the queues with jobs under a bucket."""
     if scope is None:
         return bucket.queues

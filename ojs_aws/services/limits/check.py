@@ -17,9 +17,9 @@ from ojs_aws.domain.limits.policies import effective
 from ojs_aws.domain.limits.rules import (
     Bucket,
     Limit,
+    LimitRefusal,
+    LimitScope,
     OnLimit,
-    Refusal,
-    Scope,
     queue_key,
     scope_of,
     take,
@@ -41,7 +41,7 @@ class LimitedTypes:
 
     limits: Callable[[], Limits]
     clock: Clock
-    _scopes: tuple[Scope, ...] = ()
+    _scopes: tuple[LimitScope, ...] = ()
     _looked_at: Instant | None = None
 
     def of(self, queue: str) -> frozenset[str]:
@@ -71,7 +71,7 @@ class LimitCheck:
     queue: str
     types: frozenset[str] = frozenset()
     is_whole: bool = False
-    refused: dict[str, Refusal] = field(default_factory=dict)
+    refused: dict[str, LimitRefusal] = field(default_factory=dict)
     has_passed_by: bool = False
     moving: set[str] = field(default_factory=set)
 
@@ -98,7 +98,7 @@ class LimitCheck:
 
     def take(
         self, job: JobRecord, buckets: Mapping[str, Bucket], now: Instant
-    ) -> list[tuple[Bucket, Bucket]] | tuple[Bucket, Refusal]:
+    ) -> list[tuple[Bucket, Bucket]] | tuple[Bucket, LimitRefusal]:
         """Return the buckets before and after the job's start, or the one that refuses it.
 
         All must be satisfied. A bucket counts the job even if it has no policy now.
@@ -108,7 +108,7 @@ class LimitCheck:
             own = job.limit if job.limit is not None and job.limit.key == key else None
             limit = effective(own, bucket, now, is_scope=scope_of(key) is not None)
             after = take(bucket, limit or Limit(key=key), now)
-            if isinstance(after, Refusal):
+            if isinstance(after, LimitRefusal):
                 self.refused[key] = after
                 self.has_passed_by = True
                 return bucket, after
@@ -127,5 +127,5 @@ class LimitCheck:
     def pass_by(self, keys: Sequence[str], now: Instant) -> None:
         """Skip such jobs in this round: too many try to take places at once."""
         for each in keys:
-            self.refused.setdefault(each, Refusal("contention", now))
+            self.refused.setdefault(each, LimitRefusal("contention", now))
         self.has_passed_by = True

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.limits.rules import Refusal
+from ojs_aws.domain.limits.rules import LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -54,7 +54,9 @@ class MessageBackoff:
         return min(-(-(self.opens_in_ms + slot * self.slot_ms) // 1000), MAX_DELAY_S)
 
 
-def message_backoff(refusals: Collection[Refusal], waiting: int, now: Instant) -> MessageBackoff:
+def message_backoff(
+    refusals: Collection[LimitRefusal], waiting: int, now: Instant
+) -> MessageBackoff:
     """Return how to spread the messages of a queue, by the refusal that ends first.
 
     :param waiting: about how many messages there are.

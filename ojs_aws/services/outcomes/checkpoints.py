@@ -8,12 +8,12 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.checkpoints import with_notes
 from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.holder import Holder, check_holder

@@ -7,11 +7,11 @@ from typing import Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import Document, JobRecord, Reservation
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.holder import Holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -17,7 +18,6 @@ from ojs_aws.domain.job import JobRecord, size_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.results import ended_at, expires_at, is_pruned
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChanger
 

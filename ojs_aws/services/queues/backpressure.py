@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.config import DEFAULT_POLICY, QueueConfig
+from ojs_aws.domain.queues.config import DEFAULT_POLICY, Fill, QueueConfig
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Clock,
@@ -32,10 +32,8 @@ from ojs_aws.ports import (
     QueueSettings,
     QueueState,
 )
+from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.push_settings import PushSettingsCache
-
-if TYPE_CHECKING:
-    from ojs_aws.services.jobs.push_result import PushResult
 
 RETRY_AFTER_S: Final = 1
 """When a rejected producer may try again: about as long as the stream lags."""
@@ -51,24 +49,6 @@ RECOUNTED: Final = 1_000_000
 """Jobs that a recount goes through at most."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """Says how full a bounded queue was.
-
-    :ivar is_high: above the warning threshold.
-    """
-
-    queue: str
-    depth: int
-    bound: int
-    is_high: bool
-
-    @property
-    def pressure(self) -> float:
-        """Return depth divided by bound, 1 at most."""
-        return round(min(1.0, self.depth / self.bound), 4)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
@@ -28,7 +29,6 @@ from ojs_aws.domain.queues.config import (
     limit_of,
 )
 from ojs_aws.domain.queues.config_changes import changed_members
-from ojs_aws.domain.validation import check_queue, invalid
 from ojs_aws.ports import (
     Clock,
     LimitChange,

@@ -52,7 +52,7 @@ class PushSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptSettings:
     terms: PushSettings
     until: Instant
 
@@ -67,7 +67,7 @@ class PushSettingsCache:
     book: Callable[[], SettingsBook]
     clock: Clock
     age_ms: int
-    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _kept: dict[str, _KeptSettings] = field(default_factory=dict)
 
     def for_one_request(self) -> PushSettingsCache:
         """Return a copy that reads each queue at most once, for all jobs of a request."""
@@ -97,7 +97,7 @@ class PushSettingsCache:
             self._revive(own, now)
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[queue] = _Kept(terms, Instant(now + self.age_ms))
+        self._kept[queue] = _KeptSettings(terms, Instant(now + self.age_ms))
         return terms
 
     def admitting(self, queue: str, job_type: str) -> QueueConfig:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_queue
 from ojs_aws.ports import (
     Clock,
     JobList,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from ojs_aws.domain.attributes import check_type, invalid
 from ojs_aws.domain.errors import (
     ConflictError,
     IncompatibleSchemaError,
@@ -26,7 +27,7 @@ from ojs_aws.domain.schemas.schema import (
     release_of,
     schema_uri,
 )
-from ojs_aws.domain.validation import URI_PATTERN, check_type, invalid
+from ojs_aws.domain.validation import URI_PATTERN
 from ojs_aws.ports import Clock, Schemas, SchemaTakenError
 
 MAX_SCHEMA_BYTES: Final = 65_536

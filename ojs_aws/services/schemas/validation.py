@@ -33,7 +33,7 @@ ENCODINGS: Final = "ojs.codec.encodings"
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptSchema:
     schema: ArgsSchema | None
     until: Instant
 
@@ -45,7 +45,7 @@ class SchemaValidation:
         """Start with an empty cache."""
         self._schemas = schemas
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _KeptSchema] = OrderedDict()
         self._lock = threading.Lock()
 
     def check(self, job: Job) -> None:
@@ -124,7 +124,7 @@ class SchemaValidation:
                 schema = compile_registered(f"{entry.type}@{entry.version}", document)
         until = Instant(now + (UNKNOWN_KEPT_MS if schema is None else KEPT_MS))
         with self._lock:
-            self._kept[key] = _Kept(schema, until)
+            self._kept[key] = _KeptSchema(schema, until)
             self._kept.move_to_end(key)
             if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)

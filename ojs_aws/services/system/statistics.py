@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, total
 from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_queue
 from ojs_aws.ports import Clock, QueueRegistry
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics
 

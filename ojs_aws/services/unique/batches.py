@@ -24,7 +24,7 @@ from ojs_aws.ports import (
     UniqueLock,
 )
 from ojs_aws.services.batches.errors import BatchDecidedError, at_index
-from ojs_aws.services.batches.roll_forward import ForEach, StoredJob
+from ojs_aws.services.batches.steps import ForEach, StoredJob
 from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
 from ojs_aws.services.unique.entries import (
     Admitted,

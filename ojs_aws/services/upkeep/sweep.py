@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
-from ojs_aws.services.batches.report import RollForwardReport
+from ojs_aws.services.batches.steps import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
 
 IDLE_LOOK_MS: Final = 300_000

@@ -9,6 +9,7 @@ from typing import Final
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
@@ -17,7 +18,6 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.ports import (
     ForeignWorkerError,
     JobStore,

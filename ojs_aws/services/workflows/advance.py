@@ -42,7 +42,7 @@ _KEPT: Final = 64
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KnownWorkflows:
     """Caches in the process what never changes: plans, and that workflows have started."""
 
     plans: OrderedDict[tuple[str, Instant], WorkflowPlan] = field(default_factory=OrderedDict)
@@ -59,7 +59,7 @@ class WorkflowAdvance:
     changer: JobChanger
     job_messages: JobMessages
     clock: Clock
-    _kept: _Kept = field(default_factory=_Kept)
+    _kept: _KnownWorkflows = field(default_factory=_KnownWorkflows)
 
     # ------------------------------------------------------------------ what is asked for
     def news_of(self, job: JobRecord) -> JobEnd | None:

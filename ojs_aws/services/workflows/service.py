@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
@@ -17,7 +18,6 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble
-from ojs_aws.domain.validation import invalid
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflows.graph import Graph, dump_graph

@@ -37,7 +37,8 @@ from ojs_aws.transport.events.records import (
 from ojs_aws.transport.events.seen_records import Memory
 from ojs_aws.transport.events.stream_effects import Consequences
 from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
-from ojs_aws.transport.tracing import Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedError
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.access import Bounds
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.domain.cron.entry import Definition
+    from ojs_aws.domain.cron.entry import CronDefinition
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
 
@@ -141,7 +141,7 @@ def check_replaced(call: Call, cron_name: object) -> None:
     check_cron_bounds(call, known)
 
 
-def check_cron_bounds(call: Call, known: Definition) -> None:
+def check_cron_bounds(call: Call, known: CronDefinition) -> None:
     """Refuse to change a cron job outside the caller's bounds."""
     caller = call.request.caller
     if caller.is_bound and not caller.may_touch(known.queue, known.type):

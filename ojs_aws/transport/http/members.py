@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
-from ojs_aws.domain.validation import invalid
 
 Values: TypeAlias = Mapping[str, JsonValue]
 

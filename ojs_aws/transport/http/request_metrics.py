@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.topology import METRICS
+from ojs_aws.transport.http.request_middleware import MEASURED
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
@@ -23,9 +24,6 @@ DURATION: Final = "ojs.api.request_duration"
 FAULTS: Final = "ojs.api.faults"
 OPERATION: Final = "operation"
 """The only dimension: as many values as the API has operations."""
-
-MEASURED: Final = "measured"
-"""Where the request's context has what its line is to hold."""
 
 _FAULT: Final = 500
 

@@ -34,7 +34,6 @@ from ojs_aws.transport.http.negotiation import (
     check_version,
     is_request_id,
 )
-from ojs_aws.transport.http.request_metrics import MEASURED
 from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -50,6 +49,9 @@ RATE_HEADERS: Final = "rate_headers"
 
 ABOUT: Final = "about"
 """What a request was found to be about; what takes more of it stands beside it."""
+
+MEASURED: Final = "measured"
+"""Where the metrics of a request wait for its line of the log."""
 
 INVOCATION: Final = "invocation"
 """The id of the invocation that answers a request."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from ojs_aws.domain import validation as rules
+from ojs_aws.domain import attributes as rules
 from ojs_aws.domain.job import JobState
 
 Schema: TypeAlias = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.limits.clients import Standing
-from ojs_aws.domain.limits.rules import Bucket, Scope, scope_of
+from ojs_aws.domain.limits.rules import Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.memory.jobs import MemoryStore
 
@@ -25,7 +25,7 @@ class MemoryLimits:
         self.store.buckets[key] = replace(bucket, policy=policy, queues=queues)
 
     def override(
-        self, key: str, scope: Scope | None, text: str, until: Instant | None, now: Instant
+        self, key: str, scope: LimitScope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
         """Lay down a policy."""
         assert until is None or until > now
@@ -36,7 +36,7 @@ class MemoryLimits:
         elif scope is not None:
             self.store.queue_limits[scope.queue] = text
 
-    def lift(self, key: str, scope: Scope | None, now: Instant) -> None:
+    def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
         """Lay down none."""
         assert now
         bucket = self._of(key)
@@ -45,7 +45,7 @@ class MemoryLimits:
         if scope is not None and not scope.type:
             self.store.queue_limits.pop(scope.queue, None)
 
-    def scopes(self, now: Instant) -> list[Scope]:
+    def scopes(self, now: Instant) -> list[LimitScope]:
         """Types with a limit."""
         keys = sorted(key for key, until in self.types.items() if not 0 < until <= now)
         return [scope for key in keys if (scope := scope_of(key))]

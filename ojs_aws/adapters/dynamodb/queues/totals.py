@@ -14,7 +14,7 @@ from typing import Final
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, Value, number, read_number, read_string, string
-from ojs_aws.domain.queues.tallies import DEAD_LETTER, MINUTE_MS, Kind, Tally, Times
+from ojs_aws.domain.queues.tallies import DEAD_LETTER, MINUTE_MS, Tally, TallyKind, Times
 from ojs_aws.domain.queues.totals import Minutes, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 
@@ -39,12 +39,12 @@ HELD: Final = {
     DEAD_LETTER: "jl",
 }
 _KINDS: Final = {
-    Kind.ENQUEUED: "ne",
-    Kind.STARTED: "ns",
-    Kind.COMPLETED: "nc",
-    Kind.FAILED: "nf",
-    Kind.RETRIED: "nr",
-    Kind.CANCELLED: "nx",
+    TallyKind.ENQUEUED: "ne",
+    TallyKind.STARTED: "ns",
+    TallyKind.COMPLETED: "nc",
+    TallyKind.FAILED: "nf",
+    TallyKind.RETRIED: "nr",
+    TallyKind.CANCELLED: "nx",
 }
 _WAITS: Final = "w"
 _RUNS: Final = "r"

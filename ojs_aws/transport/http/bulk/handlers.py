@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     InvalidRequestError,
@@ -15,7 +16,6 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.services.batches.errors import check_count
 from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS, reading

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, assemble, parse_object
-from ojs_aws.domain.validation import invalid
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.jobs.envelope import read_job
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ojs_aws.domain.attributes import check_job_id, check_queue, check_type
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.domain.validation import check_job_id, check_queue, check_type
 from ojs_aws.ports import EventLog, EventPage, EventQuery
 from ojs_aws.transport.http.queries import names_of, number_of, text_of
 

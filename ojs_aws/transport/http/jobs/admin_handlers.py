@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain import lifecycle
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter

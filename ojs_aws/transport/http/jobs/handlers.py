@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
+from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.domain.validation import check_priority, invalid
 from ojs_aws.services.batches.errors import check_count
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.change import JobChange

@@ -12,7 +12,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
-from ojs_aws.domain.queues.tallies import Kind, Tally, Times
+from ojs_aws.domain.queues.tallies import Tally, TallyKind, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.config_view import QueueConfigView
@@ -112,7 +112,7 @@ def queue_answer(
 ) -> Members:
     """Return one queue of the admin API, with its settings and counts since midnight."""
     numbers = _numbers(stats) | {
-        f"{kind}_today": today.counts[kind] for kind in (Kind.COMPLETED, Kind.FAILED)
+        f"{kind}_today": today.counts[kind] for kind in (TallyKind.COMPLETED, TallyKind.FAILED)
     }
     members: Members = {
         **counted_queue(info, stats.counts, configured.settings),
@@ -158,11 +158,11 @@ def _numbers(stats: QueueStats) -> Members:
         "dead": counts["dead_letter"],
         "failed": counts["discarded"],
         "depth": stats.counts.depth,
-        **{f"{kind}_last_hour": stats.hour.counts[kind] for kind in Kind},
-        **{f"{kind}_last_minute": stats.minute.counts[kind] for kind in Kind},
+        **{f"{kind}_last_hour": stats.hour.counts[kind] for kind in TallyKind},
+        **{f"{kind}_last_minute": stats.minute.counts[kind] for kind in TallyKind},
         "avg_duration_ms": stats.hour.runs.average_ms,
         "avg_wait_ms": stats.hour.waits.average_ms,
-        "throughput_per_second": round(stats.hour.counts[Kind.COMPLETED] / _HOUR_SECONDS, 4),
+        "throughput_per_second": round(stats.hour.counts[TallyKind.COMPLETED] / _HOUR_SECONDS, 4),
         "estimated": [*stats.counts.estimated],
         "sampled": stats.hour.runs.count,
     }
@@ -170,11 +170,11 @@ def _numbers(stats: QueueStats) -> Members:
 
 def _throughput(stats: QueueStats) -> Members:
     counts = stats.hour.counts
-    processed = counts[Kind.COMPLETED] + counts[Kind.FAILED]
+    processed = counts[TallyKind.COMPLETED] + counts[TallyKind.FAILED]
     return {
-        "enqueued_per_minute": round(counts[Kind.ENQUEUED] / _HOUR_MINUTES, 2),
+        "enqueued_per_minute": round(counts[TallyKind.ENQUEUED] / _HOUR_MINUTES, 2),
         "processed_per_minute": round(processed / _HOUR_MINUTES, 2),
-        "failed_per_minute": round(counts[Kind.FAILED] / _HOUR_MINUTES, 2),
+        "failed_per_minute": round(counts[TallyKind.FAILED] / _HOUR_MINUTES, 2),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
 from ojs_aws.domain.schemas.schema import (
@@ -18,7 +19,6 @@ from ojs_aws.domain.schemas.schema import (
     check_schema_version,
 )
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.services.schemas.registry import SchemaRegistration
 
 

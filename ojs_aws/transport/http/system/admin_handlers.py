@@ -7,11 +7,11 @@ from typing import Final
 
 from ojs_aws._version import __version__
 from ojs_aws.config import Settings
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.queues.tallies import Kind
+from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.validation import invalid
 from ojs_aws.services.system.statistics import Point, Totals
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.negotiation import Reader, reader_of
@@ -135,15 +135,15 @@ def show_stats_history(call: Call) -> Answer:
 
 def _point(point: Point) -> dict[str, JsonValue]:
     tally = point.tally
-    completed, failed = tally.counts[Kind.COMPLETED], tally.counts[Kind.FAILED]
+    completed, failed = tally.counts[TallyKind.COMPLETED], tally.counts[TallyKind.FAILED]
     return {
         "timestamp": format_instant(point.at),
-        "enqueued": tally.counts[Kind.ENQUEUED],
+        "enqueued": tally.counts[TallyKind.ENQUEUED],
         "processed": completed + failed,
         "completed": completed,
         "failed": failed,
-        "retried": tally.counts[Kind.RETRIED],
-        "cancelled": tally.counts[Kind.CANCELLED],
+        "retried": tally.counts[TallyKind.RETRIED],
+        "cancelled": tally.counts[TallyKind.CANCELLED],
         "latency_p50_ms": tally.waits.percentile_ms(0.5),
         "latency_p99_ms": tally.waits.percentile_ms(0.99),
         "avg_wait_ms": tally.waits.average_ms,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.queues.tallies import Kind, Tally
+from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.services.queues.stats import QueueCounts
 from ojs_aws.services.system.statistics import RECENT_MS
 from ojs_aws.transport.http.negotiation import Reader
@@ -23,14 +23,14 @@ def throughput(recent: Tally) -> Members:
     The command line reads whole numbers there, and nothing where it finds another one.
     """
     counts = recent.counts
-    processed = counts[Kind.COMPLETED] + counts[Kind.FAILED]
+    processed = counts[TallyKind.COMPLETED] + counts[TallyKind.FAILED]
     return {
-        "enqueued_per_minute": counts[Kind.ENQUEUED] / _MINUTES,
+        "enqueued_per_minute": counts[TallyKind.ENQUEUED] / _MINUTES,
         "processed_per_minute": processed / _MINUTES,
-        "failed_per_minute": counts[Kind.FAILED] / _MINUTES,
-        "enqueued_per_min": math.ceil(counts[Kind.ENQUEUED] / _MINUTES),
-        "completed_per_min": math.ceil(counts[Kind.COMPLETED] / _MINUTES),
-        "failed_per_min": math.ceil(counts[Kind.FAILED] / _MINUTES),
+        "failed_per_minute": counts[TallyKind.FAILED] / _MINUTES,
+        "enqueued_per_min": math.ceil(counts[TallyKind.ENQUEUED] / _MINUTES),
+        "completed_per_min": math.ceil(counts[TallyKind.COMPLETED] / _MINUTES),
+        "failed_per_min": math.ceil(counts[TallyKind.FAILED] / _MINUTES),
         "avg_latency_ms": recent.runs.average_ms,
     }
 
@@ -52,13 +52,13 @@ def bottlenecks(by_queue: Mapping[str, tuple[QueueCounts, Tally]], limit: int) -
     deepest = sorted(by_queue.items(), key=lambda each: (-each[1][0].depth, each[0]))
     shown: list[JsonValue] = []
     for name, (counts, did) in deepest[:limit]:
-        ended = did.counts[Kind.COMPLETED] + did.counts[Kind.FAILED]
+        ended = did.counts[TallyKind.COMPLETED] + did.counts[TallyKind.FAILED]
         shown.append(
             {
                 "name": name,
                 "depth": counts.depth,
                 "avg_duration_ms": did.runs.average_ms or 0,
-                "error_rate": did.counts[Kind.FAILED] / ended if ended else 0,
+                "error_rate": did.counts[TallyKind.FAILED] / ended if ended else 0,
             }
         )
     return shown
@@ -74,9 +74,9 @@ def metrics_answer(uptime_s: int, body: Members, today: Tally) -> Members:
     completed = rates["processed_per_minute"] if isinstance(rates, dict) else 0
     return {
         "uptime_seconds": uptime_s,
-        "jobs_enqueued_total": today.counts[Kind.ENQUEUED],
-        "jobs_completed_total": today.counts[Kind.COMPLETED],
-        "jobs_failed_total": today.counts[Kind.FAILED],
+        "jobs_enqueued_total": today.counts[TallyKind.ENQUEUED],
+        "jobs_completed_total": today.counts[TallyKind.COMPLETED],
+        "jobs_failed_total": today.counts[TallyKind.FAILED],
         "jobs_active": active,
         "queues_active": queues - paused
         if isinstance(queues, int) and isinstance(paused, int)

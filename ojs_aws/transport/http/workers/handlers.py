@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
+from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.validation import check_queue, invalid
 from ojs_aws.services.workers.service import (
     STALE,
     Directive,

@@ -11,9 +11,9 @@ from ojs_aws.domain.limits.policies import effective, override_of, read_limit, r
 from ojs_aws.domain.limits.rules import (
     Bucket,
     Limit,
+    LimitRefusal,
+    LimitScope,
     OnLimit,
-    Refusal,
-    Scope,
     Window,
     queue_key,
     scope_of,
@@ -114,9 +114,9 @@ def test_concurrency_counts_the_active_ones() -> None:
     limit = Limit(key="k", concurrency=2)
     two = begin(begin(Bucket(key="k"), limit, NOW), limit, NOW)
     refusal = take(two, limit, NOW)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, LimitRefusal)
     assert (refusal.strategy, refusal.until > NOW) == ("concurrency", True)
-    assert isinstance(take(Bucket(key="k"), Limit(key="k", concurrency=0), NOW), Refusal)
+    assert isinstance(take(Bucket(key="k"), Limit(key="k", concurrency=0), NOW), LimitRefusal)
 
 
 def test_a_window_opens_with_its_first_start() -> None:
@@ -124,7 +124,7 @@ def test_a_window_opens_with_its_first_start() -> None:
     limit = Limit(key="k", rate=Window(2, 1000))
     one = begin(Bucket(key="k"), limit, NOW)
     two = begin(one, limit, later(900))
-    assert take(two, limit, later(999)) == Refusal("rate", later(1000), 2, 2, 2.0, 1000)
+    assert take(two, limit, later(999)) == LimitRefusal("rate", later(1000), 2, 2, 2.0, 1000)
     three = begin(two, limit, later(1000))
     assert (three.opened_at, three.started) == (later(1000), 1)
 
@@ -133,7 +133,7 @@ def test_a_throttle_spaces_starts_evenly() -> None:
     """RL-R002: ten a second means one each tenth of it."""
     limit = Limit(key="k", throttle=Window(10, 1000))
     one = begin(Bucket(key="k"), limit, NOW)
-    assert take(one, limit, later(99)) == Refusal("throttle", later(100), 10, 1, 10.0, 100)
+    assert take(one, limit, later(99)) == LimitRefusal("throttle", later(100), 10, 1, 10.0, 100)
     begin(one, limit, later(100))
 
 
@@ -142,7 +142,7 @@ def test_all_that_a_policy_names_must_be_satisfied() -> None:
     limit = Limit(key="k", concurrency=1, rate=Window(9, 1000), throttle=Window(9, 1000))
     one = begin(Bucket(key="k"), limit, NOW)
     refusal = take(one, limit, later(500))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, LimitRefusal)
     assert refusal.strategy == "concurrency"
 
 
@@ -169,9 +169,9 @@ def test_a_key_may_end_with_values_of_the_job(by: JsonValue, key: str) -> None:
 
 def test_keys_of_queues_and_types_are_told_apart() -> None:
     """And a key that only looks like one is a client's own."""
-    assert scope_of(queue_key("email")) == Scope(queue="email")
-    assert scope_of(type_key("a.b")) == Scope(type="a.b")
-    assert scope_of(type_key("a.b", "email")) == Scope("email", "a.b")
+    assert scope_of(queue_key("email")) == LimitScope(queue="email")
+    assert scope_of(type_key("a.b")) == LimitScope(type="a.b")
+    assert scope_of(type_key("a.b", "email")) == LimitScope("email", "a.b")
     for own in ("tenant:acme", "queue:", "queue:a:b", "type:a:b", "queue:a:type:"):
         assert scope_of(own) is None, own
 
@@ -235,7 +235,7 @@ def test_a_handler_may_hold_a_bucket_back() -> None:
     limit = Limit(key="k", concurrency=5)
     held = Bucket(key="k", blocked_until=later(100))
     refusal = take(held, limit, later(99))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, LimitRefusal)
     assert (refusal.strategy, refusal.until) == ("dynamic", later(100))
     begin(held, limit, later(100))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.queues.tallies import TOP, Kind, Tally, Times, range_of, total, typical
+from ojs_aws.domain.queues.tallies import TOP, Tally, TallyKind, Times, range_of, total, typical
 from ojs_aws.domain.timestamps import Instant
 
 JOB = JobRecord(
@@ -44,21 +44,21 @@ def test_a_life_counts_each_of_its_steps_once() -> None:
     """It waits from when it became available, and runs from its start."""
     done = replace(ACTIVE, state=JobState.COMPLETED, completed_at=Instant(140))
     tally = counted(None, JOB, ACTIVE, replace(ACTIVE, attempt=1), done)
-    assert tally.counts == {Kind.ENQUEUED: 1, Kind.STARTED: 1, Kind.COMPLETED: 1}
+    assert tally.counts == {TallyKind.ENQUEUED: 1, TallyKind.STARTED: 1, TallyKind.COMPLETED: 1}
     assert (tally.waits.average_ms, tally.runs.average_ms) == (30, 100)
 
 
 @pytest.mark.parametrize(
     ("state", "kind"),
     [
-        (JobState.DISCARDED, Kind.FAILED),
-        (JobState.CANCELLED, Kind.CANCELLED),
-        (JobState.RETRYABLE, Kind.RETRIED),
-        (JobState.AVAILABLE, Kind.RETRIED),
+        (JobState.DISCARDED, TallyKind.FAILED),
+        (JobState.CANCELLED, TallyKind.CANCELLED),
+        (JobState.RETRYABLE, TallyKind.RETRIED),
+        (JobState.AVAILABLE, TallyKind.RETRIED),
     ],
 )
 def test_an_execution_that_did_not_complete_is_counted_by_its_outcome(
-    state: JobState, kind: Kind
+    state: JobState, kind: TallyKind
 ) -> None:
     """Its time is none of those that ran."""
     tally = counted(ACTIVE, replace(ACTIVE, state=state))
@@ -69,7 +69,7 @@ def test_an_execution_that_did_not_complete_is_counted_by_its_outcome(
 def test_a_job_that_only_waits_counts_when_it_came() -> None:
     """Its schedule's end is no second coming; neither is the end of a backoff."""
     scheduled = replace(JOB, state=JobState.SCHEDULED)
-    assert counted(None, scheduled, JOB).counts == {Kind.ENQUEUED: 1}
+    assert counted(None, scheduled, JOB).counts == {TallyKind.ENQUEUED: 1}
     assert not counted(replace(JOB, state=JobState.RETRYABLE), JOB)
 
 
@@ -92,7 +92,7 @@ def test_tallies_add_up() -> None:
     parts = []
     for seed in range(20):
         part, chance = Tally(), random.Random(seed)
-        part.counts[chance.choice(list(Kind))] += chance.randint(1, 9)
+        part.counts[chance.choice(list(TallyKind))] += chance.randint(1, 9)
         part.waits.add(chance.randint(0, 10**6))
         part.runs.add(chance.randint(0, 10**6))
         parts.append(part)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidWorkflowError
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import check_job_id
 from ojs_aws.domain.workflows import definition as definitions
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.graph import Kind, Trigger, dump_graph, job_id_of, load_graph

@@ -11,7 +11,7 @@ from ojs_aws.domain.attempts import attempt_of
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.tallies import Kind, Tally
+from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
 from tests.unit.services.test_flow import ERROR, fail, fetch, push, state
@@ -186,6 +186,6 @@ def test_a_requeue_is_not_counted_as_a_retry(world: World) -> None:
     after = give_back(world, job)
     tally = Tally()
     tally.count(job, after)
-    assert tally.counts[Kind.RETRIED] == 0
+    assert tally.counts[TallyKind.RETRIED] == 0
     tally.count(job, world.backend.info(job.id))
     assert not tally

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.limits.rules import Refusal
+from ojs_aws.domain.limits.rules import LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Backlog
 from ojs_aws.services.limits.message_backoff import FEW, LOOKS_PER_S, MAX_BLIND_MS, message_backoff
@@ -19,9 +19,9 @@ from tests.unit.services.limits.test_check import push
 NOW = Instant(1_760_000_000_000)
 
 
-def refused(until_ms: int, per_s: float | None = None, slot_ms: int = 1000) -> Refusal:
+def refused(until_ms: int, per_s: float | None = None, slot_ms: int = 1000) -> LimitRefusal:
     """A refusal that is over so long from now."""
-    return Refusal("rate", Instant(NOW + until_ms), per_s=per_s, slot_ms=slot_ms)
+    return LimitRefusal("rate", Instant(NOW + until_ms), per_s=per_s, slot_ms=slot_ms)
 
 
 def test_few_messages_come_back_when_the_limit_opens() -> None:

@@ -11,7 +11,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.tallies import Kind
+from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.ports import Count, JobList
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.queues.service import MAX_WOKEN, MOST_PER_JOB
@@ -265,11 +265,11 @@ def test_statistics_count_each_state_once(world: World) -> None:
     assert stats.counts.depth == 3
     assert stats.counts.estimated == ()
     assert stats.hour.counts == {
-        Kind.ENQUEUED: 6,
-        Kind.STARTED: 3,
-        Kind.COMPLETED: 1,
-        Kind.FAILED: 1,
-        Kind.CANCELLED: 1,
+        TallyKind.ENQUEUED: 6,
+        TallyKind.STARTED: 3,
+        TallyKind.COMPLETED: 1,
+        TallyKind.FAILED: 1,
+        TallyKind.CANCELLED: 1,
     }
     assert (stats.hour.runs.average_ms, stats.hour.waits.average_ms) == (100, 40)
     assert not stats.minute
@@ -288,7 +288,7 @@ def test_a_queue_says_what_it_did_since_midnight(world: World) -> None:
     for _ in range(2):
         push(world)
         world.clock.advance(s=2 * 3600)
-    assert world.backend.queue_statistics.today("default").counts == {Kind.ENQUEUED: 1}
+    assert world.backend.queue_statistics.today("default").counts == {TallyKind.ENQUEUED: 1}
 
 
 def test_a_count_that_reached_its_bound_is_named(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain import validation as rules
+from ojs_aws.domain import attributes as rules
 from ojs_aws.transport.http.jobs.bodies import PushBody
 from ojs_aws.transport.http.openapi import ANSWERS, openapi_document
 from ojs_aws.transport.http.routes import ROUTES

@@ -1,0 +1,77 @@
+"""Check the attributes that many requests have, and refuse each with its name and the reason."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeGuard
+
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.json_text import json_type
+
+ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*"
+QUEUE_PATTERN: Final = r"[a-z0-9][a-z0-9.-]*"
+MAX_TYPE_LENGTH: Final = 255
+MAX_QUEUE_LENGTH: Final = 128
+PRIORITY_LIMIT: Final = 100
+
+_ID: Final = re.compile(ID_PATTERN, re.ASCII)
+_TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
+_QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
+
+
+def check_type(value: JsonValue) -> str:
+    """Return a job type: segments of lowercase letters, digits, ``_`` and ``-``, with dots between.
+
+    The hyphen is more than the core specification allows; existing producers send it.
+    """
+    if isinstance(value, str) and len(value) <= MAX_TYPE_LENGTH and _TYPE.fullmatch(value):
+        return value
+    expected = "lowercase segments joined by dots, such as email.send, at most 255 characters"
+    raise invalid("type", expected, value)
+
+
+def check_queue(value: JsonValue) -> str:
+    """Return a queue name: at most 128 lowercase letters, digits, hyphens and dots."""
+    if isinstance(value, str) and len(value) <= MAX_QUEUE_LENGTH and _QUEUE.fullmatch(value):
+        return value
+    expected = "lowercase letters, digits, hyphens and dots, at most 128 characters"
+    raise invalid("queue", expected, value)
+
+
+def check_job_id(value: JsonValue) -> str:
+    """Return a job id, which is a UUIDv7 in lowercase hexadecimal with hyphens."""
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise invalid("id", "a lowercase UUIDv7 such as 019539a4-b68c-7def-8000-1a2b3c4d5e6f", value)
+
+
+def check_priority(value: JsonValue) -> int:
+    """Return a priority; 0 for None.
+
+    :raises InvalidRequestError: it is no integer from -100 to 100.
+    """
+    if value is None:
+        return 0
+    if is_integer(value) and -PRIORITY_LIMIT <= value <= PRIORITY_LIMIT:
+        return value
+    raise invalid("priority", "an integer from -100 to 100", value)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return True for an integer, which a boolean is not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def invalid(
+    field: str, expected: str, value: JsonValue, *, missing: bool = False
+) -> InvalidRequestError:
+    """Return the error for an attribute that is missing or malformed."""
+    received = "nothing" if missing else json_type(value)
+    shown = f" {value[:80]!r}" if isinstance(value, str) else ""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        shown = f" {str(value)[:40]}"
+    return InvalidRequestError(
+        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
+        details={"field": field, "expected": expected, "received": received},
+    )
