@@ -62,7 +62,7 @@ BREAKAGES: Final = (
         Mutation(
             "never-taken-back",
             "a place in a bounded queue is never counted anew",
-            "ojs_aws.services.queues.backpressure:Backpressure.tick",
+            "ojs_aws.services.queues.depth_recount:DepthRecount.tick",
             (("corrected = {}", "return {}"),),
         ),
         "push-bounded",

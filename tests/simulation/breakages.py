@@ -266,7 +266,7 @@ MUTATIONS: Final = (
     Mutation(
         "full-for-ever",
         "places that a dead process took are not counted anew",
-        "ojs_aws.services.queues.backpressure:Backpressure.recount",
+        "ojs_aws.services.queues.depth_recount:DepthRecount.recount",
         (("depths.correct(queue, counted, now)", "True"),),
     ),
     Mutation(

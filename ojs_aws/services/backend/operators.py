@@ -58,7 +58,7 @@ class OperatorServices(ProducerServices):
             statistics=lambda: self.queue_statistics,
             clock=self.clock,
             settings=self.settings,
-            bounding=self.backpressure.bound,
+            bounding=self.depth_recount.bound,
         )
 
     @cached_property

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.transact import Transact
     from ojs_aws.services.outcomes.results import Results
     from ojs_aws.services.queues.backpressure import Backpressure
+    from ojs_aws.services.queues.depth_recount import DepthRecount
     from ojs_aws.services.queues.push_settings import PushSettingsCache
     from ojs_aws.services.schemas.validation import SchemaValidation
 
@@ -87,6 +88,13 @@ class ProducerServices(Foundation):
         from ojs_aws.services.queues.backpressure import Backpressure
 
         return Backpressure(self._depths, self._pressures, self.queue_terms, self.clock)
+
+    @cached_property
+    def depth_recount(self) -> DepthRecount:
+        """What keeps the counters of bounded queues true."""
+        from ojs_aws.services.queues.depth_recount import DepthRecount
+
+        return DepthRecount(self._depths, self.clock)
 
     @cached_property
     def schema_checking(self) -> SchemaValidation:

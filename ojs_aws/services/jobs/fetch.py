@@ -187,8 +187,7 @@ class Fetch:
         began = self.changer.clock.now()
         for queue in request.queues:
             need = request.count - len(claimed)
-            size = sum(job.document_bytes for job in claimed)
-            if need <= 0 or size >= MAX_CLAIMED_BYTES:
+            if need <= 0 or sum(job.document_bytes for job in claimed) >= MAX_CLAIMED_BYTES:
                 break
             if failed is not None and self.changer.clock.now() > began + PATIENCE_MS:
                 break

@@ -6,7 +6,7 @@ consumer subtracts jobs that ended. Queues without a bound pay nothing.
 
 The counter errs for a moment on the safe side: a job that has ended takes its place until the
 stream reports it, and a push that dies between the two writes until the tick has recounted
-(:meth:`Backpressure.recount`).
+(``depth_recount``).
 """
 
 from __future__ import annotations
@@ -20,18 +20,9 @@ from typing import Final
 
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.config import DEFAULT_POLICY, Fill, QueueConfig
+from ojs_aws.domain.queues.config import Fill, QueueConfig
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Clock,
-    Depth,
-    Depths,
-    Pressure,
-    Pressures,
-    QueueIsFullError,
-    QueueSettings,
-    QueueState,
-)
+from ojs_aws.ports import Clock, Depths, Pressure, Pressures, QueueIsFullError
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 
@@ -40,13 +31,6 @@ RETRY_AFTER_S: Final = 1
 
 TELL_EVERY_MS: Final = 1000
 """A process writes down its rejections of a queue at most this often."""
-
-QUIET_MS: Final = 45_000
-"""How long nothing was counted of a queue before its lists are believed: longer than the index
-lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
-
-RECOUNTED: Final = 1_000_000
-"""Jobs that a recount goes through at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,14 +79,13 @@ class _Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Backpressure:
-    """Takes places, gives them back, and corrects the counters."""
+    """Takes places, gives them back, and counts what became of jobs."""
 
     depths: Callable[[], Depths]
     pressures: Callable[[], Pressures]
     terms: PushSettingsCache
     clock: Clock
     _rejections: dict[str, _Rejections] = field(default_factory=dict)
-    _quiet: dict[str, tuple[Depth, Instant]] = field(default_factory=dict)
 
     @contextmanager
     def places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
@@ -240,82 +223,12 @@ class Backpressure:
             if amount and self.terms.of(queue).config.max_size is not None:
                 self._add(queue, amount)
 
-    def bound(self, queue: str, bound: int | None) -> None:
-        """Begin to count a queue that got a bound, or stop."""
-        depths = self.depths()
-        if bound is None:
-            depths.forget(queue)
-            return
-        if depths.load(queue) is None:
-            self._begin(queue)
-
-    def _begin(self, queue: str) -> None:
-        """Count the lists, unless somebody began before."""
-        depths = self.depths()
-        depths.correct(queue, depths.count(queue, RECOUNTED), None)
-
-    def tick(
-        self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
-    ) -> dict[str, int]:
-        """Recount the quiet bounded queues; return how far each wrong counter was off.
-
-        :param settings: what was set for each queue, and the default policy.
-        :param used: names of the queues there are; asked for where the default policy has a bound.
-        """
-        corrected = {}
-        for queue in _bounded({each.queue: each for each in settings}, used):
-            try:
-                error = self.recount(queue)
-            except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
-                _log.exception("Could not recount queue %s", queue)
-                continue
-            if error:
-                corrected[queue] = error
-        return corrected
-
-    def recount(self, queue: str) -> int | None:
-        """Correct the counter of a bounded queue that has not changed for a while.
-
-        Then nothing is on its way either, and what the lists hold is the truth. One that is not
-        counted yet, because it has its bound from the default policy, is counted from now on.
-
-        :returns: how far off it was; None where it was not looked at.
-        """
-        depths = self.depths()
-        now = depths.load(queue)
-        before = self._quiet.get(queue)
-        if now is None:
-            self._begin(queue)
-            return None
-        if before is None or before[0].version != now.version:
-            self._quiet[queue] = now, self.clock.now()
-            return None
-        if self.clock.now() < before[1] + QUIET_MS:
-            return None
-        counted = depths.count(queue, RECOUNTED)
-        if counted != now.jobs and depths.correct(queue, counted, now):
-            return now.jobs - counted
-        return 0
-
 
 def _stored_all_the_same(problem: Exception, records: Sequence[JobRecord]) -> Counter[str]:
     """Count by queue the jobs that are stored although others of their batch failed."""
     named = problem.details.get("stored_job_ids") if isinstance(problem, OjsError) else None
     stored = {*map(str, named)} if isinstance(named, list) else set()
     return Counter(record.queue for record in records if record.id in stored)
-
-
-def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the queues that have a bound, of their own or by the default policy."""
-    default = settings.get(DEFAULT_POLICY)
-    is_default = default is not None and default.members.get("max_size") is not None
-    names = {*settings, *(used() if is_default else ())} - {DEFAULT_POLICY}
-    return sorted(
-        name
-        for name in names
-        if (own := settings.get(name)) is None
-        or (own.state is not QueueState.DELETED and (is_default or "max_size" in own.members))
-    )
 
 
 def _full(queue: str, depth: int, bound: int) -> QueueFullError:

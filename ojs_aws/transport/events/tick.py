@@ -131,7 +131,7 @@ def _recount(backend: Backend, logger: Logger) -> int:
     try:
         states = backend.queue_config.states().values()
         deleted = sum(each.state is QueueState.DELETED for each in states)
-        corrected = backend.backpressure.tick(
+        corrected = backend.depth_recount.tick(
             states, lambda: [info.name for info in backend.queues.list()]
         )
     except Exception:

@@ -130,20 +130,20 @@ def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
     with pytest.raises(QueueFullError):
         push(world)
     settings = world.book.all()
-    assert world.backend.backpressure.tick(settings) == {}
+    assert world.backend.depth_recount.tick(settings) == {}
     world.clock.advance(s=60)
-    assert world.backend.backpressure.tick(settings) == {"small": 2}
+    assert world.backend.depth_recount.tick(settings) == {"small": 2}
     push(world)
 
 
 def test_a_queue_that_is_busy_is_not_recounted(world: World) -> None:
     """What is on its way would be counted twice."""
     settings = world.book.all()
-    world.backend.backpressure.tick(settings)
+    world.backend.depth_recount.tick(settings)
     job = push(world).record
     assert job is not None
     world.depths.add("small", 7)
-    assert world.backend.backpressure.tick(settings) == {}
+    assert world.backend.depth_recount.tick(settings) == {}
     assert depth(world) == 8
 
 
@@ -152,7 +152,7 @@ def test_a_tick_that_comes_twice_recounts_nothing(world: World) -> None:
     settings = world.book.all()
     world.depths.take("small", 1, 2)
     for _ in range(3):
-        assert world.backend.backpressure.tick(settings) == {}
+        assert world.backend.depth_recount.tick(settings) == {}
         world.clock.advance(s=1)
     assert depth(world) == 1
 
@@ -243,9 +243,9 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
         tell(world, job, job.id)
     assert depth(world) == -1
     settings = world.book.all()
-    world.backend.backpressure.tick(settings)
+    world.backend.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.backpressure.tick(settings) == {"small": -1}
+    assert world.backend.depth_recount.tick(settings) == {"small": -1}
     assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
 
 
@@ -256,17 +256,17 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
     push(world)
     world.backend.cancel(job.id)
     settings = world.book.all()
-    world.backend.backpressure.tick(settings)
+    world.backend.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.backpressure.tick(settings) == {"small": 1}
+    assert world.backend.depth_recount.tick(settings) == {"small": 1}
     push(world)
     tell(world, job, job.id)
     push(world)
     live = [each for each in world.store.jobs.values() if not each.state.is_terminal]
     assert (depth(world), len(live)) == (2, 3)
-    world.backend.backpressure.tick(settings)
+    world.backend.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.backpressure.tick(settings) == {"small": -1}
+    assert world.backend.depth_recount.tick(settings) == {"small": -1}
     with pytest.raises(QueueFullError):
         push(world)
 
@@ -274,7 +274,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
 def recount(world: World) -> dict[str, int]:
     """Let the tick look after the counters."""
     used = {job.queue for job in world.store.jobs.values()}
-    return world.backend.backpressure.tick(world.book.all(), lambda: used)
+    return world.backend.depth_recount.tick(world.book.all(), lambda: used)
 
 
 def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: World) -> None:

@@ -88,8 +88,8 @@ def test_a_queue_that_cannot_be_recounted_does_not_stop_the_next(world: World) -
     world.backend.queue_config.change("also", {"max_size": 5})
     world.depths.add("small", 2)
     settings = world.book.all()
-    world.backend.backpressure.tick(settings)
+    world.backend.depth_recount.tick(settings)
     world.clock.advance(s=60)
     tried = refuse(world.depths, "load", ValueError("unreadable"), queue="also")
-    assert world.backend.backpressure.tick(settings) == {"small": 2}
+    assert world.backend.depth_recount.tick(settings) == {"small": 2}
     assert tried == ["also"]

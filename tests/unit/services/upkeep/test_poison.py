@@ -238,7 +238,7 @@ PARTS: dict[str, Callable[[World, pytest.MonkeyPatch], None]] = {
     "dead letters": lambda world, patch: patch.setattr(
         type(world.backend.dead_letter_upkeep), "tick", broken
     ),
-    "depths": lambda world, patch: patch.setattr(type(world.backend.backpressure), "tick", broken),
+    "depths": lambda world, patch: patch.setattr(type(world.backend.depth_recount), "tick", broken),
 }
 
 
