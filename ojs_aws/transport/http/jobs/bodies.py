@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ojs_aws.config import MAX_BATCH_JOBS
 from ojs_aws.domain import validation as rules
+from ojs_aws.domain.attributes import PRIORITY_LIMIT
 from ojs_aws.transport.http.bodies import Body, JobId, JobType, QueueName, VisibilityMs
 from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
@@ -48,7 +49,7 @@ class OptionsBody(Body):
     """Enqueue options; each may stand at the top level of the envelope as well."""
 
     queue: QueueName | None = None
-    priority: Annotated[int, Field(ge=-rules.PRIORITY_LIMIT, le=rules.PRIORITY_LIMIT)] | None = None
+    priority: Annotated[int, Field(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)] | None = None
     timeout_ms: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS)] | None = None
     timeout: Annotated[int, Field(ge=0, le=rules.MAX_TIMEOUT_MS // 1000)] | None = None
     visibility_timeout_ms: VisibilityMs | None = None
@@ -83,7 +84,7 @@ class PushBody(OptionsBody):
 class JobChangeBody(Body):
     """What of a job can be changed (ojs-priority, section 8.1)."""
 
-    priority: Annotated[int, Field(ge=-rules.PRIORITY_LIMIT, le=rules.PRIORITY_LIMIT)]
+    priority: Annotated[int, Field(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 
 
 class BatchBody(Body):
