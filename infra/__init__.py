@@ -1,4 +1,4 @@
-"""This project's own CDK app, and the scripts that deploy it; people import ``ojs_aws.cdk``."""
+"""Holds this project's own CDK app and its deploy scripts; people import ``ojs_aws.cdk``."""
 
 from __future__ import annotations
 

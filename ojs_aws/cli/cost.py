@@ -24,32 +24,35 @@ def cost(
     jobs: Annotated[float, typer.Argument(min=0, help="Jobs a month.")] = 1_000_000,
     rate: Annotated[
         float | None,
-        typer.Option(min=0, help="Jobs a second while they come; else spread over the month."),
+        typer.Option(min=0, help="Jobs per second while they arrive; else spread over the month."),
     ] = None,
     size: Annotated[int, typer.Option(min=0, help="Bytes of an envelope's JSON.")] = 512,
     compression: Annotated[
         float,
-        typer.Option(min=1, help="How far it deflates: random tokens 1.75, ordinary JSON 5.5."),
+        typer.Option(
+            min=1, help="Compression ratio of the envelope: random tokens 1.75, ordinary JSON 5.5."
+        ),
     ] = RANDOM_TOKENS,
     failures: Annotated[float, typer.Option(min=0, help="Failed attempts for each job.")] = 0.0,
     http_workers: Annotated[
-        bool, typer.Option("--http-workers", help="Workers poll the API; else Lambda runs them.")
+        bool,
+        typer.Option("--http-workers", help="Workers poll the API; otherwise Lambda runs them."),
     ] = False,
     empty_polls: Annotated[
-        float, typer.Option(min=0, help="Polls of HTTP workers that find nothing, a month.")
+        float, typer.Option(min=0, help="Polls per month by HTTP workers that find nothing.")
     ] = 0.0,
     heartbeats: Annotated[
         float, typer.Option(min=0, help="Heartbeats over HTTP for each job.")
     ] = 0.0,
-    queues: Annotated[int, typer.Option(min=1, help="How many queues.")] = 1,
+    queues: Annotated[int, typer.Option(min=1, help="Number of queues.")] = 1,
     job_ms: Annotated[
-        float, typer.Option(min=0, help="What a handler takes, in milliseconds of Lambda.")
+        float, typer.Option(min=0, help="Duration of a handler in Lambda, in milliseconds.")
     ] = 0.0,
     worker_mb: Annotated[int, typer.Option(min=128, help="Memory of the worker function.")] = 512,
     retention_days: Annotated[
         float, typer.Option(min=0, help="How long ended jobs are kept, in days.")
     ] = 7.0,
-    bus: Annotated[bool, typer.Option(help="Lifecycle events go to the event bus.")] = True,
+    bus: Annotated[bool, typer.Option(help="Publish lifecycle events to the event bus.")] = True,
     dashboard: Annotated[bool, typer.Option(help="The stack has its dashboard.")] = True,
     alarms: Annotated[bool, typer.Option(help="The stack has its alarms.")] = True,
     unique: Annotated[

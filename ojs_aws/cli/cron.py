@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJob
     from ojs_aws.domain.errors import JsonValue
 
-app = typer.Typer(name="cron", no_args_is_help=True, help="See and change cron jobs.")
+app = typer.Typer(name="cron", no_args_is_help=True, help="Show and change cron jobs.")
 
 Name = Annotated[str, typer.Argument(help="Name of the cron job.")]
 
@@ -58,14 +58,14 @@ async def register_cron(
     name: Name,
     schedule: Annotated[str, typer.Argument(help="Such as '0 9 * * MON-FRI' or '@every 30m'.")],
     type: Annotated[str, typer.Argument(help="Type of the job.")],
-    args: Annotated[str, typer.Argument(help="Its arguments, a JSON array.")] = "[]",
-    queue: Annotated[str, typer.Option("--queue", "-q", help="Its queue.")] = "default",
-    timezone: Annotated[str, typer.Option(help="An IANA name.")] = "UTC",
+    args: Annotated[str, typer.Argument(help="Arguments of the job, a JSON array.")] = "[]",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Queue of the job.")] = "default",
+    timezone: Annotated[str, typer.Option(help="Timezone as an IANA name.")] = "UTC",
     overlap: Annotated[
         str,
-        typer.Option(help="While the run before is active: skip, allow, cancel_previous, enqueue."),
+        typer.Option(help="If the run before is active: skip, allow, cancel_previous, enqueue."),
     ] = "skip",
-    description: Annotated[str, typer.Option(help="For people.")] = "",
+    description: Annotated[str, typer.Option(help="Description for people.")] = "",
 ) -> None:
     """Register a cron job, or change the one with this name."""
     from typing import cast  # noqa: PLC0415

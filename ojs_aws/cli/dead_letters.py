@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
-    name="dead-letter", no_args_is_help=True, help="Look at dead letters; retry or delete them."
+    name="dead-letter", no_args_is_help=True, help="Show dead letters; retry or delete them."
 )
 
 ErrorType = Annotated[str, typer.Option(help="Only jobs whose latest error was of this type.")]
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids; none for those of a filter.")]
+Ids = Annotated[list[str] | None, typer.Argument(help="Ids; leave out to use a filter.")]
 All = Annotated[bool, typer.Option("--all", help="All dead letters.")]
 
 
@@ -33,7 +33,7 @@ async def list_dead_letters(
     error_type: ErrorType = "",
     since: Since = "",
     until: Until = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Jobs to show.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
 ) -> None:
     """List the dead letters, newest first within a queue. Times are when they ended."""
     jobs: list[Job] = []

@@ -33,13 +33,13 @@ def sweep(
     bucket: Annotated[str, typer.Argument(help="The bucket: the stack's BucketName.")],
     table: Table,
     older_than: Annotated[
-        str, typer.Option(help="Only documents that are older: 14d, P1M; 8 days at least.")
+        str, typer.Option(help="Only documents older than this: 14d, P1M; 8 days at least.")
     ] = "14d",
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Delete them; without it they are only counted.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where most documents have no job.")
+        bool, typer.Option("--force", help="Delete even if most documents have no job.")
     ] = False,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,

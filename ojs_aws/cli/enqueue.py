@@ -34,15 +34,17 @@ async def enqueue(
         str, typer.Argument(help="The arguments: a JSON array; another value becomes the only one.")
     ] = "[]",
     queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = "default",
-    priority: Annotated[int, typer.Option(help="-100 to 100; higher comes first.")] = 0,
+    priority: Annotated[
+        int, typer.Option(help="Priority from -100 to 100; higher runs first.")
+    ] = 0,
     at: Annotated[
         str, typer.Option(help="When it becomes available: RFC 3339, or from now on (+PT10M).")
     ] = "",
-    expires: Annotated[
-        str, typer.Option(help="When it is no longer worth executing: as --at.")
-    ] = "",
+    expires: Annotated[str, typer.Option(help="When the job expires: same forms as --at.")] = "",
     timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
-    max_attempts: Annotated[int, typer.Option(help="Executions at most; 0: the default.")] = 0,
+    max_attempts: Annotated[
+        int, typer.Option(help="Maximum number of executions; 0: the default.")
+    ] = 0,
     dead_letter: Annotated[
         bool, typer.Option("--dead-letter", help="Keep it as a dead letter if it fails for good.")
     ] = False,

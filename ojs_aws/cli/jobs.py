@@ -35,9 +35,9 @@ Since = Annotated[
     str, typer.Option(help="Created since: an RFC 3339 time, or how long ago (2h, 30m, P1D).")
 ]
 Until = Annotated[str, typer.Option(help="Created until; the same forms.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be changed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; none for those of a filter.")]
+Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; leave out to use a filter.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +82,9 @@ async def list_jobs(
     type: Type = "",
     since: Since = "",
     until: Until = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Jobs to show.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
     oldest_first: Annotated[
-        bool, typer.Option("--oldest-first", help="Turn the order within each list round.")
+        bool, typer.Option("--oldest-first", help="Reverse the order within each list.")
     ] = False,
 ) -> None:
     """List or search jobs, queue by queue and state by state, newest first in each.
@@ -147,7 +147,9 @@ def error_text(job: Mapping[str, JsonValue]) -> str:
 async def show_job(
     session: Session,
     job_id: Annotated[str, typer.Argument(help="Id of the job.")],
-    events: Annotated[bool, typer.Option("--events", help="Its events from the log, too.")] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Show the job's events from the log, too.")
+    ] = False,
 ) -> None:
     """Show a whole job, and what happened to it."""
     detail = await session.client.jobs.detail(job_id, events=events)

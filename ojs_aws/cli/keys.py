@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="keys",
-    help="API keys of a deployment: made, listed, rotated and revoked, with your AWS credentials.",
+    help="Make, list, rotate and revoke API keys of a deployment, with your AWS credentials.",
     no_args_is_help=True,
 )
 
@@ -40,17 +40,21 @@ Table = Annotated[
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What it is for, such as 'checkout service'.")],
-    scope: Annotated[list[Scope], typer.Option(help="What it may do. May be repeated.")],
+    name: Annotated[str, typer.Argument(help="What the key is for, such as 'checkout service'.")],
+    scope: Annotated[list[Scope], typer.Option(help="What the key may do. May be repeated.")],
     queue: Annotated[
         list[str] | None,
-        typer.Option(help="A queue that it is bound to; 'email.*' for all that begin so. Repeat."),
+        typer.Option(
+            help="A queue that the key is limited to; 'email.*' means a prefix. May be repeated."
+        ),
     ] = None,
     job_type: Annotated[
-        list[str] | None, typer.Option("--type", help="A job type that it is bound to. Repeat.")
+        list[str] | None,
+        typer.Option("--type", help="A job type that the key is limited to. May be repeated."),
     ] = None,
     expires_in: Annotated[
-        str | None, typer.Option(help="When it ends, as a duration: 90d, P1Y. Default: never.")
+        str | None,
+        typer.Option(help="When the key expires, as a duration: 90d, P1Y. Default: never."),
     ] = None,
     table: Table = "ojs",
     endpoint_url: EndpointUrl = None,

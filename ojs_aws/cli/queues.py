@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
-    name="queues", no_args_is_help=True, help="See what queues hold; pause, resume, purge them."
+    name="queues", no_args_is_help=True, help="Show what queues hold; pause, resume, purge them."
 )
 
 Name = Annotated[str, typer.Argument(help="Name of the queue.")]
@@ -28,7 +28,7 @@ _COUNTS = ("available", "active", "scheduled", "retryable", "completed", "discar
 @command(app, "list", epilog="Example: ojs-aws queues list --counts")
 async def list_queues(
     session: Session,
-    counts: Annotated[bool, typer.Option("--counts", help="Count their jobs, too.")] = False,
+    counts: Annotated[bool, typer.Option("--counts", help="Count the queues' jobs, too.")] = False,
 ) -> None:
     """List the queues; with --counts, how many jobs each has (eight queries a queue)."""
     entries = await session.client.queues.list()
@@ -111,12 +111,14 @@ async def _names(session: Session, name: str, *, every: bool) -> list[str]:
 async def purge_queue(
     session: Session,
     name: Name,
-    state: Annotated[list[str], typer.Option("--state", "-s", help="Of jobs; repeatable.")],
+    state: Annotated[
+        list[str], typer.Option("--state", "-s", help="State of the jobs; repeatable.")
+    ],
     older_than: Annotated[
         str, typer.Option(help="Only jobs that ended before: RFC 3339, or how long ago.")
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be changed.")
+        bool, typer.Option("--dry-run", help="Only show what would be changed.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:

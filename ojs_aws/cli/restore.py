@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="restore",
-    help="After a loss: a table from its backup, deleted documents, and the messages of all jobs.",
+    help="Restore after a loss: the table from its backup, deleted documents, and jobs' messages.",
     no_args_is_help=True,
 )
 
@@ -34,7 +34,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Count, and change nothi
 )
 def table(
     source: Annotated[str, typer.Argument(help="The table: the stack's TableName.")],
-    target: Annotated[str, typer.Argument(help="Name of the table to make; it must be new.")],
+    target: Annotated[str, typer.Argument(help="Name of the table to create; it must not exist.")],
     at: Annotated[
         str,
         typer.Option(help="RFC 3339, or how long ago (20m). Default: the latest possible."),
@@ -74,7 +74,8 @@ def table(
 def documents(
     bucket: Annotated[str, typer.Argument(help="The bucket: the stack's BucketName.")],
     since: Annotated[
-        str, typer.Option(help="To when the table was restored: RFC 3339, or how long ago (20m).")
+        str,
+        typer.Option(help="Time to which the table was restored: RFC 3339, or how long ago (20m)."),
     ],
     dry_run: DryRun = False,
     endpoint_url: EndpointUrl = None,

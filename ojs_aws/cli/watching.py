@@ -37,9 +37,11 @@ async def events(
         list[str] | None, typer.Option("--job", help="Only events of this job; repeatable.")
     ] = None,
     since: Annotated[str, typer.Option(help="RFC 3339, or how long ago (2h).")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Events to show.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="How many events to show.")
+    ] = 100,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what comes; ends with Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Keep showing new events; end with Ctrl-C.")
     ] = False,
 ) -> None:
     """Show lifecycle events in the order in which they were published; one line each."""
@@ -89,9 +91,9 @@ def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
 async def stats(
     session: Session,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Show them again and again; ends with Ctrl-C.")
+        bool, typer.Option("--watch", "-w", help="Show them repeatedly; end with Ctrl-C.")
     ] = False,
-    every_s: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 5.0,
+    every_s: Annotated[float, typer.Option(min=1, help="Seconds between two refreshes.")] = 5.0,
 ) -> None:
     """Count the jobs of all queues together, and the throughput of the last five minutes."""
     while True:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import WorkerEntry
 
 app = typer.Typer(
-    name="workers", no_args_is_help=True, help="See who works; quiet, terminate, resume workers."
+    name="workers", no_args_is_help=True, help="List, quiet, terminate and resume workers."
 )
 
 WorkerId = Annotated[str, typer.Argument(help="Id of the worker.")]
-OptionalId = Annotated[str, typer.Argument(help="Id of one worker; none for those of an option.")]
-Queue = Annotated[str, typer.Option("--queue", "-q", help="Those that serve this queue.")]
-Label = Annotated[str, typer.Option("--label", "-l", help="Those that carry this label.")]
-All = Annotated[bool, typer.Option("--all", help="All that are there now.")]
+OptionalId = Annotated[str, typer.Argument(help="Id of one worker; leave out to use an option.")]
+Queue = Annotated[str, typer.Option("--queue", "-q", help="Workers that serve this queue.")]
+Label = Annotated[str, typer.Option("--label", "-l", help="Workers with this label.")]
+All = Annotated[bool, typer.Option("--all", help="All workers that are registered now.")]
 
 
 @command(app, "list", epilog="Example: ojs-aws workers list")

@@ -11,7 +11,7 @@ from ojs_aws.cli.session import Session, command
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowStatus
 
-app = typer.Typer(name="workflows", no_args_is_help=True, help="See and cancel workflows.")
+app = typer.Typer(name="workflows", no_args_is_help=True, help="Show and cancel workflows.")
 
 WorkflowId = Annotated[str, typer.Argument(help="Id of the workflow.")]
 
@@ -22,7 +22,9 @@ async def list_workflows(
     state: Annotated[
         str, typer.Option("--state", "-s", help="running, completed, failed or cancelled.")
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Workflows to show.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="How many workflows to show.")
+    ] = 20,
 ) -> None:
     """List the workflows, newest first."""
     found: list[WorkflowStatus] = []

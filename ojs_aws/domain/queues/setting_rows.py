@@ -1,4 +1,4 @@
-"""The settings of a queue, one row for each (ojs-queue-config, section 6).
+"""Lists the settings of a queue, one row for each (ojs-queue-config, section 6).
 
 A row says what a setting may be, what holds where nothing is set, and what it means. The checks of
 changes, the settings that are shown, the model of requests and the table in docs/queues.md follow
@@ -27,7 +27,7 @@ Check = Callable[["SettingRow", JsonValue, str], JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting of a queue.
+    """Describes one setting of a queue.
 
     :ivar check: gives the value to keep for a row, a value and its field; None for the default. A
         group has none: it is changed member by member.

@@ -124,7 +124,7 @@ class BulkChanges:
         now: Instant,
         changes: list[Admission],
     ) -> BulkOutcome:
-        """Decide what becomes of a job, and note its change."""
+        """Decide what happens to a job, and note its change."""
 
         def decide(job_id: str) -> None:
             job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
@@ -136,7 +136,7 @@ class BulkChanges:
 
 
 def _skipped_for(job_id: str, outcomes: Sequence[BulkOutcome]) -> tuple[BulkOutcome, ...]:
-    """All that could have been done was not, because of one job."""
+    """Mark the jobs that could have been changed as skipped, because of one job."""
     reason = f"Not changed, because of job '{job_id}'."
     return tuple(
         each

@@ -36,7 +36,7 @@ _DISCARDED: Final = frozenset({JobState.DISCARDED})
 
 
 class BulkAction(StrEnum):
-    """What is to be done."""
+    """Says what to do with the jobs."""
 
     RETRY = "retry"
     CANCEL = "cancel"
@@ -44,7 +44,7 @@ class BulkAction(StrEnum):
 
 
 class BulkStatus(StrEnum):
-    """What became of one job of a bulk operation."""
+    """Names the outcome of one job of a bulk operation."""
 
     DONE = "done"
     SKIPPED = "skipped"
@@ -56,7 +56,7 @@ class BulkStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """One job of a bulk operation.
+    """Holds the outcome of one job of a bulk operation.
 
     :ivar problem: the error of a job that failed.
     """
@@ -69,7 +69,7 @@ class BulkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BulkReport:
-    """What one request did, or would do.
+    """Counts what one request did, or would do.
 
     :ivar outcomes: of each job that it met; a dry run says DONE for what would be.
     :ivar cursor: where to go on; empty when no more jobs match.
@@ -80,7 +80,7 @@ class BulkReport:
 
     @property
     def done(self) -> int:
-        """How many jobs were changed, or would be."""
+        """Return how many jobs were changed, or would be."""
         return sum(outcome.status is BulkStatus.DONE for outcome in self.outcomes)
 
 
@@ -153,7 +153,7 @@ class BulkEngine:
         return lifecycle.retry_discarded(job, now, order)
 
     def follow(self, before: JobRecord, after: JobRecord, available: list[JobRecord]) -> None:
-        """Note a job that needs a message, or delete the message that one needs no more."""
+        """Note a job that needs a message, or delete the message of one that no longer does."""
         if after.state is JobState.AVAILABLE:
             available.append(after)
         elif self.job_messages is not None:
@@ -166,7 +166,7 @@ class BulkEngine:
 
 
 def tried(job_id: str, change: Callable[[str], None]) -> BulkOutcome:
-    """Change one of many jobs. Whatever goes wrong with it, the others go on."""
+    """Change one of many jobs. Whatever goes wrong with it, the others continue."""
     try:
         change(job_id)
     except (ConflictError, StaleJobError) as problem:
@@ -179,7 +179,7 @@ def tried(job_id: str, change: Callable[[str], None]) -> BulkOutcome:
 
 
 def require_any(job: JobRecord, action: BulkAction, states: frozenset[JobState]) -> None:
-    """Refuse what only a job in one of some states may undergo.
+    """Refuse a job that is in none of some states.
 
     :raises ConflictError: naming the state the job is in.
     """

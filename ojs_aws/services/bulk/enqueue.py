@@ -1,4 +1,4 @@
-"""Bulk enqueue: each job by itself, or all or none (ojs-bulk-operations, section 5)."""
+"""Enqueues many jobs: each by itself, or all or none (ojs-bulk-operations, section 5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WOKEN_TOGETHER: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BulkItem:
-    """What became of one job of a bulk enqueue: it was stored, or it was not."""
+    """Says what happened to one job of a bulk enqueue: it was stored, or it was not."""
 
     pushed: PushResult | None = None
     problem: OjsError | None = None
@@ -60,7 +60,7 @@ class DeferredMessages(JobMessages):
 
 @dataclass(frozen=True, slots=True)
 class BulkEnqueue:
-    """Enqueues many jobs, and tells what became of each."""
+    """Enqueues many jobs, and returns the outcome of each."""
 
     push: Push
     clock: Clock
@@ -103,7 +103,7 @@ class BulkEnqueue:
                 items.append(_item(lambda job=job: push(job)))  # type: ignore[misc]
 
     def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
-        """Enqueue all jobs or none; where one is refused, the items say which and why.
+        """Enqueue all jobs or none; if one is refused, the items say which and why.
 
         :raises BackendError: nobody knows whether they are enqueued.
         :raises OjsError: one is at fault, and others are stored; the details name these.
@@ -129,7 +129,7 @@ class BulkEnqueue:
 
 @contextmanager
 def reading(items: list[Job | OjsError]) -> Iterator[None]:
-    """Keep what is wrong with a job in the place of the job."""
+    """Keep the error of a job in place of the job."""
     try:
         yield
     except OjsError as problem:
@@ -152,7 +152,7 @@ def _stored(pushed: PushResult) -> BulkItem:
 
 
 def _by_index(problem: OjsError) -> dict[int, OjsError]:
-    """What is wrong with which job; an error that names none is everybody's (index 0)."""
+    """Return which job has which error; an error that names none concerns all (index 0)."""
     found: dict[int, OjsError] = {}
     listed = problem.details.get("errors")
     for each in listed if isinstance(listed, list) else ():

@@ -1,4 +1,4 @@
-"""Doing a bulk operation once for each idempotency key (ojs-bulk-operations, section 10)."""
+"""Runs a bulk operation once for each idempotency key (ojs-bulk-operations, section 10)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """The status and the JSON text of an answer.
+    """Holds the status and the JSON text of an answer.
 
     :ivar is_final: False when the backend failed on the way: then the request is worth repeating.
     """
@@ -39,7 +39,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequests:
-    """Answers a request that is sent again as it was answered first."""
+    """Repeats the first answer to a request that is sent again."""
 
     requests: BulkRequests
     clock: Clock
@@ -93,14 +93,14 @@ class IdempotentRequests:
 
 @dataclass(frozen=True, slots=True)
 class CompletionEvents:
-    """Lets the stream tell of bulk operations (ojs-bulk-operations, section 12.1)."""
+    """Lets the stream publish finished bulk operations (ojs-bulk-operations, section 12.1)."""
 
     requests: BulkRequests
     clock: Clock
     ids: IdGenerator
 
     def __call__(self, operation: str, total: int, done: int, *, is_atomic: bool) -> None:
-        """Write down that an operation is over; what is done stays done if that fails.
+        """Record that an operation is finished; if that fails, the work stays done.
 
         :param total: jobs that it was about.
         :param done: those that it did it to.
@@ -116,4 +116,4 @@ class CompletionEvents:
         try:
             self.requests.tell(over)
         except Exception:  # noqa: BLE001 - whatever it was, the operation is done
-            _log.warning("Could not tell of a bulk %s", operation, exc_info=True)
+            _log.warning("Could not publish a finished bulk %s", operation, exc_info=True)

@@ -24,7 +24,7 @@ _DISCARDED: Final = frozenset({JobState.DISCARDED})
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterBulk:
-    """Retries or deletes the dead letters that a filter finds, or those that are named."""
+    """Retries or deletes the dead letters of a filter, or the named ones."""
 
     engine: BulkEngine
     rows: DeadLetterSearch
@@ -36,7 +36,7 @@ class DeadLetterBulk:
         limit: int = MAX_BULK,
         cursor: str = "",
     ) -> BulkReport:
-        """Change the dead letters of a filter, or those that are named.
+        """Change the dead letters of a filter, or the named ones.
 
         :raises InvalidRequestError: too many ids, a bad id, limit or cursor.
         """

@@ -1,4 +1,4 @@
-"""Changing a dead letter's envelope on its way back (ojs-dead-letter, section 6.3)."""
+"""Changes a dead letter's envelope when it is retried (ojs-dead-letter, section 6.3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MERGED: Final = frozenset({"meta", "retry"})
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeOverride:
-    """Changes to an envelope; ``meta`` and ``retry`` are merged, the others replaced.
+    """Holds changes to an envelope; ``meta`` and ``retry`` are merged, the others replaced.
 
     :ivar fits: whether a document stays in its job's item.
     """
@@ -30,7 +30,7 @@ class EnvelopeOverride:
     fits: Callable[[RawJson], bool]
 
     def __post_init__(self) -> None:
-        """Refuse what is not to be changed.
+        """Refuse members that cannot be changed.
 
         :raises InvalidRequestError: an attribute that identifies the job, or an unknown one.
         """
@@ -42,7 +42,7 @@ class EnvelopeOverride:
             )
 
     def apply(self, job: JobRecord, now: Instant) -> JobRecord:
-        """The job with its envelope changed, checked like any envelope.
+        """Return the job with its envelope changed, checked like any envelope.
 
         :param job: with its document filled in.
         :raises InvalidRequestError: the changed envelope is not one that could be pushed.

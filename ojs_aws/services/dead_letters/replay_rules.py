@@ -1,4 +1,4 @@
-"""Rules that enqueue dead letters again by themselves (ojs-dead-letter, section 7.1)."""
+"""Reads rules that enqueue dead letters again by themselves (ojs-dead-letter, section 7.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEPTH: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRule:
-    """One rule.
+    """Holds one rule.
 
     :ivar wanted: which dead letters it is for.
     :ivar delay_ms: how long after it was discarded a job is replayed, in milliseconds.
@@ -33,13 +33,13 @@ class ReplayRule:
     max_replays: int
 
     def applies_to(self, job: JobRecord) -> bool:
-        """Whether a dead letter is to be replayed by this rule, its time apart."""
+        """Return whether this rule replays a dead letter, whatever its time."""
         replays = job.replay.count if job.replay else 0
         return replays < self.max_replays and self.wanted.accepts(job)
 
 
 def read_replay_rules(text: str) -> tuple[ReplayRule, ...]:
-    """The enabled rules of a JSON array; none for an empty text.
+    """Return the enabled rules of a JSON array; none for an empty text.
 
     :raises InvalidRequestError: naming the rule and the attribute at fault.
     """

@@ -22,7 +22,7 @@ MAX_ERROR_TYPE: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
-    """Which dead letters are meant (ojs-dead-letter, section 9.1); what is empty matches all.
+    """Selects dead letters (ojs-dead-letter, section 9.1); empty members match all.
 
     :ivar error_type: type, code or class of the latest failure.
     :ivar since: discarded at this instant or later.
@@ -36,7 +36,7 @@ class DeadLetterFilter:
     until: Instant | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what can match nothing.
+        """Refuse a filter that can match nothing.
 
         :raises InvalidRequestError: a bad queue name, type, error type or range.
         """
@@ -53,18 +53,18 @@ class DeadLetterFilter:
 
     @property
     def between(self) -> Between | None:
-        """The time range, if there is one."""
+        """Return the time range, if there is one."""
         if self.since is None and self.until is None:
             return None
         return Between(self.since or Instant(0), END if self.until is None else self.until)
 
     @property
     def is_by_row(self) -> bool:
-        """Whether the index alone tells what matches, so that a count of rows is the answer."""
+        """Return whether the index alone decides what matches, so that rows count as jobs."""
         return not self.type and not self.error_type
 
     def accepts(self, job: JobRecord) -> bool:
-        """Whether a job matches, all but its queue and its time."""
+        """Return whether a job matches, apart from its queue and its time."""
         failure = job.failures[-1] if job.failures else None
         names = {failure.type, failure.code, failure.error_class} if failure else set()
         return (
@@ -77,13 +77,13 @@ class DeadLetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSearch:
-    """Walks the dead letters of one queue, or of all queues by name; newest first within each."""
+    """Searches the dead letters of one queue, or of all by name; newest first within each."""
 
     store: JobStore
     queues: QueueRegistry
 
     def names(self, wanted: DeadLetterFilter) -> list[str]:
-        """The queues to look at."""
+        """Return the queues to search."""
         return [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
 
     def find(self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0) -> FoundJobs:

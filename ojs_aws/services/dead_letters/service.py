@@ -1,4 +1,4 @@
-"""The dead letters: discarded jobs kept for an operator (ojs-dead-letter; binding, section 12)."""
+"""Manages dead letters: discarded jobs kept for an operator (ojs-dead-letter; binding, 12)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERYTHING: Final = DeadLetterFilter()
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterPage:
-    """A page of dead letters, newest first within a queue.
+    """Holds a page of dead letters, newest first within a queue.
 
     :ivar cursor: empty on the last page.
     :ivar total: how many match in all; at least so many where ``is_exact`` is False.
@@ -45,7 +45,7 @@ class DeadLetterPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterStats:
-    """How many dead letters there are, and of what kind (section 10.1).
+    """Counts dead letters by kind (section 10.1).
 
     :ivar sampled: how many of the newest were looked at for ``by_error_type`` and ``by_type``.
     """
@@ -77,7 +77,7 @@ class DeadLetters:
         cursor: str = "",
         offset: int = 0,
     ) -> DeadLetterPage:
-        """Dead letters of one queue, or of all queues one after the other.
+        """Return dead letters of one queue, or of all queues one after the other.
 
         A page may be short, or even empty, and yet have a cursor: where documents are large, or
         where few of very many match.
@@ -101,7 +101,7 @@ class DeadLetters:
         return DeadLetterPage(jobs, found.cursor, total, is_exact)
 
     def _count(self, wanted: DeadLetterFilter) -> tuple[int, bool]:
-        """How many match; at least so many where that would take reading them all."""
+        """Return how many match; a lower bound if that needed reading them all."""
         names = self.rows.names(wanted)
         if not wanted.is_by_row or len(names) > MAX_COUNTED_QUEUES:
             return 0, False
@@ -109,7 +109,7 @@ class DeadLetters:
         return sum(count.rows for count in counts), all(count.is_exact for count in counts)
 
     def get(self, job_id: str) -> JobRecord:
-        """A discarded job with its whole history.
+        """Return a discarded job with its whole history.
 
         :raises NotFoundError: there is no such job, or it is not discarded.
         """
@@ -127,7 +127,7 @@ class DeadLetters:
         return self.store.fill(job)
 
     def stats(self) -> DeadLetterStats:
-        """Counts by queue and by type of the latest error, and the ends of the time range.
+        """Return counts by queue and by type of the latest error, and the time range.
 
         Of the first fifty queues by name; it is not exact where there are more.
         """

@@ -1,4 +1,4 @@
-"""What happens to dead letters by themselves: pruning and replay (ojs-dead-letter, 7 and 8).
+"""Prunes and replays dead letters by rule (ojs-dead-letter, 7 and 8).
 
 Age prunes through the table's time to live, at no cost. The number of dead letters is looked at
 every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which instant
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepReport:
-    """What one round did."""
+    """Counts what one round did."""
 
     pruned: int = 0
     replayed: int = 0
@@ -57,7 +57,7 @@ class UpkeepReport:
 
 @dataclass(slots=True, kw_only=True)
 class DeadLetterUpkeep:
-    """Prunes and replays dead letters. Any round may be cut short; the next one goes on."""
+    """Prunes and replays dead letters. Any round may be cut short; the next continues."""
 
     store: JobStore
     queues: QueueRegistry
@@ -69,7 +69,7 @@ class DeadLetterUpkeep:
     _next_round: int = field(default=0, init=False)
 
     def tick(self, ends_at: Instant | None = None) -> UpkeepReport:
-        """Do a round when five minutes have begun since the last one, and nothing otherwise.
+        """Do a round if five minutes have begun since the last one; else do nothing.
 
         :param ends_at: when to begin nothing more.
         """
@@ -95,7 +95,7 @@ class DeadLetterUpkeep:
         return UpkeepReport(pruned=pruned, replayed=replayed, failed=failed)
 
     def _prune(self, queue: str) -> int:
-        """Remove the oldest dead letters beyond the number that is kept."""
+        """Remove the oldest dead letters beyond the maximum."""
         excess = self.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
         pruned, errors = 0, JobErrors(lambda: False)
         for page in self._oldest(queue, min(excess, MAX_CHANGED), None):
@@ -153,7 +153,7 @@ class DeadLetterUpkeep:
         return len(replayed)
 
     def _replayed(self, rule: ReplayRule, row: ListedJob) -> JobRecord | None:
-        """Replay one dead letter, if the rule is for it and it is one still."""
+        """Replay one job, if it is still a dead letter and the rule applies to it."""
         if rule.wanted.type and row.type != rule.wanted.type:
             return None
         clock = self.changer.clock

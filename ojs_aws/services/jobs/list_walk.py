@@ -41,7 +41,7 @@ class FoundJobs:
 
 @dataclass(frozen=True, slots=True)
 class ListStop:
-    """A list of one queue, or a range of it.
+    """Names a list of one queue, or a range of it.
 
     :ivar label: names the list in cursors; empty where every queue has one list only.
     """

@@ -1,4 +1,4 @@
-"""The settings of queues, for operators: creating, reading, changing and deleting queues.
+"""Creates, reads, changes and deletes queues and their settings, for operators.
 
 ojs-queue-config, sections 5 to 9; ojs-admin-api, section 6.6.
 """
@@ -52,7 +52,7 @@ _LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
 
 @dataclass(frozen=True, slots=True)
 class QueueConfigAdmin:
-    """Creates, reads, changes and deletes.
+    """Creates, reads, changes and deletes queues.
 
     :ivar bounding: is called if a queue's bound may have changed, before the change is answered.
     """
@@ -66,7 +66,7 @@ class QueueConfigAdmin:
     bounding: Callable[[str, int | None], None]
 
     def get(self, name: str) -> QueueConfigView:
-        """The settings of a queue, or of the default policy.
+        """Return the settings of a queue, or of the default policy.
 
         :raises NotFoundError: it is neither declared nor was it ever used or created.
         """
@@ -76,7 +76,7 @@ class QueueConfigAdmin:
         return config_view(name, info, found, limit, self.settings)
 
     def create(self, name: JsonValue, config: JsonValue) -> QueueConfigView:
-        """Create a queue with settings of its own.
+        """Create a queue with its own settings.
 
         :raises ConflictError: there is such a queue already.
         :raises InvalidRequestError: a name that no queue can have, or a setting that cannot be;
@@ -106,7 +106,7 @@ class QueueConfigAdmin:
         return self.get(name)
 
     def change(self, name: str, patch: JsonValue) -> QueueConfigView:
-        """Change settings: members that are named are set, ``null`` takes one away.
+        """Change settings: named members are set, ``null`` removes one.
 
         A queue that was never used may be given settings before it is. All of the change is
         followed, or nothing.
@@ -138,11 +138,11 @@ class QueueConfigAdmin:
         raise _busy(name)
 
     def drain(self, name: str) -> QueueConfigView:
-        """Take no more jobs; workers go on with those that are there."""
+        """Let a queue take no more jobs; workers finish the present ones."""
         return self._enter(name, QueueState.DRAINING)
 
     def undrain(self, name: str) -> None:
-        """Take jobs again, if the queue was draining."""
+        """Let a draining queue take jobs again."""
         found = self.book.load([name]).get(name)
         if found is not None and found.state is QueueState.DRAINING:
             self._enter(name, QueueState.ACTIVE)
@@ -182,12 +182,12 @@ class QueueConfigAdmin:
         }
 
     def states(self) -> dict[str, QueueSettings]:
-        """What was set for each queue; one query."""
+        """Return what was set for each queue; one query."""
         return {settings.queue: settings for settings in self.book.all()}
 
     # ------------------------------------------------------------------------------- parts
     def _info(self, name: str) -> QueueInfo:
-        """The queue in the registry, unless it was deleted."""
+        """Return the queue in the registry, unless it was deleted."""
         info = self.queues.get(name)
         found = self.book.load([name]).get(name)
         if found is not None and found.state is QueueState.DELETED:
@@ -212,7 +212,7 @@ class QueueConfigAdmin:
         raise _busy(name)
 
     def _own(self, name: str, before: QueueSettings, default: QueueSettings | None) -> Members:
-        """A queue's own settings with its limit; of one without, what FETCH needs of the policy."""
+        """Return a queue's own settings with its limit; without settings, the policy's limit."""
         if name == DEFAULT_POLICY:
             return dict(before.members)
         if before.revision == 0 and default is not None:
@@ -227,7 +227,7 @@ class QueueConfigAdmin:
         return effective(None, bucket, self.clock.now(), is_scope=True)
 
     def _limit_after(self, name: str, members: Members) -> LimitChange | None:
-        """The queue's limit as these settings have it; None where nothing is kept for it."""
+        """Return the queue's limit under these settings; None if nothing is stored for it."""
         if name == DEFAULT_POLICY:
             return None
         limit = limit_of(members, name)

@@ -1,4 +1,4 @@
-"""The settings that hold for a queue, as they are shown (ojs-queue-config, section 7).
+"""Shows the settings that apply to a queue (ojs-queue-config, section 7).
 
 Its own come first, then the default policy's, then the deployment's.
 """
@@ -21,7 +21,7 @@ _KINDS: Final[dict[type, str]] = {str: "duration", list: "array", dict: "object"
 
 @dataclass(frozen=True, slots=True)
 class QueueConfigView:
-    """A queue with its settings.
+    """Holds a queue with its settings.
 
     :ivar info: None for the default policy.
     :ivar config: what holds: its own settings, the default policy's, and the deployment's.
@@ -42,7 +42,7 @@ def config_view(
     limit: Members,
     deployed: Settings,
 ) -> QueueConfigView:
-    """What holds for a queue, or for the default policy.
+    """Return what applies to a queue, or to the default policy.
 
     :param found: what was set for the queue and for the default policy.
     :param limit: the queue's limit, as settings show it.
@@ -100,6 +100,6 @@ def _of_deployment(deployed: Settings) -> Members:
 
 
 def _shown(own_s: int | None, deployed_s: int) -> str | None:
-    """A retention as it is shown; None where jobs stay for ever."""
+    """Return a retention as it is shown; None if jobs stay for ever."""
     seconds = deployed_s if own_s is None else own_s
     return shown_span(seconds) if seconds else None
