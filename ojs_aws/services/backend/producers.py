@@ -62,7 +62,7 @@ class ProducerServices(Foundation):
 
     @cached_property
     def new_jobs(self) -> NewJobs:
-        """What stores new jobs."""
+        """Return the service that stores new jobs."""
         from ojs_aws.services.jobs.new_jobs import NewJobs
 
         return NewJobs(

@@ -1,4 +1,4 @@
-"""Share what the steps of a large batch give to one another: calls for each job, and outcomes."""
+"""Holds what the steps of a large batch share: calls for each job, and outcomes."""
 
 from __future__ import annotations
 

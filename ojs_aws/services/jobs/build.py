@@ -1,4 +1,4 @@
-"""From an envelope to the job that is stored: checked, completed, with what its queue says."""
+"""Builds the job to store from an envelope: checked, completed, with its queue's settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_envelope_size(size: int, max_bytes: int, *, room: int = 0) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBuilder:
-    """Makes jobs of envelopes; stores nothing.
+    """Builds jobs from envelopes; stores nothing.
 
     :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
     :ivar terms: on what terms queues take jobs.
@@ -65,12 +65,12 @@ class JobBuilder:
     is_internal: bool = False
 
     def for_many(self) -> JobBuilder:
-        """The same for one request with many jobs: it asks for each queue's settings once."""
+        """Return a copy for one request with many jobs, which reads each queue's settings once."""
         terms = self.terms.for_one_request()
         return self if terms is self.terms else replace(self, terms=terms)
 
     def complete(self, job: Job, now: Instant) -> None:
-        """Validate an envelope, and give it the id that it lacks.
+        """Validate an envelope, and give it an id if it has none.
 
         :raises InvalidRequestError: a constraint of the envelope is broken, or the arguments do
             not follow the schema that the job names.
@@ -91,7 +91,7 @@ class JobBuilder:
             self.schemas().check(job)
 
     def record(self, job: Job, now: Instant) -> JobRecord:
-        """The job of an envelope that was completed, as it is to be stored.
+        """Return the job to store for a completed envelope.
 
         :raises OjsError: it or its queue refuses it.
         """
@@ -146,7 +146,7 @@ class JobBuilder:
 
 
 def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
-    """An envelope with what its queue says where it says nothing itself."""
+    """Return an envelope with its queue's settings for what it leaves out."""
     timeout_ms = envelope.timeout_ms or config.default_timeout_ms
     if envelope.retry_document is not None or config.default_retry is None:
         return replace(envelope, timeout_ms=timeout_ms)
@@ -160,7 +160,7 @@ def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
 
 
 def _unique_key(job: Job) -> str:
-    """The uniqueness key; empty for a job without a unique policy."""
+    """Return the uniqueness key; empty for a job without a unique policy."""
     if job.get("unique") is None:
         return ""
     from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""One queue's round of a FETCH: from messages and the head of the queue to claimed jobs.
+"""Runs one queue's round of a FETCH: from messages and ready jobs to claimed jobs.
 
 A message is a permission to run one job of its queue, and a hint which. The head of the ready list
 says which job is first (``queue_line``). Jobs are claimed one by one (``job_claims``), and messages
@@ -41,7 +41,7 @@ class ClaimRound:
     def run(
         self, first: QueueSnapshot, need: int, again: Callable[[int], QueueSnapshot]
     ) -> list[JobRecord]:
-        """Claim up to ``need`` jobs in fetch order: ready ones, and those that time made due.
+        """Claim up to ``need`` jobs in fetch order: ready ones, and those that became due.
 
         :param first: who was first in line just now.
         :param again: looks again, so that there is room for so many jobs; for when others were
@@ -73,7 +73,7 @@ class ClaimRound:
     def _claim_line(
         self, look: QueueSnapshot, need: int, again: Callable[[int], QueueSnapshot]
     ) -> None:
-        """Claim the first in line.
+        """Claim the first jobs in fetch order.
 
         Once a claim was lost, fetches overlap. Going on in order, all would lose to one another,
         job by job. So each takes another one of the same priority: its own message's, or any.

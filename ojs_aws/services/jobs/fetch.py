@@ -1,4 +1,4 @@
-"""FETCH: claim the first jobs of one or more queues (core, section 7.2)."""
+"""Implements FETCH: claims the first jobs of one or more queues (core, section 7.2)."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class Both(Protocol):
 
 
 def in_turn(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """The simplest :class:`Both`: one after the other."""
+    """Return the simplest :class:`Both`: one after the other."""
     return first(), second()
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What a worker asks for.
+    """Says what a worker asks for.
 
     :ivar queues: names, in the order in which they are to be emptied.
     :ivar count: jobs wanted at most.
@@ -90,7 +90,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What a message led to: a claimed job, or none; and whether the message must stay then."""
+    """Holds the result of a message: a claimed job or none, and whether the message must stay."""
 
     record: JobRecord | None
     keep_message: bool = False
@@ -98,7 +98,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Claims jobs: receive and look at the head side by side, then one conditional write each."""
+    """Claims jobs: receives messages and reads the head in parallel, then claims one by one."""
 
     store: JobStore
     messages: MessageQueue
@@ -160,7 +160,7 @@ class Fetch:
         return [outcome(each.handle) for each in received]
 
     def _filled(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-        """The claimed jobs with their documents.
+        """Return the claimed jobs with their documents.
 
         One whose documents cannot be read does not keep the others from the worker; it comes back
         when its reservation ends.
@@ -178,7 +178,7 @@ class Fetch:
         return whole
 
     def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
-        """Claim from one queue after another; one that fails does not stop those behind it.
+        """Claim from one queue after another; one that fails does not stop the others.
 
         :raises Exception: the first error, where no queue gave a job.
         """
@@ -220,7 +220,7 @@ class Fetch:
         return claimed
 
     def _look(self, queue: str, need: int) -> QueueSnapshot:
-        """Who is first in line: of the jobs that are ready, and of those that time made due.
+        """Return the first jobs in fetch order: ready ones, and those that became due.
 
         Whether the queue is paused is known with the first; both are asked for side by side.
         """
@@ -264,7 +264,7 @@ class Fetch:
         return ClaimRound(claims)
 
     def _visibility_s(self, queue: str, request: FetchRequest) -> int:
-        """What most reservations of this request will last, so that no message needs aligning."""
+        """Return how long most reservations of this request last, to spare adjusting messages."""
         milliseconds = request.visibility_timeout_ms or self.visibility.of(queue)
         milliseconds = min(milliseconds, _silence_ms(request) or milliseconds)
         return -(-milliseconds // 1000)
@@ -295,6 +295,6 @@ class Fetch:
 
 
 def _silence_ms(request: FetchRequest) -> int | None:
-    """How long a worker of this request may be silent; None for one that promised nothing."""
+    """Return how long this request's worker may be silent; None if it named no interval."""
     interval = request.heartbeat_interval_ms
     return None if interval is None else MISSED_HEARTBEATS * interval

@@ -194,7 +194,9 @@ class JobClaims:
             try:
                 self.limits().tell(bucket.key, encode(refusal.render(self.now)), self.now)
             except OjsError:
-                _log.warning("Could not tell that limit %s is exceeded", bucket.key, exc_info=True)
+                _log.warning(
+                    "Could not report that limit %s is exceeded", bucket.key, exc_info=True
+                )
         wanted = self.limiting.instead_of_waiting(job)
         if wanted is OnLimit.WAIT:
             return job

@@ -1,4 +1,4 @@
-"""PUSH: validate, run the enqueue middleware, store, and send the message (core, section 7.1).
+"""Implements PUSH: validate, run the enqueue middleware, store, send the message (core, 7.1).
 
 One job goes the short way that :class:`Push` shows. Many jobs of one request go together
 (``push_many``). Both end in ``new_jobs``, which takes places of bounded queues and stores.
@@ -92,12 +92,12 @@ class Push:
         return run_in_loop(many.push())
 
     def for_many(self) -> Push:
-        """Return the same for many jobs of one request: it reads each queue's settings once."""
+        """Return a copy for many jobs of one request, which reads each queue's settings once."""
         job_builder = self.job_builder.for_many()
         return self if job_builder is self.job_builder else replace(self, job_builder=job_builder)
 
     def check(self, job: Job) -> JobRecord:
-        """Return what PUSH would make of an envelope, before any middleware; nothing is stored.
+        """Return the job that PUSH would make of an envelope without middleware; nothing is stored.
 
         :raises OjsError: PUSH would refuse it.
         """

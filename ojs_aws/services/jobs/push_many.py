@@ -1,4 +1,4 @@
-"""Enqueue many jobs by one request: through the middleware one by one, and stored together."""
+"""Enqueues many jobs by one request: each through the middleware, and stored together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swal
 
 @dataclass(slots=True)
 class PushMany:
-    """Follows the jobs of one request. Used once.
+    """Tracks the jobs of one request. Used once.
 
     :ivar built: what is to be stored of each job: as the middleware left it, and its record.
     :ivar pushed: what became of the jobs that came through the middleware.

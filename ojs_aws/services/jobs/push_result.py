@@ -1,4 +1,4 @@
-"""What became of a job that was pushed, and how errors on its way are told."""
+"""Describes the results of pushed jobs, and turns errors into ones that an answer can name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What became of one envelope.
+    """Says what happened to one envelope.
 
     :ivar record: the stored job; None when a middleware dropped it.
     :ivar is_new: False when the very same envelope had been pushed before.
@@ -37,7 +37,7 @@ class PushResult:
 
 
 def push_result_of(lets: Sequence[Admitted]) -> list[PushResult]:
-    """What became of jobs that may be unique."""
+    """Return the results of jobs that may be unique."""
     return [
         PushResult(
             let.record,
@@ -50,12 +50,12 @@ def push_result_of(lets: Sequence[Admitted]) -> list[PushResult]:
 
 
 def not_pushed(result: EnqueueResult) -> PushResult:
-    """What became of a job that a middleware dropped."""
+    """Return the result of a job that a middleware dropped."""
     return PushResult(None, is_new=False, dropped_by=result.dropped_by)
 
 
 def raise_swallowed(results: Sequence[EnqueueResult]) -> None:
-    """Raise what a middleware caught around the insertion: an answer has no other word for it."""
+    """Raise the error that a middleware caught around the insertion: no answer can show it."""
     for result in results:
         if result.error is not None:
             raise result.error

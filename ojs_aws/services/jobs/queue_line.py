@@ -1,4 +1,4 @@
-"""Find out who is in line: the head of a queue, jobs of messages in hand, and those behind."""
+"""Lists the next jobs of a queue: its head, jobs of received messages, and those behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class QueueLine:
         return sorted(line.values(), key=lambda candidate: candidate.sort_key)
 
     def turn(self, candidate: Candidate) -> tuple[str, bool, str]:
-        """Say when a candidate's turn comes: by its place; after a lost claim by priority alone."""
+        """Return a candidate's sort key: its place; after a lost claim, its priority alone."""
         if not self.claims.lost:
             return candidate.sort_key, False, ""
         is_own = any(hand.message.job_id == candidate.id for hand in self.claims.hands)
@@ -55,7 +55,7 @@ class QueueLine:
         return candidate.rank, not is_own, scattered.hexdigest()
 
     def settled(self, job_ids: Sequence[str]) -> Iterator[Candidate]:
-        """Yield those of the jobs that are available once time had its due; read in one call.
+        """Yield the jobs that are available once due transitions are made; read in one call.
 
         For jobs that had to wait, or whose message came back.
         """
@@ -70,7 +70,7 @@ class QueueLine:
                 yield candidate
 
     def beyond(self, head: Head) -> Iterator[Candidate]:
-        """Yield jobs behind a head that limits keep waiting, as far as is looked (RL-004)."""
+        """Yield jobs behind a head that waits for limits, up to a maximum (RL-004)."""
         cursor = self.claims.store.place_of(head.jobs[-1], JobList.READY) if head.jobs else ""
         for _ in range(MAX_PAGES_BEYOND):
             if not cursor or self.claims.limiting.refuses_all:
