@@ -47,7 +47,7 @@ test: setup ## Run the tests, all but the end-to-end ones (TEST_ARGS="-k retry" 
 setup: $(VENV)/.ready-dev ## Install everything into .venv (the others do this by themselves)
 
 .PHONY: fmt
-fmt: setup ## Format the code and mend what can be mended
+fmt: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix --quiet $(CODE) || true
 	$(BIN)/ruff format $(CODE)
 
@@ -133,7 +133,7 @@ UV_COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-v
 	--generate-hashes --no-emit-index-url --no-annotate --no-header $(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
-lock: setup ## Write the lock files anew from pyproject.toml (UPGRADE=1: to the newest versions)
+lock: setup ## Write the lock files again from pyproject.toml (UPGRADE=1: to the newest versions)
 	echo "lock: requirements.lock"
 	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
 	echo "lock: requirements-run.lock and both requirements-lambda*.lock, the same versions"
