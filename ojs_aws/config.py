@@ -57,7 +57,7 @@ def _seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, 
 
 def _scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return scopes by ARN, the longest ARN first, so that the first match is the closest."""
-    import json  # noqa: PLC0415 - for this setting only
+    import json  # for this setting only
 
     given = json.loads(text) if text.strip() else {}
     if not isinstance(given, dict) or not all(

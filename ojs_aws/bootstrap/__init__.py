@@ -61,7 +61,7 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
     """Return the job store of a deployment."""
     objects = None
     if settings.bucket:
-        from ojs_aws.adapters.s3.documents import S3Documents  # noqa: PLC0415 - few jobs need it
+        from ojs_aws.adapters.s3.documents import S3Documents  # few jobs need it
 
         objects = S3Documents(clients.s3, settings.bucket)
     blobs = Blobs(
@@ -88,8 +88,8 @@ def enqueuing(settings: Settings) -> Enqueuer:
     :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
         given must not start.
     """
-    from ojs_aws.middleware import configuration  # noqa: PLC0415 - PUSH alone needs it
-    from ojs_aws.middleware.enqueuer import Enqueuer  # noqa: PLC0415
+    from ojs_aws.middleware import configuration  # PUSH alone needs it
+    from ojs_aws.middleware.enqueuer import Enqueuer
 
     chain = configuration.enqueue_chain(settings.enqueue_middleware)
     return Enqueuer(chain, configuration.hooks(settings.hooks))
@@ -102,8 +102,8 @@ def build_key_book(
 
     :param dynamodb: a client that may write to the table.
     """
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
-    from ojs_aws.services.access.api_keys import KeyBook  # noqa: PLC0415
+    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.services.access.api_keys import KeyBook
 
     keys = DynamoApiKeys(dynamodb, settings.table)
     return KeyBook(keys, clock or SystemClock(), secrets.token_bytes)
@@ -113,8 +113,8 @@ def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
     """Return the service that finds callers by their API keys."""
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys  # noqa: PLC0415
-    from ojs_aws.services.access.api_keys import Authentication  # noqa: PLC0415
+    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.services.access.api_keys import Authentication
 
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
 

@@ -3,7 +3,6 @@
 So that a function loads what its own routes need and no more.
 """
 
-# ruff: noqa: PLC0415 - imports wait for their adapter, see above
 from __future__ import annotations
 
 from dataclasses import dataclass

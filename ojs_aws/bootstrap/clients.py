@@ -43,10 +43,10 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
 
     :param endpoint_url: another AWS endpoint (an emulator) for all services.
     """
-    import botocore.config  # noqa: PLC0415 - tests bring clients of their own
-    import botocore.session  # noqa: PLC0415
+    import botocore.config  # tests bring clients of their own
+    import botocore.session
 
-    from ojs_aws.adapters.attempts import watch_attempts  # noqa: PLC0415
+    from ojs_aws.adapters.attempts import watch_attempts
 
     session = botocore.session.get_session()
     config = botocore.config.Config(

@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line."""
-    from ojs_aws.cli.app import app  # noqa: PLC0415 - so that importing the package stays cheap
+    from ojs_aws.cli.app import app  # so that importing the package stays cheap
 
     app()

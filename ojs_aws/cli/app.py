@@ -45,7 +45,7 @@ cost.register(app)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
-    from ojs_aws._version import __version__  # noqa: PLC0415
+    from ojs_aws._version import __version__
 
     if is_wanted:
         typer.echo(f"ojs-aws {__version__}")
@@ -101,8 +101,8 @@ def local(
     The requests are answered by the very Lambda handlers that `cdk deploy` deploys. Nothing
     leaves this machine and nothing is kept: stopping it forgets everything.
     """
-    from ojs_aws.cli.local import run_local  # noqa: PLC0415
-    from ojs_aws.local.server import LocalOptions  # noqa: PLC0415
+    from ojs_aws.cli.local import run_local
+    from ojs_aws.local.server import LocalOptions
 
     workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
     run_local(
@@ -123,10 +123,10 @@ def settings(
     markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,
 ) -> None:
     """Show every setting of the backend: its variable, default and meaning."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
-    from ojs_aws.config import describe_settings, settings_table  # noqa: PLC0415
+    from ojs_aws.config import describe_settings, settings_table
 
     if markdown:
         typer.echo(settings_table())
@@ -152,7 +152,7 @@ def middleware(
 
     Example: ojs-aws middleware jobs:worker
     """
-    from ojs_aws.cli.middleware import show_middleware  # noqa: PLC0415
+    from ojs_aws.cli.middleware import show_middleware
 
     show_middleware(path, as_json=as_json)
 
@@ -160,6 +160,6 @@ def middleware(
 @app.command(hidden=True)
 def reference() -> None:
     """Print the reference of all commands as Markdown (docs/cli.md)."""
-    from ojs_aws.cli.reference import reference as written  # noqa: PLC0415
+    from ojs_aws.cli.reference import reference as written
 
     typer.echo(written(app))

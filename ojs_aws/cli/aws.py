@@ -27,10 +27,10 @@ def with_aws(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], 
 
     :raises typer.Exit: with the code of what went wrong, after saying it.
     """
-    from ojs_aws.adapters.errors import translated  # noqa: PLC0415 - so that --help is quick
-    from ojs_aws.bootstrap import aws_clients  # noqa: PLC0415
-    from ojs_aws.config import SettingsError  # noqa: PLC0415
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+    from ojs_aws.adapters.errors import translated
+    from ojs_aws.bootstrap import aws_clients
+    from ojs_aws.config import SettingsError
+    from ojs_aws.domain.errors import OjsError
 
     try:
         with translated("Connecting"):

@@ -78,7 +78,7 @@ def cost(
     Standing costs are those of a month without a job. The units of each operation are measured by
     the benchmarks; no AWS account is asked.
     """
-    from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing  # noqa: PLC0415
+    from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing
 
     workload = Workload(
         jobs=jobs,

@@ -68,10 +68,10 @@ async def register_cron(
     description: Annotated[str, typer.Option(help="Description for people.")] = "",
 ) -> None:
     """Register a cron job, or change the one with this name."""
-    from typing import cast  # noqa: PLC0415
+    from typing import cast
 
-    from ojs_aws.domain.cron.bodies import OverlapPolicy  # noqa: PLC0415
-    from ojs_aws.domain.envelope import Job  # noqa: PLC0415
+    from ojs_aws.domain.cron.bodies import OverlapPolicy
+    from ojs_aws.domain.envelope import Job
 
     given = json_of(args, "The arguments")
     positional: list[JsonValue] = given if isinstance(given, list) else [given]

@@ -54,10 +54,10 @@ def sweep(
     age = _age(out, older_than)
 
     def look(clients: AwsClients) -> dict[str, int]:
-        from ojs_aws.adapters.s3.unreferenced import UnreferencedDocuments  # noqa: PLC0415
-        from ojs_aws.bootstrap import SystemClock, job_store  # noqa: PLC0415
-        from ojs_aws.config import Settings  # noqa: PLC0415
-        from ojs_aws.domain.timestamps import Instant  # noqa: PLC0415
+        from ojs_aws.adapters.s3.unreferenced import UnreferencedDocuments
+        from ojs_aws.bootstrap import SystemClock, job_store
+        from ojs_aws.config import Settings
+        from ojs_aws.domain.timestamps import Instant
 
         store = job_store(Settings(table=table), clients)
 
@@ -90,9 +90,9 @@ def _age(out: Output, text: str) -> int:
 
     :raises typer.Exit: it is no duration, or too short.
     """
-    from ojs_aws.adapters.s3.unreferenced import MIN_AGE_MS  # noqa: PLC0415
-    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
-    from ojs_aws.domain.timestamps import parse_duration  # noqa: PLC0415
+    from ojs_aws.adapters.s3.unreferenced import MIN_AGE_MS
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.timestamps import parse_duration
 
     try:
         age = parse_duration(text, "older_than")

@@ -109,8 +109,8 @@ def _members(job: Job | None) -> dict[str, JsonValue]:
 
 def _when(text: str, option: str) -> str:
     """Return an instant as the server reads it; errors name the option that the user gave."""
-    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415 - so that --help is quick
-    from ojs_aws.domain.timestamps import Instant, resolve_timestamp  # noqa: PLC0415
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.timestamps import Instant, resolve_timestamp
 
     try:
         resolve_timestamp(text, option, Instant(0))

@@ -44,7 +44,7 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
 
     :raises typer.Exit: with CHECK_FAILED where anything is bad.
     """
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+    from ojs_aws.domain.errors import OjsError
 
     findings: list[Finding] = []
     for check in checks:

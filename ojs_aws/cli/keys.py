@@ -66,7 +66,7 @@ def create(
     """
 
     def make(book: KeyBook) -> IssuedKey:
-        from ojs_aws.domain.timestamps import Instant, parse_duration  # noqa: PLC0415
+        from ojs_aws.domain.timestamps import Instant, parse_duration
 
         ends = parse_duration(expires_in, "expires_in") if expires_in else None
         until = None if ends is None else Instant(book.clock.now() + ends)
@@ -113,7 +113,7 @@ def rotate(
     as_json: AsJson = False,
 ) -> None:
     """Give a key a new secret, and print it; the last one stays valid for a while."""
-    from ojs_aws.domain.timestamps import parse_duration  # noqa: PLC0415
+    from ojs_aws.domain.timestamps import parse_duration
 
     issued = _done(
         table, endpoint_url, lambda book: book.rotate(key_id, parse_duration(grace, "grace"))
@@ -141,8 +141,8 @@ def _done(
     """
 
     def with_book(clients: AwsClients) -> Any:
-        from ojs_aws.bootstrap import build_key_book  # noqa: PLC0415
-        from ojs_aws.config import Settings  # noqa: PLC0415
+        from ojs_aws.bootstrap import build_key_book
+        from ojs_aws.config import Settings
 
         settings = replace(Settings.from_env(os.environ), table=table)
         return act(build_key_book(settings, clients.dynamodb))
@@ -162,7 +162,7 @@ def _show_issued(issued: IssuedKey, *, as_json: bool) -> None:
 
 
 def _described(key: ApiKey) -> dict[str, Any]:
-    from ojs_aws.domain.timestamps import format_instant  # noqa: PLC0415
+    from ojs_aws.domain.timestamps import format_instant
 
     def shown(at: Any) -> str | None:
         return None if at is None else format_instant(at)

@@ -72,7 +72,7 @@ class Output:
         if self.as_json:
             self.json(data)
             return
-        from rich.table import Table  # noqa: PLC0415 - so that --help is quick
+        from rich.table import Table
 
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
         for number, column in enumerate(columns):
@@ -121,8 +121,8 @@ class Output:
         if self.as_json or not sys.stderr.isatty():
             yield lambda _: None
             return
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import Progress  # noqa: PLC0415
+        from rich.console import Console
+        from rich.progress import Progress
 
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(what, total=total)
@@ -130,7 +130,7 @@ class Output:
 
     def console(self) -> Console:
         """Return the console that draws tables."""
-        from rich.console import Console  # noqa: PLC0415
+        from rich.console import Console
 
         # Redirected output is not cut to the width of no terminal.
         return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
@@ -146,7 +146,7 @@ def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _cell(value: object) -> str:
-    from rich.markup import escape  # noqa: PLC0415
+    from rich.markup import escape
 
     if value is None:
         return ""

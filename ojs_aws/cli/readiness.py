@@ -56,7 +56,7 @@ async def _transport(session: Session) -> list[Finding]:
 
 async def _closed(session: Session) -> list[Finding]:
     """Check that nobody gets an answer without credentials."""
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+    from ojs_aws.domain.errors import OjsError
 
     stranger = session.connect(session.url, "")
     try:
@@ -72,7 +72,7 @@ async def _closed(session: Session) -> list[Finding]:
 
 
 async def _settings(session: Session) -> list[Finding]:
-    from ojs_aws._version import __version__  # noqa: PLC0415
+    from ojs_aws._version import __version__
 
     config = await session.client.system.config()
     given, about = config.get("settings"), config.get("implementation")

@@ -51,7 +51,7 @@ def table(
     moment_of = _instant(out, at) if at else None
 
     def restore(clients: AwsClients) -> tuple[bool, str]:
-        from ojs_aws.adapters.dynamodb.table_restore import TableRestore  # noqa: PLC0415
+        from ojs_aws.adapters.dynamodb.table_restore import TableRestore
 
         restoring = TableRestore(clients.dynamodb, time.sleep)
         is_new = restoring.begin(source, target, moment_of)
@@ -86,7 +86,7 @@ def documents(
     begin = _instant(out, since)
 
     def bring_back(clients: AwsClients) -> int:
-        from ojs_aws.adapters.s3.deleted import DeletedDocuments  # noqa: PLC0415
+        from ojs_aws.adapters.s3.deleted import DeletedDocuments
 
         pages = DeletedDocuments(clients.s3(), bucket).bring_back(begin, is_dry=dry_run)
         total = 0
@@ -142,8 +142,8 @@ def _instant(out: Output, text: str) -> Instant:
 
     :raises typer.Exit: it is none.
     """
-    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
-    from ojs_aws.domain.timestamps import instant_of  # noqa: PLC0415
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.timestamps import instant_of
 
     try:
         found = moment(text)

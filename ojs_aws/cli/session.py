@@ -111,7 +111,7 @@ class Session:
 
 def connect(url: str, api_key: str) -> Client:
     """Return the client of the command line: no middleware, and few retries."""
-    from ojs_aws.client import Client, Resends  # noqa: PLC0415 - so that --help is quick
+    from ojs_aws.client import Client, Resends
 
     # An empty key is none: the environment's was read with the options.
     return Client(url, api_key=api_key, middleware=[], resends=Resends(limit=2))
@@ -177,8 +177,8 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
 
     :raises typer.Exit: with the code of what went wrong.
     """
-    from ojs_aws.client.errors import JobFailedError  # noqa: PLC0415 - so that --help is quick
-    from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
+    from ojs_aws.client.errors import JobFailedError
+    from ojs_aws.domain.errors import OjsError
 
     try:
         asyncio.run(call)
@@ -207,7 +207,7 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
 
 def code_of(problem: OjsError) -> ExitCode:
     """Return the exit code of an error."""
-    from ojs_aws.domain import errors  # noqa: PLC0415
+    from ojs_aws.domain import errors
 
     if isinstance(problem, errors.BackendUnavailableError):
         return ExitCode.UNREACHABLE
@@ -238,8 +238,8 @@ def moment(text: str | None) -> datetime | None:
     """
     if not text:
         return None
-    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
-    from ojs_aws.domain.timestamps import (  # noqa: PLC0415
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.timestamps import (
         datetime_of,
         parse_duration,
         parse_timestamp,
@@ -257,8 +257,8 @@ def json_of(text: str, what: str) -> JsonValue:
 
     :raises InvalidRequestError: it is none.
     """
-    from ojs_aws.domain.errors import InvalidRequestError  # noqa: PLC0415
-    from ojs_aws.domain.json_text import decode  # noqa: PLC0415
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.json_text import decode
 
     try:
         return decode(text)

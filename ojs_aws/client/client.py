@@ -119,7 +119,7 @@ class Client(SingleJobs):
         :param endpoint_url: another AWS endpoint, such as an emulator's.
         :param backend: a backend that is there already, instead of all these.
         """
-        from ojs_aws.client.transports.in_process import InProcessTransport  # noqa: PLC0415 - imports botocore
+        from ojs_aws.client.transports.in_process import InProcessTransport  # imports botocore
 
         transport = (
             InProcessTransport(backend)
@@ -148,7 +148,7 @@ class Client(SingleJobs):
             headers = {"Authorization": f"Bearer {token}"} if token else None
             return cls(url, headers=headers, middleware=middleware, hooks=hooks)
         if "OJS_TABLE" in env:
-            from ojs_aws.config import Settings  # noqa: PLC0415
+            from ojs_aws.config import Settings
 
             return cls.direct(settings=Settings.from_env(env), middleware=middleware, hooks=hooks)
         raise ValueError("Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table.")
@@ -273,7 +273,7 @@ class Client(SingleJobs):
         :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
-        from ojs_aws.client.areas.workflow_parts import WorkflowParts  # noqa: PLC0415
+        from ojs_aws.client.areas.workflow_parts import WorkflowParts
 
         if not isinstance(parts, WorkflowParts):
             raise TypeError(
@@ -294,7 +294,7 @@ class Client(SingleJobs):
 
     def job(self, job: Job | EnqueueResult | str) -> JobHandle:
         """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""
-        from ojs_aws.client.handles import JobHandle, id_of  # noqa: PLC0415
+        from ojs_aws.client.handles import JobHandle, id_of
 
         return JobHandle(self, id_of(job))
 

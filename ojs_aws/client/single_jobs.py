@@ -50,7 +50,7 @@ class SingleJobs(Areas):
 
     @cached_property
     def _outcomes(self) -> Outcomes:
-        from ojs_aws.client.areas.outcomes import Outcomes  # noqa: PLC0415 - many producers do not ask
+        from ojs_aws.client.areas.outcomes import Outcomes  # many producers do not ask
 
         return Outcomes(self._transport, self._timer)
 

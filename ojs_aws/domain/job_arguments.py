@@ -103,7 +103,7 @@ def retry_policy(retry: object) -> dict[str, JsonValue]:
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no retry policy has.
     """
-    from ojs_aws.domain.retry import POLICY_MEMBERS  # noqa: PLC0415 - many jobs have none
+    from ojs_aws.domain.retry import POLICY_MEMBERS  # many jobs have none
 
     if isinstance(retry, int) and not isinstance(retry, bool):
         example = f'{{"max_attempts": {retry}}}'
@@ -222,7 +222,7 @@ def _mapping(name: str, value: object, example: str) -> dict[str, JsonValue]:
 
 
 def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
+    from difflib import get_close_matches  # only for a mistake
 
     if name in others:
         return f": did you mean `{others[name]}`?"

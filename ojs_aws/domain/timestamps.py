@@ -141,7 +141,7 @@ def parse_duration(text: object, field: str) -> int:
 
 def _calendar(text: str, field: str) -> int:
     """Read a duration with years (365 days), months (30 days), weeks or days."""
-    import isodate  # noqa: PLC0415 - rare, and not worth its import time at start-up
+    import isodate  # rare, and not worth its import time at start-up
 
     try:
         parsed = isodate.parse_duration(text)

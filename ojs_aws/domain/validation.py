@@ -173,7 +173,7 @@ def _check_members(job: Job) -> None:
         raise invalid("pending", "a boolean", job.get("pending"))
     unique = job.get("unique")
     if unique is not None:
-        from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+        from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
 
         parse_unique_policy(unique)
     tags = job.get("tags")

@@ -49,8 +49,8 @@ def embedded_aws() -> Iterator[None]:
     Moto is not safe under threads: two conditional writes can both win. One lock around it makes
     each call atomic, as AWS's are. A receive that waits for messages stays outside the lock.
     """
-    from moto import mock_aws  # noqa: PLC0415 - an extra, and slow to import
-    from moto.core.botocore_stubber import BotocoreStubber  # noqa: PLC0415
+    from moto import mock_aws  # an extra, and slow to import
+    from moto.core.botocore_stubber import BotocoreStubber
 
     lock = AWS_LOCK
     original = BotocoreStubber.process_request

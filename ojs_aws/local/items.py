@@ -21,8 +21,8 @@ Original = Callable[..., Any]
 @contextmanager
 def fast_items() -> Iterator[None]:
     """Patch moto's items, and how they are answered."""
-    from moto.core.serialize import BaseJSONSerializer  # noqa: PLC0415 - an extra
-    from moto.dynamodb.models.dynamo_type import Item  # noqa: PLC0415
+    from moto.core.serialize import BaseJSONSerializer  # an extra
+    from moto.dynamodb.models.dynamo_type import Item
 
     patches: list[tuple[Any, str, Callable[[Original], Original]]] = [
         (Item, "__init__", _init),
@@ -44,8 +44,8 @@ def fast_items() -> Iterator[None]:
 
 
 def _init(_: Original) -> Original:
-    from moto.dynamodb.exceptions import ItemSizeTooLarge  # noqa: PLC0415
-    from moto.dynamodb.models.dynamo_type import DynamoType, LimitedSizeDict  # noqa: PLC0415
+    from moto.dynamodb.exceptions import ItemSizeTooLarge
+    from moto.dynamodb.models.dynamo_type import DynamoType, LimitedSizeDict
 
     def init(self: Any, hash_key: Any, range_key: Any, attrs: dict[str, Any]) -> None:
         self.hash_key = hash_key
@@ -60,7 +60,7 @@ def _init(_: Original) -> Original:
 
 
 def _project(original: Original) -> Original:
-    from moto.dynamodb.models.dynamo_type import Item  # noqa: PLC0415
+    from moto.dynamodb.models.dynamo_type import Item
 
     def project(self: Any, expressions: list[list[str]]) -> Any:
         if any(len(expression) != 1 or "[" in expression[0] for expression in expressions):

@@ -91,7 +91,7 @@ def http_event(
 
 def _query(query: str) -> dict[str, str]:
     """Return parameters as API Gateway passes them on: repeated ones joined by commas."""
-    from urllib.parse import parse_qsl  # noqa: PLC0415
+    from urllib.parse import parse_qsl
 
     joined: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):

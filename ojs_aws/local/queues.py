@@ -14,8 +14,8 @@ from typing import Any
 @contextmanager
 def fast_queues() -> Iterator[None]:
     """Patch moto's queues."""
-    from moto.core.utils import unix_time_millis  # noqa: PLC0415 - an extra
-    from moto.sqs.models import Queue  # noqa: PLC0415
+    from moto.core.utils import unix_time_millis  # an extra
+    from moto.sqs.models import Queue
 
     def messages(self: Any) -> list[Any]:
         now = unix_time_millis()

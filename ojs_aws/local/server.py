@@ -77,7 +77,7 @@ def load_worker(path: str) -> LambdaWorker:
 
     :raises StartError: there is no such module or attribute, or it is no Lambda worker.
     """
-    from ojs_aws.worker.lambda_worker import LambdaWorker  # noqa: PLC0415 - only with workers
+    from ojs_aws.worker.lambda_worker import LambdaWorker  # only with workers
 
     found = load_attribute(path)
     if not isinstance(found, LambdaWorker):  # what Lambda is given: worker.lambda_handler
@@ -161,7 +161,7 @@ class LocalServer:
 
     def _provide(self) -> Settings:
         """Create what CDK would deploy, and set the functions' environment."""
-        import boto3  # noqa: PLC0415 - only what runs locally needs it
+        import boto3  # only what runs locally needs it
 
         workers = [load_worker(path) for path in self.options.workers]
         queues = tuple(dict.fromkeys(queue for worker in workers for queue in worker.queues))
@@ -191,8 +191,8 @@ class LocalServer:
 
     def _make_keys(self, settings: Settings) -> None:
         """Make a key of each scope to try them with; they end with the server."""
-        from ojs_aws.bootstrap import build_key_book  # noqa: PLC0415 - with --auth only
-        from ojs_aws.domain.access import Scope  # noqa: PLC0415
+        from ojs_aws.bootstrap import build_key_book  # with --auth only
+        from ojs_aws.domain.access import Scope
 
         book = build_key_book(settings, self._dynamodb)
         self.keys = {scope: book.create(f"local {scope}", [scope]).text for scope in Scope}
@@ -210,7 +210,7 @@ class LocalServer:
 
     def _is_paused(self, settings: Settings, queue: str) -> Callable[[], bool]:
         """Return whether a queue is paused: deployed, this switches its trigger off."""
-        from ojs_aws.bootstrap import build_backend  # noqa: PLC0415
+        from ojs_aws.bootstrap import build_backend
 
         registry = build_backend(settings).ports.queues
 
@@ -232,7 +232,7 @@ class LocalServer:
         elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
         if not elsewhere:
             return EmbeddedStream(table)
-        import boto3  # noqa: PLC0415
+        import boto3
 
         return RemoteStream(self._dynamodb, boto3.client("dynamodbstreams"), table)
 
@@ -241,9 +241,9 @@ class LocalServer:
         self._stack.callback(loop.stop)
 
     def _listen(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
-        from werkzeug.serving import WSGIRequestHandler, make_server  # noqa: PLC0415
+        from werkzeug.serving import WSGIRequestHandler, make_server
 
-        from ojs_aws.transport.http.routes import group_of  # noqa: PLC0415
+        from ojs_aws.transport.http.routes import group_of
 
         class Quiet(WSGIRequestHandler):
             """Speaks HTTP/1.1 and leaves logging to the functions."""

@@ -40,7 +40,7 @@ class EmbeddedStream:
 
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
         """Return the next records."""
-        from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
+        from moto.dynamodb.models import dynamodb_backends  # an extra
 
         table = dynamodb_backends[ACCOUNT][REGION].get_table(self._table)
         shard: Any = table.stream_shard

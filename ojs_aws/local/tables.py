@@ -26,8 +26,8 @@ _JOURNAL: Final = "_ojs_journal"
 @contextmanager
 def fast_tables() -> Iterator[None]:
     """Patch moto's tables; calls to them must come one at a time."""
-    from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - an extra
-    from moto.dynamodb.models.table import StreamShard, Table  # noqa: PLC0415
+    from moto.dynamodb.models import DynamoDBBackend  # an extra
+    from moto.dynamodb.models.table import StreamShard, Table
 
     names: list[tuple[Any, str, Callable[[Any], Any]]] = [
         (Table, "query", _query),

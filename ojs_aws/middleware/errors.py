@@ -101,7 +101,7 @@ def outcome_of(problem: BaseException) -> str:
         return TIMEOUT
     if isinstance(problem, (Exception, SystemExit)):
         return FAILED
-    from asyncio import CancelledError, current_task  # noqa: PLC0415 - PUSH does without asyncio
+    from asyncio import CancelledError, current_task  # PUSH does without asyncio
 
     if not isinstance(problem, CancelledError):
         return GIVEN_UP  # the process ends

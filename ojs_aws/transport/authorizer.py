@@ -39,7 +39,7 @@ def build_authorizer(
     :param tracing: has a span for each look; never with credentials.
     """
     if logger is None:
-        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
+        from ojs_aws.transport.logs import function_logger  # tests bring their own
 
         logger = function_logger()
 

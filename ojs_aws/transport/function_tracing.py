@@ -27,6 +27,6 @@ def function_tracing(settings: Settings, environ: Mapping[str, str] = os.environ
     is_off = environ.get(SWITCHED_OFF, "").lower() in _TRUE
     if not settings.tracing or is_off or not environ.get(IN_LAMBDA):
         return NO_TRACING
-    from ojs_aws.transport.xray import xray_tracing  # noqa: PLC0415 - costs a start, if wanted
+    from ojs_aws.transport.xray import xray_tracing  # costs a start, if wanted
 
     return xray_tracing(redacts=settings.redact_messages)

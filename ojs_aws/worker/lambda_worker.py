@@ -136,7 +136,7 @@ class LambdaWorker(BaseWorker):
         :raises SettingsError: the environment has a setting that cannot be used.
         """
         if self._backend is None:
-            from ojs_aws.bootstrap import aws_clients, build_backend  # noqa: PLC0415 - botocore
+            from ojs_aws.bootstrap import aws_clients, build_backend  # botocore
 
             raise_level(logging.getLogger(), os.environ)
             self._backend = build_backend(Settings.from_env(os.environ), aws_clients())

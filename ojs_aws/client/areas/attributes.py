@@ -3,7 +3,6 @@
 Producers use none of them. So each is imported when it is first used.
 """
 
-# ruff: noqa: PLC0415 - imports wait for their area, see above
 from __future__ import annotations
 
 from functools import cached_property

@@ -154,7 +154,7 @@ class HttpConnection:
         repeatable: bool,
     ) -> Answer:
         http = self._opened()
-        import httpx  # noqa: PLC0415 - see the module's text
+        import httpx
 
         headers = {"Content-Type": CONTENT_TYPE} if body is not None else {}
         content = body.encode() if body is not None else None
@@ -177,7 +177,7 @@ class HttpConnection:
     def _opened(self) -> httpx.AsyncClient:
         if self._http is None:
             try:
-                import httpx  # noqa: PLC0415 - see the module's text
+                import httpx
             except ImportError as problem:  # pragma: no cover - depends on the installation
                 raise ImportError(
                     "The HTTP client needs httpx: install 'ojs-aws[client]'."

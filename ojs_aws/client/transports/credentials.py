@@ -73,7 +73,7 @@ class SigV4:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
         if self._signer is None:
-            from ojs_aws.client.transports.sigv4 import BotocoreSigner  # noqa: PLC0415 - needs botocore
+            from ojs_aws.client.transports.sigv4 import BotocoreSigner  # needs botocore
 
             self._signer = BotocoreSigner(self._region, self._profile)
         return self._signer(method, url, headers, body)

@@ -106,13 +106,13 @@ class InProcessTransport:
 
     @cached_property
     def _server(self) -> Server:
-        from ojs_aws.transport.http.calls import Server  # noqa: PLC0415 - producers need no handler
+        from ojs_aws.transport.http.calls import Server  # producers need no handler
 
         return Server(self._backend, self._backend.clock.now())
 
     def _answer(self, request: RouteRequest) -> Answer:
-        from ojs_aws.transport.http.errors import answer_error  # noqa: PLC0415
-        from ojs_aws.transport.http.routes import handler_of  # noqa: PLC0415
+        from ojs_aws.transport.http.errors import answer_error
+        from ojs_aws.transport.http.routes import handler_of
 
         call = self._call(request)
         try:
@@ -128,7 +128,7 @@ class InProcessTransport:
         return Answer(answer.status, members, error_in(answer.status, members))
 
     def _call(self, request: RouteRequest) -> Call:
-        from ojs_aws.transport.http.calls import Call, Request  # noqa: PLC0415
+        from ojs_aws.transport.http.calls import Call, Request
 
         received = Request(
             method=request.route.method,

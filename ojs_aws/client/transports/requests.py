@@ -80,6 +80,6 @@ def segment(text: str) -> str:
 @functools.cache
 def _routes() -> Mapping[str, Route]:
     """Return the route table by operation; it is imported with the first request."""
-    from ojs_aws.transport.http.routes import ROUTES  # noqa: PLC0415
+    from ojs_aws.transport.http.routes import ROUTES
 
     return {route.operation: route for route in ROUTES}

@@ -153,7 +153,7 @@ def _first(local: datetime, zone: ZoneInfo) -> Instant:
 @lru_cache(maxsize=1)
 def _simulation() -> Callable[[Calendar, datetime], Iterator[datetime]]:
     """Return cronsim's class extended by nearest weekdays; made on first use."""
-    import cronsim  # noqa: PLC0415 - only what evaluates cron jobs needs it
+    import cronsim  # only what evaluates cron jobs needs it
 
     class WithNearestWeekday(cronsim.CronSim):
         """Matches the days that ``W`` means, too."""
@@ -270,7 +270,7 @@ def _last_by_number(weekdays: str) -> str:
 
 def _check_by_cronsim(text: str, fields: list[str]) -> None:
     """Let cronsim refuse what the patterns miss: ranges, names, dates that never come."""
-    from cronsim import CronSim, CronSimError  # noqa: PLC0415 - see above
+    from cronsim import CronSim, CronSimError
 
     try:
         CronSim(" ".join(fields), datetime(2000, 1, 1))  # noqa: DTZ001 - local, of no zone

@@ -60,7 +60,7 @@ def check_timezone(value: object) -> str:
 @cache
 def zone_of(name: str) -> ZoneInfo:
     """Return the timezone of a name that :func:`check_timezone` accepts."""
-    import zoneinfo  # noqa: PLC0415 - only what evaluates cron jobs needs it
+    import zoneinfo  # only what evaluates cron jobs needs it
 
     data = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
     with data.open("rb") as file:

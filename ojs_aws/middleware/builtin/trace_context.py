@@ -76,10 +76,10 @@ class TraceContextMiddleware:
         if relation not in ("child", "link"):
             raise ValueError(f"relation is 'child' or 'link', not {relation!r}")
         try:
-            from opentelemetry import context, trace  # noqa: PLC0415 - an extra
-            from opentelemetry.baggage.propagation import W3CBaggagePropagator  # noqa: PLC0415
-            from opentelemetry.propagators.aws import AwsXRayPropagator  # noqa: PLC0415
-            from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
+            from opentelemetry import context, trace  # an extra
+            from opentelemetry.baggage.propagation import W3CBaggagePropagator
+            from opentelemetry.propagators.aws import AwsXRayPropagator
+            from opentelemetry.trace.propagation.tracecontext import (
                 TraceContextTextMapPropagator,
             )
         except ImportError as missing:

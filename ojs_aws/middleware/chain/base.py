@@ -29,7 +29,7 @@ class Chain(Members):
         :param clock: seconds, monotonic and fine.
         :raises ChainFrozenError: the chain processes jobs already.
         """
-        from ojs_aws.middleware.chain.timing import (  # noqa: PLC0415 - off by default
+        from ojs_aws.middleware.chain.timing import (  # off by default
             Stopwatch,
             log_timings,
         )

@@ -37,7 +37,7 @@ class EnqueueChain(Chain):
     @classmethod
     def default(cls) -> EnqueueChain:
         """Return the recommended chain: logging (section 8.2)."""
-        from ojs_aws.middleware.builtin.logging import LoggingMiddleware  # noqa: PLC0415
+        from ojs_aws.middleware.builtin.logging import LoggingMiddleware
 
         return cls([LoggingMiddleware()])
 

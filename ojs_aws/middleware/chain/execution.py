@@ -42,10 +42,10 @@ class ExecutionChain(Chain):
     @classmethod
     def default(cls) -> ExecutionChain:
         """Return the recommended chain: logging, metrics, error reporting, timeout (8.2)."""
-        from ojs_aws.middleware.builtin.error_reporting import ErrorReportingMiddleware  # noqa: PLC0415
-        from ojs_aws.middleware.builtin.logging import LoggingMiddleware  # noqa: PLC0415
-        from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware  # noqa: PLC0415
-        from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware  # noqa: PLC0415
+        from ojs_aws.middleware.builtin.error_reporting import ErrorReportingMiddleware
+        from ojs_aws.middleware.builtin.logging import LoggingMiddleware
+        from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware
+        from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 
         return cls(
             [
@@ -115,7 +115,7 @@ class _ExecutionRun(Run):
 
 def _in_thread(handler: ExecutionHandler) -> ExecutionHandler:
     """Return the same handler in a thread, where it can be interrupted."""
-    from ojs_aws.middleware.chain.threads import in_thread  # noqa: PLC0415 - few chains need it
+    from ojs_aws.middleware.chain.threads import in_thread  # few chains need it
 
     async def call(job: Job, ctx: JobContext) -> object:
         result = await in_thread(f"ojs-{job.type}", functools.partial(handler, job, ctx))

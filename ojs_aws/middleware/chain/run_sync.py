@@ -18,7 +18,7 @@ def drive(coroutine: Coroutine[Any, Any, T], *, never_waits: bool) -> T:
     :raises RuntimeError: it was declared never to wait, and has waited.
     """
     if not never_waits:
-        from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+        from ojs_aws.middleware.event_loop import run_in_loop  # imports asyncio
 
         return run_in_loop(coroutine)
     try:

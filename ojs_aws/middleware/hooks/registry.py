@@ -254,10 +254,10 @@ async def _isolated(call: Call, *given: object) -> object:
     result: object = context.run(call, *given)
     if not inspect.isawaitable(result):
         return result
-    import asyncio  # noqa: PLC0415 - hooks that never wait need none of it
+    import asyncio  # hooks that never wait need none of it
 
     if asyncio._get_running_loop() is None:  # noqa: SLF001 - get_running_loop raises where none is
-        from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415
+        from ojs_aws.middleware.event_loop import run_in_loop
 
         return context.run(run_in_loop, _wait(result))
     return await asyncio.get_running_loop().create_task(_wait(result), context=context)

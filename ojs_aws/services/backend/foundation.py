@@ -1,6 +1,5 @@
 """Makes what every service shares."""
 
-# ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
 """Makes the services of jobs that begin jobs: cron jobs and workflows."""
 
-# ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
 
 from functools import cached_property

@@ -1,6 +1,5 @@
 """Makes the services for producers: jobs are enqueued, read and cancelled."""
 
-# ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
 
 from functools import cached_property

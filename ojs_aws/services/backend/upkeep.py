@@ -1,6 +1,5 @@
 """Makes the services of the tick, of the stream, and of repairs after a restore."""
 
-# ruff: noqa: PLC0415 - imports wait for their service, see the package
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -46,7 +46,7 @@ class BatchPush(RollForward):
         :raises BackendError: nobody knows whether the batch is stored; the same request again
             finds out.
         """
-        from ojs_aws.services.unique.batches import KeyReservation  # noqa: PLC0415 - large batches only
+        from ojs_aws.services.unique.batches import KeyReservation  # large batches only
 
         records = [each.record for each in wanted]
         self.store.check_new(records)
@@ -89,7 +89,7 @@ class BatchPush(RollForward):
 
         :raises DuplicateError: some ids are taken and others are not, or by other jobs.
         """
-        from ojs_aws.services.unique.entries import Admitted  # noqa: PLC0415
+        from ojs_aws.services.unique.entries import Admitted
 
         ids = [each.record.id for each in wanted]
         # Looked for in this order: the jobs of a batch that is not open any more are stored.

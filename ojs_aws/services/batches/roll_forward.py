@@ -209,7 +209,7 @@ class RollForward:
         """Make one conditional put; a transaction for a job that replaces another one."""
         record = staged.record
         if staged.replaces:
-            from ojs_aws.services.unique.batches import take_place  # noqa: PLC0415
+            from ojs_aws.services.unique.batches import take_place
 
             return take_place(self.unique(), record, batch.id)
         try:

@@ -163,6 +163,6 @@ def _unique_key(job: Job) -> str:
     """Return the uniqueness key; empty for a job without a unique policy."""
     if job.get("unique") is None:
         return ""
-    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key  # noqa: PLC0415
+    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key
 
     return unique_key(job, parse_unique_policy(job.get("unique")))

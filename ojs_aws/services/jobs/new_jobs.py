@@ -148,7 +148,7 @@ class NewJobs:
     def _note_limits(self, records: Sequence[JobRecord]) -> None:
         """Let the limits that jobs bring be seen before any of them begins."""
         if any(record.limit is not None for record in records):
-            from ojs_aws.services.limits.notes import note_limits  # noqa: PLC0415 - few jobs do
+            from ojs_aws.services.limits.notes import note_limits  # few jobs do
 
             note_limits(self.limits, records, self.clock.now())
 
@@ -164,8 +164,8 @@ class NewJobs:
 
 
 def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob]:
-    from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
-    from ojs_aws.services.unique.entries import WantedJob  # noqa: PLC0415
+    from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
+    from ojs_aws.services.unique.entries import WantedJob
 
     return [
         WantedJob(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)

@@ -83,8 +83,8 @@ class Push:
         """
         check_count(len(jobs), self.max_batch_jobs)
         # Batches alone need asyncio, whose import takes long.
-        from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415
-        from ojs_aws.services.jobs.push_many import PushMany  # noqa: PLC0415
+        from ojs_aws.middleware.event_loop import run_in_loop
+        from ojs_aws.services.jobs.push_many import PushMany
 
         job_builder = self.job_builder.for_many()
         many = PushMany(self.enqueuing, job_builder, self.new_jobs, jobs, self.clock.now())

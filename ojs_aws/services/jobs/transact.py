@@ -57,7 +57,7 @@ class Transact:
     def _admission(self, job: Job, record: JobRecord) -> tuple[PushResult, Admission | None]:
         if not record.unique_key:
             return PushResult(record), Admission(job=record)
-        from ojs_aws.domain.uniqueness import parse_unique_policy  # noqa: PLC0415 - few jobs do
+        from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
 
         wanted = WantedJob(record, parse_unique_policy(job.get("unique")))
         let, admission = self.unique().admission(wanted, self.push.new_jobs.same)

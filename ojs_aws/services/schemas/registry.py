@@ -203,11 +203,11 @@ class SchemaRegistry:
 
 
 def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
-    from ojs_aws.middleware.builtin.validation.registry import (  # noqa: PLC0415
+    from ojs_aws.middleware.builtin.validation.registry import (
         check_readable,
         compile_registered,
     )
-    from ojs_aws.middleware.errors import InvalidSchemaError  # noqa: PLC0415 - jsonschema is slow
+    from ojs_aws.middleware.errors import InvalidSchemaError  # jsonschema is slow
 
     try:
         check_readable(name, schema)

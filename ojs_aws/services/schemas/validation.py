@@ -115,7 +115,7 @@ class SchemaValidation:
         entry = self._schemas.load(uri) if uri else None
         schema: ArgsSchema | None = None
         if entry is not None:
-            from ojs_aws.middleware.builtin.validation.registry import (  # noqa: PLC0415 - imports jsonschema
+            from ojs_aws.middleware.builtin.validation.registry import (  # imports jsonschema
                 compile_registered,
             )
 

@@ -48,7 +48,7 @@ def pass_middleware(
         called once, when all have come through.
     :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
     """
-    from ojs_aws.middleware.event_loop import run_in_loop  # noqa: PLC0415 - imports asyncio
+    from ojs_aws.middleware.event_loop import run_in_loop  # imports asyncio
 
     index_of = {made.job_id(index): index for index in definition.jobs}
     jobs = []
@@ -104,7 +104,7 @@ async def _passed(
     store: Callable[[Sequence[Job]], None],
 ) -> list[EnqueueResult]:
     """Pass jobs through the middleware; each chain continues once all jobs are stored."""
-    from ojs_aws.middleware.chain.batch import Batch, StoreOne  # noqa: PLC0415 - imports asyncio
+    from ojs_aws.middleware.chain.batch import Batch, StoreOne  # imports asyncio
 
     async def one(job: Job, keep: StoreOne) -> EnqueueResult:
         async def checked(final: Job) -> Job | None:

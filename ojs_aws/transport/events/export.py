@@ -32,7 +32,7 @@ def build_export(
     :param read: the adapter's codec.
     :param tracing: has a span for each batch.
     """
-    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged
 
     logger = logger or function_logger()
 

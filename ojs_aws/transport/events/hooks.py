@@ -68,7 +68,7 @@ def start_periodic(hooks: Hooks, backend: Backend) -> None:
     :raises Exception: whatever a hook raised.
     """
     if hooks.table("periodic_start"):
-        from ojs_aws.transport.events.periodic import PeriodicJobs  # noqa: PLC0415 - few have any
+        from ojs_aws.transport.events.periodic import PeriodicJobs  # few have any
 
         never_waits = hooks.never_wait("periodic_start")
         drive(hooks.periodic_start(PeriodicJobs(backend)), never_waits=never_waits)

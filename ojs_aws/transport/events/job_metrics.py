@@ -132,7 +132,7 @@ class MeasuredByType:
 
 
 def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str]) -> None:
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     for name, value in dimensions.items():

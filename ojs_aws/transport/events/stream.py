@@ -86,7 +86,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     :param measure: gets what happened to jobs; by default metrics in the function's log.
     :param tracing: has a span for each batch; by default as the settings say.
     """
-    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged
 
     logger = logger or function_logger()
     traced = tracing or function_tracing(backend.settings)
@@ -116,7 +116,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
 
 def count_in_log(value: int, function_name: str) -> None:
     """Publish how many records were set aside: a line of the log, without a call."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     metrics.add_metric(SET_ASIDE_METRIC, MetricUnit.Count, value)

@@ -51,7 +51,7 @@ def build_tick(
         raises, none is fired by ticks.
     :param tracing: has spans of the cron jobs and of the sweep; by default as the settings say.
     """
-    from ojs_aws.transport.logs import function_logger, invocation_logged  # noqa: PLC0415
+    from ojs_aws.transport.logs import function_logger, invocation_logged
 
     unstarted = [] if start_cron is None else [start_cron]
     logger = logger or function_logger()
@@ -111,7 +111,7 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
 
     Embedded in a line of the log: no call is made. The alarm of the infrastructure watches them.
     """
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
     metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
     metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
@@ -144,7 +144,7 @@ def _recount(backend: Backend, logger: Logger) -> int:
 
 def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: MetricNames) -> None:
     """Publish how long jobs have been waiting in the queues with the longest waits."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
     longest: dict[str, int] = {}
     for queue in sorted(oldest_ms, key=lambda each: -oldest_ms[each])[:MAX_AGES]:

@@ -175,8 +175,8 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
     """
     if (policy := job.get("rate_limit")) is None:
         return
-    from ojs_aws.domain.limits.policies import read_limit  # noqa: PLC0415 - few callers and jobs
-    from ojs_aws.domain.limits.rules import scope_of  # noqa: PLC0415
+    from ojs_aws.domain.limits.policies import read_limit  # few callers and jobs
+    from ojs_aws.domain.limits.rules import scope_of
 
     limit = read_limit(policy, job.queue, {"args": job.get("args"), "meta": job.get("meta")})
     scope = scope_of(limit.key) if limit else None
@@ -197,7 +197,7 @@ def _bind_unique(caller: Caller, job: Job, place: str) -> None:
 
     Without this the job could be answered with a foreign one, replace it, or keep it out.
     """
-    from ojs_aws.domain.uniqueness import UNIQUE_KEY, bound_key, is_key  # noqa: PLC0415 - few do
+    from ojs_aws.domain.uniqueness import UNIQUE_KEY, bound_key, is_key  # few do
 
     policy = job.get("unique")
     keys = policy.get("keys") if isinstance(policy, dict) else None

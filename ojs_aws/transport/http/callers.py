@@ -78,7 +78,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
         return None
     if refused:
         raise InvalidTokenError("The credentials are not valid.", hint=_HINT)
-    from ojs_aws.domain.access import Permission  # noqa: PLC0415 - beside its only use
+    from ojs_aws.domain.access import Permission  # beside its only use
 
     return Caller(
         id=told["id"],

@@ -129,7 +129,7 @@ def build_resolver(
     """
     server = Server(backend, backend.clock.now())
     if logger is None:
-        from ojs_aws.transport.logs import function_logger  # noqa: PLC0415 - tests bring their own
+        from ojs_aws.transport.logs import function_logger  # tests bring their own
 
         logger = function_logger()
     tracing = tracing or function_tracing(backend.settings)
@@ -156,7 +156,7 @@ def _measuring(server: Server) -> list[Middleware]:
     """Return the metrics of requests, if the deployment pays for them."""
     if not server.backend.settings.metrics_by_operation:
         return []
-    from ojs_aws.transport.http.request_metrics import measuring_requests  # noqa: PLC0415
+    from ojs_aws.transport.http.request_metrics import measuring_requests
 
     return [measuring_requests(server)]
 
@@ -165,7 +165,7 @@ def _test_handlers(server: Server) -> Mapping[str, Handler]:
     """Return the handlers that replace ordinary ones in test mode."""
     if not server.backend.settings.test_mode:
         return {}
-    from ojs_aws.transport.http.test_aids import HANDLERS  # noqa: PLC0415 - absent when off
+    from ojs_aws.transport.http.test_aids import HANDLERS  # absent when off
 
     return HANDLERS
 
@@ -193,7 +193,7 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
     """Return the limit of API clients, if there is one; the system's operations have none."""
     if server.backend.client_limiting is None or route.group is Group.SYSTEM:
         return []
-    from ojs_aws.transport.http.client_limits import limiting_clients  # noqa: PLC0415 - few need it
+    from ojs_aws.transport.http.client_limits import limiting_clients  # few need it
 
     return [limiting_clients(server.backend.client_limiting)]
 

@@ -88,7 +88,7 @@ class EncryptionCodec:
 
     def encode(self, payload: Payload) -> Payload:
         """Encrypt with the current key and a new nonce."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - heavy
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # heavy
 
         key = self._keys.current(self._job_type)
         nonce = self._random_bytes(NONCE_BYTES)
@@ -102,8 +102,8 @@ class EncryptionCodec:
         :raises UnknownKeyError: that key is not known.
         :raises DecryptionError: the payload was changed, or the associated data is another.
         """
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         if payload.metadata.get("encoding") != ENCODING:
             raise DecryptionError(f"Only {ENCODING!r} can be decrypted.")
@@ -132,6 +132,6 @@ def require_cryptography(who: str) -> None:
     :raises ImportError: the extra ``encryption`` is not installed.
     """
     try:
-        import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401, PLC0415 - heavy
+        import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401 - heavy
     except ImportError as problem:
         raise missing_extra(who, "encryption") from problem

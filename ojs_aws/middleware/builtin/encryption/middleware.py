@@ -173,7 +173,7 @@ class EncryptionMiddleware:
         """Call a function; in a thread if the keys come over a network."""
         if not self._waits:
             return function()
-        import asyncio  # noqa: PLC0415 - PUSH does without it
+        import asyncio  # PUSH does without it
 
         return await asyncio.to_thread(function)
 

@@ -181,12 +181,12 @@ class MetricsMiddleware:
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
     """Return a sink for EMF under Lambda, else for OpenTelemetry if it is installed, else None."""
     if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
-        from ojs_aws.middleware.builtin.metrics.emf import EmfSink  # noqa: PLC0415 - imports Powertools
+        from ojs_aws.middleware.builtin.metrics.emf import EmfSink  # imports Powertools
 
         return EmfSink()
     if importlib.util.find_spec("opentelemetry") is None:
         return None
-    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink  # noqa: PLC0415 - costs 30 ms
+    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink  # costs 30 ms
 
     try:
         return OpenTelemetrySink()

@@ -34,7 +34,7 @@ class OpenTelemetrySink:
         :raises ImportError: the extra ``telemetry`` is not installed.
         """
         try:
-            from opentelemetry import metrics  # noqa: PLC0415 - an extra
+            from opentelemetry import metrics  # an extra
         except ImportError as missing:
             raise missing_extra("OpenTelemetrySink", "telemetry") from missing
         self._meter = meter or metrics.get_meter("ojs_aws", __version__)

@@ -75,7 +75,7 @@ class ValidationMiddleware:
             raise ValueError(f"unknown option: unknown_types={unknown_types!r}, mode={mode!r}")
         if max_errors < 1:
             raise ValueError(f"max_errors must be at least 1, not {max_errors}")
-        from ojs_aws.middleware.builtin.validation.schemas import Compiler  # noqa: PLC0415 - jsonschema is slow
+        from ojs_aws.middleware.builtin.validation.schemas import Compiler  # jsonschema is slow
 
         compiler = Compiler(resources or {}, check_formats=check_formats)
         self._lookup: _Mapped | _Asked = (

@@ -71,7 +71,7 @@ def _state_after(job: JobRecord, *, is_last: bool) -> str:
 # -------------------------------------------------------------------------------------- queues
 def purge_jobs(call: Call) -> Answer:
     """Purge up to a thousand jobs of a queue: ended ones are deleted, others cancelled."""
-    from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # noqa: PLC0415 - pydantic
+    from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # pydantic
 
     members = call.members()
     body = QueuePurgeBody.model_validate({name: each.value for name, each in members.items()})

@@ -1,6 +1,5 @@
 """Handles workers' operations: FETCH, ACK, FAIL and BEAT (HTTP binding, section 10)."""
 
-# ruff: noqa: PLC0415 - the models, and pydantic with them, are imported by the first request
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final

@@ -82,7 +82,7 @@ def _report(call: Call, job_id: str) -> Answer:
 
 
 def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
-    from ojs_aws.transport.http.workers.bodies import ReportBody  # noqa: PLC0415 - imports pydantic
+    from ojs_aws.transport.http.workers.bodies import ReportBody  # imports pydantic
 
     values = report_values(members, job_id)
     named = {name: values[name] for name in ReportBody.model_fields if name in values}

@@ -116,7 +116,7 @@ def progress_headers(job: JobRecord) -> dict[str, str]:
     headers = {"Cache-Control": "no-cache"}
     if known is None:
         return headers
-    from email.utils import formatdate  # noqa: PLC0415 - few requests need it
+    from email.utils import formatdate  # few requests need it
 
     headers["Last-Modified"] = formatdate(known.updated_at / 1000, usegmt=True)
     if known.fraction is not None:

@@ -116,7 +116,7 @@ def resume_queue(call: Call) -> Answer:
 
 def purge_queue(call: Call) -> Answer:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
-    from ojs_aws.transport.http.queues.bodies import PurgeBody  # noqa: PLC0415 - pydantic
+    from ojs_aws.transport.http.queues.bodies import PurgeBody  # pydantic
 
     body = PurgeBody.model_validate(call.values())
     is_confirmed = body.confirm or body.dry_run

@@ -21,7 +21,7 @@ _UNAVAILABLE: Final = 503
 
 def manifest(call: Call) -> Answer:
     """Return the conformance manifest (HTTP binding, section 21)."""
-    from ojs_aws.transport.http.system.manifest import manifest_of  # noqa: PLC0415 - rarely asked for
+    from ojs_aws.transport.http.system.manifest import manifest_of  # rarely asked for
 
     return Answer(encode(manifest_of(call.backend.settings, call.request)))
 
@@ -81,8 +81,8 @@ def show_metrics(call: Call) -> Answer:
     caller = call.request.caller
     caller.check(Permission.INSPECT, "show_metrics")
     caller.check_unbound("show_metrics")
-    from ojs_aws.transport.http.system.admin_handlers import stats_members  # noqa: PLC0415 - rare
-    from ojs_aws.transport.http.system.wire import metrics_answer  # noqa: PLC0415 - rare
+    from ojs_aws.transport.http.system.admin_handlers import stats_members  # rare
+    from ojs_aws.transport.http.system.wire import metrics_answer  # rare
 
     totals = call.backend.statistics.totals()
     body = stats_members(call, totals)
@@ -96,6 +96,6 @@ def openapi(call: Call) -> Answer:
 
 @functools.cache
 def _document(base_url: str) -> str:
-    from ojs_aws.transport.http.openapi import openapi_document  # noqa: PLC0415 - rarely asked for
+    from ojs_aws.transport.http.openapi import openapi_document  # rarely asked for
 
     return encode(openapi_document(base_url))

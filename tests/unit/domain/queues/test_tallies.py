@@ -83,7 +83,7 @@ def test_a_percentile_is_right_to_within_a_fifth(values: list[int], share: float
     found = times.percentile_ms(share)
     assert found is not None
     if range_of(exact) < TOP:
-        assert abs(found - exact) <= max(1, 0.2 * exact)
+        assert abs(found - exact) <= 0.2 * exact + 0.5  # it is whole
     assert times.average_ms == round(sum(values) / len(values))
 
 
