@@ -217,11 +217,7 @@ def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
         raise InvalidRequestError(
             text, details={"field": "schema", "schema_error": text}
         ) from problem
-    except (
-        RecursionError,
-        OverflowError,
-        ValueError,
-    ) as problem:  # of what reads URIs and patterns
+    except (RecursionError, OverflowError) as problem:
         raise InvalidRequestError(
             f"The schema of {name} holds a URI or a number that cannot be read, or is nested too "
             "deeply.",
