@@ -61,7 +61,7 @@ BREAKAGES: Final = (
     Breakage(
         Mutation(
             "never-taken-back",
-            "a place in a bounded queue is never counted anew",
+            "a place in a bounded queue is never counted again",
             "ojs_aws.services.queues.depth_recount:DepthRecount.tick",
             (("corrected = {}", "return {}"),),
         ),

@@ -265,7 +265,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "full-for-ever",
-        "places that a dead process took are not counted anew",
+        "places that a dead process took are not counted again",
         "ojs_aws.services.queues.depth_recount:DepthRecount.recount",
         (("depths.correct(queue, counted, now)", "True"),),
     ),
