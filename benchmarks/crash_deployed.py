@@ -181,7 +181,7 @@ def _kind(queue: str) -> str:
 
 
 def _job(chance: random.Random, *, is_for_lambda: bool) -> dict[str, Any]:
-    """A job for the demo worker, which sleeps or fails as it is told, or for HTTP workers."""
+    """Return a job for the demo worker, which sleeps or fails on request, or for HTTP workers."""
     job = crash.new_job(chance)
     job["options"]["visibility_timeout_ms"] = RESERVE_MS
     if is_for_lambda:

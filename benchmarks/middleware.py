@@ -8,7 +8,7 @@ none, divided by twenty, so that entering the stack is not counted; it has a col
 The stacks take turns, in short bursts, and the best burst counts: what else runs on the machine
 only adds time, and interrupts long measurements more often than short ones.
 
-The reference style builds its closures anew for each job, as the sketches of middleware
+The reference style builds its closures again for each job, as the sketches of middleware
 specifications do, and guards nothing: a second `call_next` runs the handler again. Taskiq calls
 two hooks per middleware, before and after; they cannot wrap the handler.
 """

@@ -1,4 +1,4 @@
-"""An embedded table with very many rows: moto, told which rows a query of the index can mean.
+"""Embed a table of very many rows: moto reads only the rows that a query can mean.
 
 Moto looks at every item for each query, and keeps some kilobytes for each. Here a query of the
 index gets only the items of its partition; and jobs that wait for a time can be held as numbers,

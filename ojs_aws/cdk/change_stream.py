@@ -95,7 +95,7 @@ class ChangeStream(Construct):
         self.set_aside = self._alarm(
             "SetAside",
             described(
-                "Changes were set aside: their events are not told.", "events-were-set-aside"
+                "Changes were set aside: their events are not published.", "events-were-set-aside"
             ),
             cloudwatch.Metric(
                 namespace=METRICS,

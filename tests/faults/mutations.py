@@ -93,7 +93,7 @@ BREAKAGES: Final = (
     Breakage(
         Mutation(
             "told-though-refused",
-            "events that the bus refused count as told",
+            "events that the bus refused count as published",
             "ojs_aws.transport.events.stream:StreamConsumer._tell_bus",
             (("refused = set(self._announce(events))", "self._announce(events); refused = set()"),),
         ),

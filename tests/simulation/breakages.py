@@ -205,7 +205,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "logged-before",
-        "the stream's consumer notes events as told before it tells them",
+        "the stream's consumer notes events as published before it publishes them",
         "ojs_aws.transport.events.stream:StreamConsumer._append",
         (
             (

@@ -233,7 +233,7 @@ class Promises:
                 S.DISCARDED: cause.kind in OPERATORS,
             }
             if not allowed[before.state]:
-                yield f"{before.state} became available before its time, or without being told to"
+                yield f"{before.state} became available before its time, or without an order"
 
     def _wrong_start(self, job: JobRecord) -> Iterator[str]:
         if job.expires_at is not None and job.expires_at <= (job.started_at or 0):
@@ -442,8 +442,8 @@ class Promises:
         for job_id, kinds in self.kinds.items():
             if told[job_id] != kinds and job_id not in self.reborn:
                 self.breach(
-                    f"{where}: job {job_id[-4:]} went through {kinds}, and told {told[job_id]} "
-                    f"({', '.join(ids[job_id])})"
+                    f"{where}: job {job_id[-4:]} went through {kinds}, "
+                    f"but published {told[job_id]} ({', '.join(ids[job_id])})"
                 )
 
     def check_ended(self) -> None:

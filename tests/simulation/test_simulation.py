@@ -21,7 +21,7 @@ BEGINS = [kind for kind in WEIGHTS if kind not in {"resume", "late", "die", "wai
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_promise_is_kept_in_seeded_runs(seed: int) -> None:
-    """Promises 1, 2, 3 and 6, for twenty thousand calls in all weathers."""
+    """Promises 1, 2, 3 and 6, for twenty thousand calls with all kinds of faults."""
     searching = Search(seed)
     for _ in searching.go(20_000):
         pass

@@ -208,8 +208,8 @@ class JobMessages:
         ]
         long = [each for each, is_brief in zip(messages, brief, strict=True) if not is_brief]
         self.hide(queue, short)
-        anew = [(each.message, min(seconds, MAX_DELAY_S)) for each, seconds in long]
-        if long and self.send(queue, anew, now):
+        resent = [(each.message, min(seconds, MAX_DELAY_S)) for each, seconds in long]
+        if long and self.send(queue, resent, now):
             self.discard(queue, [each.handle for each, _ in long])
             return frozenset(handle for handle, _ in short)
         self.hide(queue, [(each.handle, seconds) for each, seconds in long])
