@@ -1,4 +1,4 @@
-"""The client library: ``Client`` (asynchronous), ``SyncClient``, and what they return and raise.
+"""Import the client from here: ``Client``, ``SyncClient``, and what they return and raise.
 
 Each name is imported when it is first used: a Lambda worker needs only some of them.
 """

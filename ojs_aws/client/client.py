@@ -1,4 +1,4 @@
-"""The client: enqueues jobs through the enqueue middleware, and looks after them."""
+"""Enqueue jobs through the enqueue middleware, and read and cancel them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of a client: answers as OJS errors, and failures of jobs that it waited for."""
+"""Raise error answers as OJS errors, and failures of jobs that the client waited for."""
 
 from __future__ import annotations
 

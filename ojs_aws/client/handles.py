@@ -1,4 +1,4 @@
-"""A handle of one job, for who enqueued it."""
+"""Represent one job to the caller who enqueued it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids that clients and workers make themselves."""
+"""Create the ids that clients and workers choose themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way of a job from the caller to the transport.
+"""Carry a job from the caller to the transport.
 
 The job is made complete, passes the batch middleware and its own chain, and is stored. The result
 says how that ended.

@@ -1,4 +1,4 @@
-"""Results of the client's operations."""
+"""Hold the results of the client's operations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TransactItems:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """A page of dead letters.
+    """Holds a page of dead letters.
 
     :ivar cursor: where the next page starts; empty on the last one.
     :ivar total: how many the server says there are; at least so many where it is not exact.

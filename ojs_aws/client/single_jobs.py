@@ -1,4 +1,4 @@
-"""Operations on single jobs: read, cancel, activate, and wait for their outcomes."""
+"""Read, cancel and activate single jobs, and wait for their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synchronous client: the same methods, run on a private event loop.
+"""The synchronous client runs the same methods on a private event loop.
 
 Nothing is implemented here. Each method runs the asynchronous one.
 """

@@ -1,4 +1,4 @@
-"""The synchronous areas of a client, and its handles of jobs.
+"""Offer the areas of a client, and its handles of jobs, without ``await``.
 
 Nothing is implemented here. Each method runs the asynchronous one on a loop thread.
 """

@@ -101,11 +101,11 @@ class Checked:
 
 
 class MiddlewareDefaults:
-    """Base class of middleware that implement some of the methods, and perhaps none yet."""
+    """Marks the base classes of middleware that implement only some of the methods."""
 
 
 class HookDefaults:
-    """Base class of hooks that implement some of the methods, and perhaps none yet."""
+    """Marks the base classes of hooks that implement only some of the methods."""
 
 
 def check(member: object) -> Checked:

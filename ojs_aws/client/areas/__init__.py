@@ -1,1 +1,1 @@
-"""The areas of the client: typed methods over operations of the route table."""
+"""Each area of the client has typed methods over operations of the route table."""

@@ -1,4 +1,4 @@
-"""Operations for operators, apart from those of producers."""
+"""Hold the operators' operations, apart from those of producers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobState
 
 
 class Admin(Area):
-    """Dead letters, queues and health."""
+    """Reads and retries dead letters, lists and pauses queues, and reads health."""
 
     async def dead_letters(
         self, queue: str | None = None, *, limit: int = 50, cursor: str = ""

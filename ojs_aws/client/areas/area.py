@@ -18,7 +18,7 @@ PAGE: Texts = {"limit": "200"}
 
 
 class Area:
-    """A part of the client, with methods over operations of the route table."""
+    """Sends the requests of an area of the client, for its typed methods."""
 
     def __init__(self, transport: Transport) -> None:
         """Use the client's transport."""

@@ -1,4 +1,4 @@
-"""The client's areas: what it offers beside enqueueing, one attribute for each.
+"""Give the client its areas, which offer more than enqueueing: one attribute for each.
 
 Producers use none of them. So each is imported when it is first used.
 """

@@ -1,4 +1,4 @@
-"""Cron jobs, as the client registers and looks after them."""
+"""Register, list, pause and trigger cron jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class CronJob:
-    """A registered cron job.
+    """Represents a registered cron job.
 
     :ivar cron: the expression.
     :ivar next_run_at: RFC 3339; None while it is disabled.
@@ -45,7 +45,7 @@ class CronJob:
 
 @dataclass(frozen=True, slots=True)
 class CronTrigger:
-    """The outcome of a trigger by hand.
+    """Holds the outcome of a trigger by hand.
 
     :ivar job_id: the job that was enqueued; None when the overlap policy skipped it.
     :ivar reason: why it was skipped.

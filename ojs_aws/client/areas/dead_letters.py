@@ -1,4 +1,4 @@
-"""Dead letters, for operators: discarded jobs that their retry policy kept (ojs-dead-letter)."""
+"""Find and retry dead letters: discarded jobs that their retry policy kept (ojs-dead-letter)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chosen = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """The outcome for one job.
+    """Holds the outcome for one job.
 
     :ivar status: ``done``, ``skipped`` (no longer discarded), ``not_found``, or ``failed`` (whether
         it took effect may be unknown).
@@ -32,7 +32,7 @@ class BulkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """The outcome of a bulk operation, at most a hundred jobs at a time.
+    """Holds the outcome of a bulk operation: at most a hundred jobs at a time.
 
     :ivar cursor: where to go on; empty when no more dead letters match.
     """

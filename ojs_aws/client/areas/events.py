@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """A page of events in the order of the log.
+    """Holds a page of events in the order of the log.
 
     :ivar cursor: where to go on; always there.
     :ivar has_more: there may be more right now.

@@ -1,4 +1,4 @@
-"""Jobs for operators: finding, reading and changing them (ojs-admin-api, 7 and 8)."""
+"""Find, read and change jobs as an operator (ojs-admin-api, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JobEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage:
-    """A page of jobs.
+    """Holds a page of jobs.
 
     :ivar cursor: where the next page starts; empty on the last one. A page may be short, or
         empty, and yet have one.
@@ -64,7 +64,7 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBulkResult:
-    """The outcome of one request of a bulk change, or of its dry run.
+    """Holds the outcome of one request of a bulk change, or of its dry run.
 
     :ivar matched: jobs that it met.
     :ivar succeeded: ids of those that were changed; of a dry run, those that would be.

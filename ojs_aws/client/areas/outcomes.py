@@ -1,4 +1,4 @@
-"""Outcomes of jobs: waiting for results, progress, checkpoints."""
+"""Wait for results of jobs, and read progress and checkpoints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PENDING: Final = 408
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """The outcome of one job.
+    """Holds the outcome of one job.
 
     :ivar result: None until it has completed, and where none is kept.
     :ivar error: of a discarded job.
@@ -64,7 +64,7 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """The latest progress of an execution.
+    """Holds the latest progress of an execution.
 
     :ivar fraction: from 0.0 to 1.0; None where no number was reported.
     :ivar data: values that the handler reported.

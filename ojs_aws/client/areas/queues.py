@@ -1,4 +1,4 @@
-"""Queues for operators: counting, pausing, configuring (HTTP binding, section 11)."""
+"""Count, pause and configure queues as an operator (HTTP binding, section 11)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
-    """A queue.
+    """Describes a queue.
 
     :ivar paused_at: RFC 3339; None while it is not paused.
     :ivar described: everything that the backend says of it.
@@ -57,7 +57,7 @@ class QueueNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The outcome of one call of a purge.
+    """Holds the outcome of one call of a purge.
 
     :ivar deleted: jobs that had ended, which are gone.
     :ivar cancelled: the others, which are cancelled now.
@@ -71,7 +71,7 @@ class Purged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """A queue with its settings (ojs-queue-config, section 6).
+    """Holds a queue with its settings (ojs-queue-config, section 6).
 
     :ivar state: ``active``, ``paused`` or ``draining``.
     :ivar config: what holds: its own settings over the default policy's and the deployment's.

@@ -1,4 +1,4 @@
-"""Schemas of job types, as the client registers and reads them."""
+"""Register and read schemas of job types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.domain.schemas.schema import SchemaVersion
 
 @dataclass(frozen=True, slots=True)
 class JobSchema:
-    """A registered version of a type's schema.
+    """Represents a registered version of a type's schema.
 
     :ivar uri: what jobs name it by: ``Job(..., schema=schema.uri)``.
     :ivar schema: the JSON Schema; empty in lists.

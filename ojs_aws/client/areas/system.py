@@ -1,4 +1,4 @@
-"""The whole deployment, for operators: statistics and settings (ojs-admin-api, 10 and 12)."""
+"""Read statistics and settings of the whole deployment (ojs-admin-api, 10 and 12)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 
 @dataclass(frozen=True, slots=True)
 class RepairPart:
-    """The outcome of one request of a repair, or of its dry run.
+    """Holds the outcome of one request of a repair, or of its dry run.
 
     :ivar queues: queues that are done with it.
     :ivar ready: messages for jobs that may run now.

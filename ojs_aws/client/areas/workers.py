@@ -1,4 +1,4 @@
-"""Workers for operators: listing and directing them (ojs-admin-api, section 9)."""
+"""List and direct workers as an operator (ojs-admin-api, section 9)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerEntry:
-    """A worker as its last heartbeat described it.
+    """Describes a worker as its last heartbeat did.
 
     :ivar state: ``running``, ``quiet``, ``terminate``, or ``stale`` after three missed heartbeats.
     :ivar directive: the state that its next heartbeat asks it for.
@@ -46,7 +46,7 @@ class WorkerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerList:
-    """A page of workers by id.
+    """Holds a page of workers by id.
 
     :ivar cursor: where the next page starts; empty on the last one.
     :ivar summary: how many there are in all (``total``), and in each state.
@@ -59,7 +59,7 @@ class WorkerList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectedWorkers:
-    """The workers that a directive reached.
+    """Names the workers that a directive reached.
 
     :ivar told: ids of those that get it with their next heartbeat.
     :ivar refused: ids of those that terminate already.

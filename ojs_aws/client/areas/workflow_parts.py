@@ -1,4 +1,4 @@
-"""Builders of workflows: chains, groups, batches and steps with dependencies, nested."""
+"""Build workflows: chains, groups, batches and steps with dependencies, also nested."""
 
 from __future__ import annotations
 

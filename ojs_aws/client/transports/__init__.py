@@ -1,1 +1,1 @@
-"""How the client reaches the backend: over HTTPS, or in this process; requests and answers."""
+"""Carry requests and answers of the client: over HTTPS, or in this process."""

@@ -1,4 +1,4 @@
-"""One HTTPS connection to an OJS server: requests, resends, and errors of the catalogue.
+"""Send requests to one OJS server over HTTPS, send them again, and raise its errors.
 
 httpx is imported with the first request, so that programs which never use HTTP need not have it.
 """

@@ -1,4 +1,4 @@
-"""How a client or worker authenticates: by an API key, or by requests signed for AWS IAM."""
+"""Send the credentials of a client or worker: an API key, or a signature for AWS IAM."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key of ``ojs-aws keys``, or a token, sent as ``Authorization: Bearer``.
+    """Sends a key of ``ojs-aws keys``, or a token, as ``Authorization: Bearer``.
 
     :ivar text: of the key; never part of this object's own text.
     """

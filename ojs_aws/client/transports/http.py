@@ -1,4 +1,4 @@
-"""The client's transport over HTTPS."""
+"""Carry the client's requests over HTTPS."""
 
 from __future__ import annotations
 

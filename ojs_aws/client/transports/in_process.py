@@ -1,4 +1,4 @@
-"""The client's transport in this process: straight to DynamoDB and SQS, for callers inside AWS.
+"""Carry out the client's requests in this process, for callers inside AWS.
 
 The handlers of the HTTP API answer here too, so that both transports say the same. There are
 no credentials to check: the caller's AWS permissions decide. Operations on single jobs call the

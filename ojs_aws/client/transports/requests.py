@@ -22,7 +22,7 @@ _EMPTY: Final = RawJson("{}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteRequest:
-    """A request for an operation of the route table.
+    """Represents a request for an operation of the route table.
 
     :ivar operation: as the route table names it.
     :ivar path: the parameters of its path, as they are: not encoded.

@@ -1,4 +1,4 @@
-"""Signature version 4, by botocore; imported where a client signs, and nowhere else."""
+"""Sign requests by Signature version 4 of AWS, with botocore."""
 
 from __future__ import annotations
 

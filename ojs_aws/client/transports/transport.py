@@ -1,4 +1,4 @@
-"""How a client reaches the backend: over HTTPS, or in this process."""
+"""Define the interface of the client's transports: over HTTPS, and in this process."""
 
 from __future__ import annotations
 
