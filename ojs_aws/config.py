@@ -122,7 +122,7 @@ class Settings:
         "OJS_MAX_UNDECLARED_QUEUES",
         1_000,
         _integer(1, 100_000),
-        "Queues that may come to be on their first use; each costs a look of the sweep.",
+        "Most queues that may be created on their first use; the sweep reads each of them.",
     )
     max_envelope_bytes: int = _setting(
         "OJS_MAX_ENVELOPE_BYTES",
@@ -149,7 +149,7 @@ class Settings:
         "OJS_INLINE_LIMIT_BYTES",
         4096,
         _integer(0, 65_536),
-        "Larger documents leave the hot item, so that a transition does not pay for them.",
+        "Documents larger than this get an item of their own: transitions do not pay for them.",
     )
     s3_threshold_bytes: int = _setting(
         "OJS_S3_THRESHOLD_BYTES",
@@ -170,13 +170,13 @@ class Settings:
         "OJS_QUEUE_VISIBILITY_TIMEOUTS_S",
         (),
         _seconds_by_name(1, 43_200),
-        "The same for single queues: `media=7200,email=60`.",
+        "Reservation length of single queues: `media=7200,email=60`.",
     )
     queue_settings_age_ms: int = _setting(
         "OJS_QUEUE_SETTINGS_AGE_MS",
         5000,
         _integer(0, 300_000),
-        "How old the settings of a queue may be that PUSH follows; 0: read with every job.",
+        "How long PUSH may use settings of a queue that it has read; 0: for one request only.",
     )
     fetch_wait_ms: int = _setting(
         "OJS_FETCH_WAIT_MS",
@@ -188,7 +188,7 @@ class Settings:
         "OJS_RESULT_WAIT_MS",
         0,
         _integer(0, 25_000),
-        "How long a request may wait for a result. As for FETCH: clients ask again for less.",
+        "How long a request may wait for a result. Waiting in Lambda costs more than asking again.",
     )
     max_fetch_count: int = _setting(
         "OJS_MAX_FETCH_COUNT", 100, _integer(1, 1000), "Most jobs one FETCH may claim."
@@ -200,13 +200,16 @@ class Settings:
         "How long completed and cancelled jobs stay readable; 0: for ever.",
     )
     discarded_retention_s: int = _setting(
-        "OJS_DISCARDED_RETENTION_S", 30 * 86_400, _integer(0, 10**9), "The same for discarded jobs."
+        "OJS_DISCARDED_RETENTION_S",
+        30 * 86_400,
+        _integer(0, 10**9),
+        "How long discarded jobs stay readable; 0: for ever.",
     )
     dead_letter_retention_s: int = _setting(
         "OJS_DEAD_LETTER_RETENTION_S",
         180 * 86_400,
         _integer(0, 10**9),
-        "The same for dead letters: discarded jobs whose retry policy keeps them.",
+        "How long dead letters stay: discarded jobs that their retry policy keeps; 0: for ever.",
     )
     dead_letter_max_count: int = _setting(
         "OJS_DEAD_LETTER_MAX_COUNT",
@@ -233,7 +236,7 @@ class Settings:
         "OJS_REDACT_MESSAGES",
         False,
         _boolean,
-        "Keep of failures their type and code only, without message and details.",
+        "Keep only the type and code of failures, without message and details.",
     )
     enqueue_middleware: str = _setting(
         "OJS_ENQUEUE_MIDDLEWARE",
@@ -257,21 +260,21 @@ class Settings:
         "OJS_AUTH",
         "none",
         str,
-        "How callers are known: 'none' (open), 'api-key', 'jwt', 'iam', or 'gateway' for an "
+        "How callers authenticate: 'none' (open), 'api-key', 'jwt', 'iam', or 'gateway' for an "
         "authorizer of your own (see docs/security.md).",
     )
     auth_scope_claim: str = _setting(
         "OJS_AUTH_SCOPE_CLAIM", "scope", str, "The claim of a JWT that holds its scopes."
     )
     auth_scope_prefix: str = _setting(
-        "OJS_AUTH_SCOPE_PREFIX", "ojs:", str, "What begins those scopes that are meant for OJS."
+        "OJS_AUTH_SCOPE_PREFIX", "ojs:", str, "Prefix of the scopes that are meant for OJS."
     )
     iam_scopes: tuple[tuple[str, tuple[str, ...]], ...] = _setting(
         "OJS_IAM_SCOPES",
         (),
         _scopes_by_arn,
-        "JSON object of scopes by the ARN of a principal, or a beginning of it before `*`; empty: "
-        "IAM policies alone decide.",
+        "JSON object that gives scopes to the ARN of a principal, or to all ARNs with a prefix: "
+        "`arn:aws:iam::1:role/*`; empty: IAM policies alone decide.",
     )
     public_status: bool = _setting(
         "OJS_PUBLIC_STATUS", True, _boolean, "Answer health and manifest without credentials."
@@ -289,19 +292,19 @@ class Settings:
         "OJS_CLIENT_BURST",
         0,
         _integer(0, 1_000_000),
-        "Requests that it may make at once after a pause; 0: those of two seconds.",
+        "Requests that a credential may make at once after a pause; 0: as many as in two seconds.",
     )
     metrics_by_type: bool = _setting(
         "OJS_METRICS_BY_TYPE",
         False,
         _boolean,
-        "Publish the standard metrics by job type, too; CloudWatch bills each of them.",
+        "Publish the standard metrics by job type, too; CloudWatch bills each metric.",
     )
     metrics_by_operation: bool = _setting(
         "OJS_METRICS_BY_OPERATION",
         False,
         _boolean,
-        "Publish the time and the faults of requests by operation; CloudWatch bills each of them.",
+        "Publish duration and errors of requests by operation, too; CloudWatch bills each metric.",
     )
     tracing: bool = _setting(
         "OJS_TRACING",
