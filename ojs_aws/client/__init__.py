@@ -5,173 +5,107 @@ Each name is imported when it is first used: a Lambda worker needs only some of 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.admin import Admin
-    from ojs_aws.client.areas.cron import CronJob, CronJobs, CronTrigger
-    from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
-    from ojs_aws.client.areas.events import EventList, Events
-    from ojs_aws.client.areas.jobs import JobBulkResult, JobEntry, JobPage, Jobs
-    from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress
-    from ojs_aws.client.areas.queues import Purged, QueueEntry, QueueNumbers, Queues, QueueSettings
-    from ojs_aws.client.areas.schemas import JobSchema, Schemas
-    from ojs_aws.client.areas.system import System
-    from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry, WorkerList, Workers
-    from ojs_aws.client.areas.workflow_parts import WorkflowParts, batch, chain, dag, group
-    from ojs_aws.client.areas.workflows import (
-        WorkflowFailedError,
-        WorkflowList,
-        WorkflowOperations,
-        WorkflowStatus,
-        WorkflowWaitTimeoutError,
+    from ojs_aws.client.areas.admin import Admin as Admin
+    from ojs_aws.client.areas.cron import CronJob as CronJob
+    from ojs_aws.client.areas.cron import CronJobs as CronJobs
+    from ojs_aws.client.areas.cron import CronTrigger as CronTrigger
+    from ojs_aws.client.areas.dead_letters import BulkOutcome as BulkOutcome
+    from ojs_aws.client.areas.dead_letters import BulkResult as BulkResult
+    from ojs_aws.client.areas.dead_letters import DeadLetterJobs as DeadLetterJobs
+    from ojs_aws.client.areas.events import EventList as EventList
+    from ojs_aws.client.areas.events import Events as Events
+    from ojs_aws.client.areas.jobs import JobBulkResult as JobBulkResult
+    from ojs_aws.client.areas.jobs import JobEntry as JobEntry
+    from ojs_aws.client.areas.jobs import JobPage as JobPage
+    from ojs_aws.client.areas.jobs import Jobs as Jobs
+    from ojs_aws.client.areas.outcomes import JobCheckpoint as JobCheckpoint
+    from ojs_aws.client.areas.outcomes import JobOutcome as JobOutcome
+    from ojs_aws.client.areas.outcomes import JobProgress as JobProgress
+    from ojs_aws.client.areas.queues import Purged as Purged
+    from ojs_aws.client.areas.queues import QueueEntry as QueueEntry
+    from ojs_aws.client.areas.queues import QueueNumbers as QueueNumbers
+    from ojs_aws.client.areas.queues import Queues as Queues
+    from ojs_aws.client.areas.queues import QueueSettings as QueueSettings
+    from ojs_aws.client.areas.schemas import JobSchema as JobSchema
+    from ojs_aws.client.areas.schemas import Schemas as Schemas
+    from ojs_aws.client.areas.system import System as System
+    from ojs_aws.client.areas.workers import DirectedWorkers as DirectedWorkers
+    from ojs_aws.client.areas.workers import WorkerEntry as WorkerEntry
+    from ojs_aws.client.areas.workers import WorkerList as WorkerList
+    from ojs_aws.client.areas.workers import Workers as Workers
+    from ojs_aws.client.areas.workflow_parts import WorkflowParts as WorkflowParts
+    from ojs_aws.client.areas.workflow_parts import batch as batch
+    from ojs_aws.client.areas.workflow_parts import chain as chain
+    from ojs_aws.client.areas.workflow_parts import dag as dag
+    from ojs_aws.client.areas.workflow_parts import group as group
+    from ojs_aws.client.areas.workflows import WorkflowFailedError as WorkflowFailedError
+    from ojs_aws.client.areas.workflows import WorkflowList as WorkflowList
+    from ojs_aws.client.areas.workflows import WorkflowOperations as WorkflowOperations
+    from ojs_aws.client.areas.workflows import WorkflowStatus as WorkflowStatus
+    from ojs_aws.client.areas.workflows import WorkflowWaitTimeoutError as WorkflowWaitTimeoutError
+    from ojs_aws.client.client import Client as Client
+    from ojs_aws.client.errors import BatchRejectedError as BatchRejectedError
+    from ojs_aws.client.errors import JobCancelledError as JobCancelledError
+    from ojs_aws.client.errors import JobFailedError as JobFailedError
+    from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
+    from ojs_aws.client.handles import JobHandle as JobHandle
+    from ojs_aws.client.results import DeadLetters as DeadLetters
+    from ojs_aws.client.results import EnqueueResult as EnqueueResult
+    from ojs_aws.client.results import EnqueueStatus as EnqueueStatus
+    from ojs_aws.client.results import Stored as Stored
+    from ojs_aws.client.sync import SyncClient as SyncClient
+    from ojs_aws.client.sync_areas import SyncAdmin as SyncAdmin
+    from ojs_aws.client.sync_areas import SyncCronJobs as SyncCronJobs
+    from ojs_aws.client.sync_areas import SyncDeadLetterJobs as SyncDeadLetterJobs
+    from ojs_aws.client.sync_areas import SyncEvents as SyncEvents
+    from ojs_aws.client.sync_areas import SyncJobHandle as SyncJobHandle
+    from ojs_aws.client.sync_areas import SyncJobs as SyncJobs
+    from ojs_aws.client.sync_areas import SyncQueues as SyncQueues
+    from ojs_aws.client.sync_areas import SyncSchemas as SyncSchemas
+    from ojs_aws.client.sync_areas import SyncSystem as SyncSystem
+    from ojs_aws.client.sync_areas import SyncWorkers as SyncWorkers
+    from ojs_aws.client.sync_areas import SyncWorkflows as SyncWorkflows
+    from ojs_aws.client.transports.connection import HttpConnection as HttpConnection
+    from ojs_aws.client.transports.connection import Resends as Resends
+    from ojs_aws.client.transports.credentials import ApiKey as ApiKey
+    from ojs_aws.client.transports.credentials import Credentials as Credentials
+    from ojs_aws.client.transports.credentials import SigV4 as SigV4
+    from ojs_aws.client.transports.transport import Transport as Transport
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "areas.admin": "Admin",
+            "areas.cron": "CronJob CronJobs CronTrigger",
+            "areas.dead_letters": "BulkOutcome BulkResult DeadLetterJobs",
+            "areas.events": "EventList Events",
+            "areas.jobs": "JobBulkResult JobEntry JobPage Jobs",
+            "areas.outcomes": "JobCheckpoint JobOutcome JobProgress",
+            "areas.queues": "Purged QueueEntry QueueNumbers Queues QueueSettings",
+            "areas.schemas": "JobSchema Schemas",
+            "areas.system": "System",
+            "areas.workers": "DirectedWorkers WorkerEntry WorkerList Workers",
+            "areas.workflow_parts": "WorkflowParts batch chain dag group",
+            "areas.workflows": (
+                "WorkflowFailedError WorkflowList WorkflowOperations WorkflowStatus "
+                "WorkflowWaitTimeoutError"
+            ),
+            "client": "Client",
+            "errors": "BatchRejectedError JobCancelledError JobFailedError WaitTimeoutError",
+            "handles": "JobHandle",
+            "results": "DeadLetters EnqueueResult EnqueueStatus Stored",
+            "sync": "SyncClient",
+            "sync_areas": (
+                "SyncAdmin SyncCronJobs SyncDeadLetterJobs SyncEvents SyncJobHandle "
+                "SyncJobs SyncQueues SyncSchemas SyncSystem SyncWorkers SyncWorkflows"
+            ),
+            "transports.connection": "HttpConnection Resends",
+            "transports.credentials": "ApiKey Credentials SigV4",
+            "transports.transport": "Transport",
+        },
     )
-    from ojs_aws.client.client import Client
-    from ojs_aws.client.errors import (
-        BatchRejectedError,
-        JobCancelledError,
-        JobFailedError,
-        WaitTimeoutError,
-    )
-    from ojs_aws.client.handles import JobHandle
-    from ojs_aws.client.results import DeadLetters, EnqueueResult, EnqueueStatus, Stored
-    from ojs_aws.client.sync import SyncClient
-    from ojs_aws.client.sync_areas import (
-        SyncAdmin,
-        SyncCronJobs,
-        SyncDeadLetterJobs,
-        SyncEvents,
-        SyncJobHandle,
-        SyncJobs,
-        SyncQueues,
-        SyncSchemas,
-        SyncSystem,
-        SyncWorkers,
-        SyncWorkflows,
-    )
-    from ojs_aws.client.transports.connection import HttpConnection, Resends
-    from ojs_aws.client.transports.credentials import ApiKey, Credentials, SigV4
-    from ojs_aws.client.transports.transport import Transport
-
-__all__ = [
-    "Admin",
-    "ApiKey",
-    "BatchRejectedError",
-    "BulkOutcome",
-    "BulkResult",
-    "Client",
-    "Credentials",
-    "CronJob",
-    "CronJobs",
-    "CronTrigger",
-    "DeadLetterJobs",
-    "DeadLetters",
-    "DirectedWorkers",
-    "EnqueueResult",
-    "EnqueueStatus",
-    "EventList",
-    "Events",
-    "HttpConnection",
-    "JobBulkResult",
-    "JobCancelledError",
-    "JobCheckpoint",
-    "JobEntry",
-    "JobFailedError",
-    "JobHandle",
-    "JobOutcome",
-    "JobPage",
-    "JobProgress",
-    "JobSchema",
-    "Jobs",
-    "Purged",
-    "QueueEntry",
-    "QueueNumbers",
-    "QueueSettings",
-    "Queues",
-    "Resends",
-    "Schemas",
-    "SigV4",
-    "Stored",
-    "SyncAdmin",
-    "SyncClient",
-    "SyncCronJobs",
-    "SyncDeadLetterJobs",
-    "SyncEvents",
-    "SyncJobHandle",
-    "SyncJobs",
-    "SyncQueues",
-    "SyncSchemas",
-    "SyncSystem",
-    "SyncWorkers",
-    "SyncWorkflows",
-    "System",
-    "Transport",
-    "WaitTimeoutError",
-    "WorkerEntry",
-    "WorkerList",
-    "Workers",
-    "WorkflowFailedError",
-    "WorkflowList",
-    "WorkflowOperations",
-    "WorkflowParts",
-    "WorkflowStatus",
-    "WorkflowWaitTimeoutError",
-    "batch",
-    "chain",
-    "dag",
-    "group",
-]
-
-_MODULES: Final = {
-    "areas.admin": ("Admin",),
-    "client": ("Client",),
-    "transports.connection": ("HttpConnection", "Resends"),
-    "transports.credentials": ("ApiKey", "Credentials", "SigV4"),
-    "areas.cron": ("CronJob", "CronJobs", "CronTrigger"),
-    "areas.dead_letters": ("BulkOutcome", "BulkResult", "DeadLetterJobs"),
-    "errors": ("BatchRejectedError", "JobCancelledError", "JobFailedError", "WaitTimeoutError"),
-    "areas.events": ("EventList", "Events"),
-    "handles": ("JobHandle",),
-    "areas.jobs": ("JobBulkResult", "JobEntry", "JobPage", "Jobs"),
-    "areas.outcomes": ("JobCheckpoint", "JobOutcome", "JobProgress"),
-    "areas.queues": ("Purged", "QueueEntry", "QueueNumbers", "QueueSettings", "Queues"),
-    "results": ("DeadLetters", "EnqueueResult", "EnqueueStatus", "Stored"),
-    "areas.schemas": ("JobSchema", "Schemas"),
-    "sync": ("SyncClient",),
-    "sync_areas": (
-        "SyncAdmin",
-        "SyncCronJobs",
-        "SyncDeadLetterJobs",
-        "SyncEvents",
-        "SyncJobHandle",
-        "SyncJobs",
-        "SyncQueues",
-        "SyncSchemas",
-        "SyncSystem",
-        "SyncWorkers",
-        "SyncWorkflows",
-    ),
-    "areas.system": ("System",),
-    "transports.transport": ("Transport",),
-    "areas.workers": ("DirectedWorkers", "WorkerEntry", "WorkerList", "Workers"),
-    "areas.workflow_parts": ("WorkflowParts", "batch", "chain", "dag", "group"),
-    "areas.workflows": (
-        "WorkflowFailedError",
-        "WorkflowList",
-        "WorkflowOperations",
-        "WorkflowStatus",
-        "WorkflowWaitTimeoutError",
-    ),
-}
-_HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import an exported name at its first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value

@@ -6,228 +6,165 @@ cold start of it must not pay for the import of asyncio, which the timeout needs
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.uniqueness import UniquePolicy
+    from ojs_aws.domain.uniqueness import UniquePolicy as UniquePolicy
     from ojs_aws.middleware.builtin.circuit_breaker import (
-        CircuitBreakerMiddleware,
-        CircuitOpenError,
-        CircuitState,
+        CircuitBreakerMiddleware as CircuitBreakerMiddleware,
+    )
+    from ojs_aws.middleware.builtin.circuit_breaker import CircuitOpenError as CircuitOpenError
+    from ojs_aws.middleware.builtin.circuit_breaker import CircuitState as CircuitState
+    from ojs_aws.middleware.builtin.concurrency_limit import (
+        ConcurrencyLimitError as ConcurrencyLimitError,
     )
     from ojs_aws.middleware.builtin.concurrency_limit import (
-        ConcurrencyLimitError,
-        ConcurrencyLimitMiddleware,
+        ConcurrencyLimitMiddleware as ConcurrencyLimitMiddleware,
     )
     from ojs_aws.middleware.builtin.deduplication import (
-        DeduplicationMiddleware,
-        MemorySeenStore,
-        SeenStore,
+        DeduplicationMiddleware as DeduplicationMiddleware,
     )
-    from ojs_aws.middleware.builtin.default_metadata import DefaultMetadataMiddleware
-    from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec, Payload, PayloadCodec
-    from ojs_aws.middleware.builtin.encryption.keys import (
-        DecryptionError,
-        EncryptionError,
-        EncryptionKey,
-        KeyProvider,
-        KeyServiceError,
-        PlainArgsError,
-        StaticKeys,
-        UnknownKeyError,
+    from ojs_aws.middleware.builtin.deduplication import MemorySeenStore as MemorySeenStore
+    from ojs_aws.middleware.builtin.deduplication import SeenStore as SeenStore
+    from ojs_aws.middleware.builtin.default_metadata import (
+        DefaultMetadataMiddleware as DefaultMetadataMiddleware,
     )
-    from ojs_aws.middleware.builtin.encryption.kms import KmsKeys
-    from ojs_aws.middleware.builtin.encryption.middleware import EncryptionMiddleware
-    from ojs_aws.middleware.builtin.error_reporting import ErrorReport, ErrorReportingMiddleware
-    from ojs_aws.middleware.builtin.logging import LoggingMiddleware
-    from ojs_aws.middleware.builtin.metrics import MetricSink
-    from ojs_aws.middleware.builtin.metrics.emf import EmfSink
-    from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware
-    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink
+    from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec as EncryptionCodec
+    from ojs_aws.middleware.builtin.encryption.codec import Payload as Payload
+    from ojs_aws.middleware.builtin.encryption.codec import PayloadCodec as PayloadCodec
+    from ojs_aws.middleware.builtin.encryption.keys import DecryptionError as DecryptionError
+    from ojs_aws.middleware.builtin.encryption.keys import EncryptionError as EncryptionError
+    from ojs_aws.middleware.builtin.encryption.keys import EncryptionKey as EncryptionKey
+    from ojs_aws.middleware.builtin.encryption.keys import KeyProvider as KeyProvider
+    from ojs_aws.middleware.builtin.encryption.keys import KeyServiceError as KeyServiceError
+    from ojs_aws.middleware.builtin.encryption.keys import PlainArgsError as PlainArgsError
+    from ojs_aws.middleware.builtin.encryption.keys import StaticKeys as StaticKeys
+    from ojs_aws.middleware.builtin.encryption.keys import UnknownKeyError as UnknownKeyError
+    from ojs_aws.middleware.builtin.encryption.kms import KmsKeys as KmsKeys
+    from ojs_aws.middleware.builtin.encryption.middleware import (
+        EncryptionMiddleware as EncryptionMiddleware,
+    )
+    from ojs_aws.middleware.builtin.error_reporting import ErrorReport as ErrorReport
+    from ojs_aws.middleware.builtin.error_reporting import (
+        ErrorReportingMiddleware as ErrorReportingMiddleware,
+    )
+    from ojs_aws.middleware.builtin.logging import LoggingMiddleware as LoggingMiddleware
+    from ojs_aws.middleware.builtin.metrics import MetricSink as MetricSink
+    from ojs_aws.middleware.builtin.metrics.emf import EmfSink as EmfSink
+    from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware as MetricsMiddleware
+    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink as OpenTelemetrySink
+    from ojs_aws.middleware.builtin.propagation import LOCALE as LOCALE
+    from ojs_aws.middleware.builtin.propagation import TIMEZONE as TIMEZONE
     from ojs_aws.middleware.builtin.propagation import (
-        LOCALE,
-        TIMEZONE,
-        ContextPropagationMiddleware,
-        LocaleMiddleware,
+        ContextPropagationMiddleware as ContextPropagationMiddleware,
     )
-    from ojs_aws.middleware.builtin.queue_routing import QueueRoutingMiddleware
-    from ojs_aws.middleware.builtin.rate_limit import RateLimitMiddleware
-    from ojs_aws.middleware.builtin.retry_logging import RetryLoggingMiddleware
-    from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
-    from ojs_aws.middleware.builtin.trace_context import TraceContextMiddleware
-    from ojs_aws.middleware.builtin.transaction import TransactionMiddleware
+    from ojs_aws.middleware.builtin.propagation import LocaleMiddleware as LocaleMiddleware
+    from ojs_aws.middleware.builtin.queue_routing import (
+        QueueRoutingMiddleware as QueueRoutingMiddleware,
+    )
+    from ojs_aws.middleware.builtin.rate_limit import RateLimitMiddleware as RateLimitMiddleware
+    from ojs_aws.middleware.builtin.retry_logging import (
+        RetryLoggingMiddleware as RetryLoggingMiddleware,
+    )
+    from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware as TimeoutMiddleware
+    from ojs_aws.middleware.builtin.trace_context import (
+        TraceContextMiddleware as TraceContextMiddleware,
+    )
+    from ojs_aws.middleware.builtin.transaction import (
+        TransactionMiddleware as TransactionMiddleware,
+    )
+    from ojs_aws.middleware.builtin.validation.middleware import SchemaRegistry as SchemaRegistry
     from ojs_aws.middleware.builtin.validation.middleware import (
-        SchemaRegistry,
-        ValidationMiddleware,
+        ValidationMiddleware as ValidationMiddleware,
     )
-    from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.chain.execution import ExecutionChain
-    from ojs_aws.middleware.chain.timing import Timings
-    from ojs_aws.middleware.context import JobContext
-    from ojs_aws.middleware.errors import (
-        AmbiguousMiddlewareError,
-        BatchRejectedError,
-        ChainFrozenError,
-        IdChangedError,
-        InvalidMiddlewareError,
-        InvalidSchemaError,
-        JobTimeoutError,
-        MiddlewareError,
-        MiddlewareWarning,
-        NextCalledTwiceError,
-        NextNotAwaitedError,
-        NextNotCalledError,
-        SuppressedErrorWarning,
-        UnknownMiddlewareError,
+    from ojs_aws.middleware.chain.enqueue import EnqueueChain as EnqueueChain
+    from ojs_aws.middleware.chain.execution import ExecutionChain as ExecutionChain
+    from ojs_aws.middleware.chain.timing import Timings as Timings
+    from ojs_aws.middleware.context import JobContext as JobContext
+    from ojs_aws.middleware.errors import AmbiguousMiddlewareError as AmbiguousMiddlewareError
+    from ojs_aws.middleware.errors import BatchRejectedError as BatchRejectedError
+    from ojs_aws.middleware.errors import ChainFrozenError as ChainFrozenError
+    from ojs_aws.middleware.errors import IdChangedError as IdChangedError
+    from ojs_aws.middleware.errors import InvalidMiddlewareError as InvalidMiddlewareError
+    from ojs_aws.middleware.errors import InvalidSchemaError as InvalidSchemaError
+    from ojs_aws.middleware.errors import JobTimeoutError as JobTimeoutError
+    from ojs_aws.middleware.errors import MiddlewareError as MiddlewareError
+    from ojs_aws.middleware.errors import MiddlewareWarning as MiddlewareWarning
+    from ojs_aws.middleware.errors import NextCalledTwiceError as NextCalledTwiceError
+    from ojs_aws.middleware.errors import NextNotAwaitedError as NextNotAwaitedError
+    from ojs_aws.middleware.errors import NextNotCalledError as NextNotCalledError
+    from ojs_aws.middleware.errors import SuppressedErrorWarning as SuppressedErrorWarning
+    from ojs_aws.middleware.errors import UnknownMiddlewareError as UnknownMiddlewareError
+    from ojs_aws.middleware.extensions import Extensions as Extensions
+    from ojs_aws.middleware.hooks.decorator import hook as hook
+    from ojs_aws.middleware.hooks.registry import Hooks as Hooks
+    from ojs_aws.middleware.hooks.values import HookEvent as HookEvent
+    from ojs_aws.middleware.hooks.values import Metric as Metric
+    from ojs_aws.middleware.hooks.values import Periodic as Periodic
+    from ojs_aws.middleware.hooks.values import WorkOutcome as WorkOutcome
+    from ojs_aws.middleware.interfaces import Checked as Checked
+    from ojs_aws.middleware.interfaces import HookDefaults as HookDefaults
+    from ojs_aws.middleware.interfaces import MiddlewareDefaults as MiddlewareDefaults
+    from ojs_aws.middleware.interfaces import check as check
+    from ojs_aws.middleware.protocols import BatchMiddleware as BatchMiddleware
+    from ojs_aws.middleware.protocols import EnqueueMiddleware as EnqueueMiddleware
+    from ojs_aws.middleware.protocols import EnqueueSide as EnqueueSide
+    from ojs_aws.middleware.protocols import ExecutionMiddleware as ExecutionMiddleware
+    from ojs_aws.middleware.protocols import ExecutionSide as ExecutionSide
+    from ojs_aws.middleware.results import EnqueueResult as EnqueueResult
+    from ojs_aws.middleware.results import EnqueueStatus as EnqueueStatus
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "builtin.circuit_breaker": "CircuitBreakerMiddleware CircuitOpenError CircuitState",
+            "builtin.concurrency_limit": "ConcurrencyLimitError ConcurrencyLimitMiddleware",
+            "builtin.deduplication": (
+                "UniquePolicy DeduplicationMiddleware MemorySeenStore SeenStore"
+            ),
+            "builtin.default_metadata": "DefaultMetadataMiddleware",
+            "builtin.encryption.codec": "EncryptionCodec Payload PayloadCodec",
+            "builtin.encryption.keys": (
+                "DecryptionError EncryptionError EncryptionKey KeyProvider "
+                "KeyServiceError PlainArgsError StaticKeys UnknownKeyError"
+            ),
+            "builtin.encryption.kms": "KmsKeys",
+            "builtin.encryption.middleware": "EncryptionMiddleware",
+            "builtin.error_reporting": "ErrorReport ErrorReportingMiddleware",
+            "builtin.logging": "LoggingMiddleware",
+            "builtin.metrics": "MetricSink",
+            "builtin.metrics.emf": "EmfSink",
+            "builtin.metrics.middleware": "MetricsMiddleware",
+            "builtin.metrics.otel": "OpenTelemetrySink",
+            "builtin.propagation": "LOCALE TIMEZONE ContextPropagationMiddleware LocaleMiddleware",
+            "builtin.queue_routing": "QueueRoutingMiddleware",
+            "builtin.rate_limit": "RateLimitMiddleware",
+            "builtin.retry_logging": "RetryLoggingMiddleware",
+            "builtin.timeout": "TimeoutMiddleware",
+            "builtin.trace_context": "TraceContextMiddleware",
+            "builtin.transaction": "TransactionMiddleware",
+            "builtin.validation.middleware": "SchemaRegistry ValidationMiddleware",
+            "chain.enqueue": "EnqueueChain",
+            "chain.execution": "ExecutionChain",
+            "chain.timing": "Timings",
+            "context": "JobContext",
+            "errors": (
+                "AmbiguousMiddlewareError BatchRejectedError ChainFrozenError "
+                "IdChangedError InvalidMiddlewareError InvalidSchemaError "
+                "JobTimeoutError MiddlewareError MiddlewareWarning NextCalledTwiceError "
+                "NextNotAwaitedError NextNotCalledError SuppressedErrorWarning "
+                "UnknownMiddlewareError"
+            ),
+            "extensions": "Extensions",
+            "hooks.decorator": "hook",
+            "hooks.registry": "Hooks",
+            "hooks.values": "HookEvent Metric Periodic WorkOutcome",
+            "interfaces": "Checked HookDefaults MiddlewareDefaults check",
+            "protocols": (
+                "BatchMiddleware EnqueueMiddleware EnqueueSide ExecutionMiddleware ExecutionSide"
+            ),
+            "results": "EnqueueResult EnqueueStatus",
+        },
     )
-    from ojs_aws.middleware.extensions import Extensions
-    from ojs_aws.middleware.hooks.decorator import hook
-    from ojs_aws.middleware.hooks.registry import Hooks
-    from ojs_aws.middleware.hooks.values import HookEvent, Metric, Periodic, WorkOutcome
-    from ojs_aws.middleware.interfaces import Checked, HookDefaults, MiddlewareDefaults, check
-    from ojs_aws.middleware.protocols import (
-        BatchMiddleware,
-        EnqueueMiddleware,
-        EnqueueSide,
-        ExecutionMiddleware,
-        ExecutionSide,
-    )
-    from ojs_aws.middleware.results import EnqueueResult, EnqueueStatus
-
-__all__ = [
-    "LOCALE",
-    "TIMEZONE",
-    "AmbiguousMiddlewareError",
-    "BatchMiddleware",
-    "BatchRejectedError",
-    "ChainFrozenError",
-    "Checked",
-    "CircuitBreakerMiddleware",
-    "CircuitOpenError",
-    "CircuitState",
-    "ConcurrencyLimitError",
-    "ConcurrencyLimitMiddleware",
-    "ContextPropagationMiddleware",
-    "DecryptionError",
-    "DeduplicationMiddleware",
-    "DefaultMetadataMiddleware",
-    "EmfSink",
-    "EncryptionCodec",
-    "EncryptionError",
-    "EncryptionKey",
-    "EncryptionMiddleware",
-    "EnqueueChain",
-    "EnqueueMiddleware",
-    "EnqueueResult",
-    "EnqueueSide",
-    "EnqueueStatus",
-    "ErrorReport",
-    "ErrorReportingMiddleware",
-    "ExecutionChain",
-    "ExecutionMiddleware",
-    "ExecutionSide",
-    "Extensions",
-    "HookDefaults",
-    "HookEvent",
-    "Hooks",
-    "IdChangedError",
-    "InvalidMiddlewareError",
-    "InvalidSchemaError",
-    "JobContext",
-    "JobTimeoutError",
-    "KeyProvider",
-    "KeyServiceError",
-    "KmsKeys",
-    "LocaleMiddleware",
-    "LoggingMiddleware",
-    "MemorySeenStore",
-    "Metric",
-    "MetricSink",
-    "MetricsMiddleware",
-    "MiddlewareDefaults",
-    "MiddlewareError",
-    "MiddlewareWarning",
-    "NextCalledTwiceError",
-    "NextNotAwaitedError",
-    "NextNotCalledError",
-    "OpenTelemetrySink",
-    "Payload",
-    "PayloadCodec",
-    "Periodic",
-    "PlainArgsError",
-    "QueueRoutingMiddleware",
-    "RateLimitMiddleware",
-    "RetryLoggingMiddleware",
-    "SchemaRegistry",
-    "SeenStore",
-    "StaticKeys",
-    "SuppressedErrorWarning",
-    "TimeoutMiddleware",
-    "Timings",
-    "TraceContextMiddleware",
-    "TransactionMiddleware",
-    "UniquePolicy",
-    "UnknownKeyError",
-    "UnknownMiddlewareError",
-    "ValidationMiddleware",
-    "WorkOutcome",
-    "check",
-    "hook",
-]
-
-_HOMES: Final = {
-    "builtin.circuit_breaker": "CircuitBreakerMiddleware CircuitOpenError CircuitState",
-    "builtin.concurrency_limit": "ConcurrencyLimitError ConcurrencyLimitMiddleware",
-    "builtin.deduplication": "DeduplicationMiddleware MemorySeenStore SeenStore UniquePolicy",
-    "builtin.default_metadata": "DefaultMetadataMiddleware",
-    "builtin.encryption.codec": "EncryptionCodec Payload PayloadCodec",
-    "builtin.encryption.keys": "DecryptionError EncryptionError EncryptionKey KeyProvider "
-    "KeyServiceError PlainArgsError StaticKeys UnknownKeyError",
-    "builtin.encryption.kms": "KmsKeys",
-    "builtin.encryption.middleware": "EncryptionMiddleware",
-    "builtin.error_reporting": "ErrorReport ErrorReportingMiddleware",
-    "builtin.logging": "LoggingMiddleware",
-    "builtin.metrics.emf": "EmfSink",
-    "builtin.metrics.middleware": "MetricsMiddleware",
-    "builtin.metrics.otel": "OpenTelemetrySink",
-    "builtin.metrics": "MetricSink",
-    "builtin.propagation": "ContextPropagationMiddleware LOCALE LocaleMiddleware TIMEZONE",
-    "builtin.queue_routing": "QueueRoutingMiddleware",
-    "builtin.rate_limit": "RateLimitMiddleware",
-    "builtin.retry_logging": "RetryLoggingMiddleware",
-    "builtin.timeout": "TimeoutMiddleware",
-    "builtin.trace_context": "TraceContextMiddleware",
-    "builtin.transaction": "TransactionMiddleware",
-    "builtin.validation.middleware": "SchemaRegistry ValidationMiddleware",
-    "chain.enqueue": "EnqueueChain",
-    "chain.execution": "ExecutionChain",
-    "chain.timing": "Timings",
-    "context": "JobContext",
-    "extensions": "Extensions",
-    "hooks.decorator": "hook",
-    "hooks.registry": "Hooks",
-    "hooks.values": "HookEvent Metric Periodic WorkOutcome",
-    "interfaces": "Checked HookDefaults MiddlewareDefaults check",
-    "protocols": "BatchMiddleware EnqueueMiddleware EnqueueSide ExecutionMiddleware ExecutionSide",
-    "results": "EnqueueResult EnqueueStatus",
-}
-_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-
-if not TYPE_CHECKING:  # a type checker would take any misspelt name for granted
-
-    def __getattr__(name: str) -> object:
-        """Import an exported name at its first use (PEP 562)."""
-        if name not in __all__:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        home = _HOME_OF.get(name, "errors")
-        value: object = getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    """List the exported names, imported already or not."""
-    return sorted({*globals(), *__all__})
