@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from ojs_aws.client.areas.admin import Admin
 from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.insertion import Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
@@ -45,9 +44,6 @@ class Client(SingleJobs):
             enqueued = await client.enqueue("email.send", ["user@example.com", "welcome"])
             print(await client.wait(enqueued.id))
     """
-
-    admin: Admin
-    """Operations for operators: dead letters, queues, health."""
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -98,7 +94,6 @@ class Client(SingleJobs):
             chain_of(middleware), hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         )
         self._insertion = Insertion(enqueuing, self._ids)
-        self.admin = Admin(self._transport)
 
     @classmethod
     def direct(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+POLL_GROWTH: Final = 1.5
+MAX_POLL_S: Final = 5.0
 
 
 class Timer(Protocol):
@@ -35,3 +39,41 @@ class SystemTimer:
     def chance(self) -> float:
         """Return a pseudo-random number; it only spreads load."""
         return random.random()  # noqa: S311 - spreads load, protects nothing
+
+
+class Waiting:
+    """Paces requests that ask whether something is over: the pauses between them grow.
+
+    :ivar timeout_s: seconds to wait at most; infinite where it may take as long as it takes.
+    """
+
+    def __init__(self, timer: Timer, timeout_s: float | None, poll_s: float) -> None:
+        """Begin now.
+
+        :param poll_s: seconds from the first request to the second; the interval grows up to 5 s.
+        """
+        self._timer = timer
+        self.timeout_s = math.inf if timeout_s is None else timeout_s
+        self._began = self._asked = timer.monotonic()
+        self._interval_s = poll_s
+        self._longest_s = max(MAX_POLL_S, poll_s)
+
+    @property
+    def left_s(self) -> float:
+        """Return the seconds that are left."""
+        return self.timeout_s - (self._timer.monotonic() - self._began)
+
+    async def pause(self) -> bool:
+        """Wait until the next request is due; return False if the time is over.
+
+        A request that took time itself, because the server waited, makes the pause shorter.
+        """
+        left_s = self.left_s
+        if left_s <= 0:
+            return False
+        took_s = self._timer.monotonic() - self._asked
+        if pause_s := min(max(0.0, self._interval_s - took_s), left_s):
+            await self._timer.sleep(pause_s)
+        self._asked = self._timer.monotonic()
+        self._interval_s = min(self._interval_s * POLL_GROWTH, self._longest_s)
+        return True

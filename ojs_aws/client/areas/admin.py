@@ -23,7 +23,7 @@ class Admin(Area):
 
         :param cursor: from the page before.
         """
-        letters = DeadLetterJobs(self._transport)
+        letters = DeadLetterJobs(self._transport, self._timer)
         return await letters.list(queue=queue or "", limit=limit, cursor=cursor)
 
     async def retry_dead_letter(self, job_id: str) -> Job:
@@ -43,11 +43,11 @@ class Admin(Area):
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        await DeadLetterJobs(self._transport).delete(job_id)
+        await DeadLetterJobs(self._transport, self._timer).delete(job_id)
 
     async def queues(self) -> list[dict[str, JsonValue]]:
         """List the queues with all that the backend says of each; ``name`` is always there."""
-        return [{**each.described} for each in await Queues(self._transport).list()]
+        return [{**each.described} for each in await Queues(self._transport, self._timer).list()]
 
     async def health(self) -> dict[str, JsonValue]:
         """Return the health of the backend; ``status`` is always there.

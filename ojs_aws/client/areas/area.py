@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
 
-from ojs_aws.client.transports.answers import Answer, next_cursor, objects_in
+from ojs_aws.client.transports.answers import Answer, next_cursor, objects_in, text_in
 from ojs_aws.client.transports.requests import NO_TEXTS, RouteRequest, Texts
+from ojs_aws.domain.timestamps import format_instant, instant_of
 
 if TYPE_CHECKING:
+    from ojs_aws.client.timer import Timer
     from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.json_text import RawJson
@@ -20,9 +23,10 @@ PAGE: Texts = {"limit": "200"}
 class Area:
     """Sends the requests of an area of the client, for its typed methods."""
 
-    def __init__(self, transport: Transport) -> None:
-        """Use the client's transport."""
+    def __init__(self, transport: Transport, timer: Timer) -> None:
+        """Use the client's transport, and wait by its timer."""
         self._transport = transport
+        self._timer = timer
 
     async def _ask(
         self,
@@ -61,3 +65,44 @@ class Area:
             cursor = next_cursor(values)
             if not cursor:
                 return found
+
+    async def _parts(
+        self, operation: str, body: Mapping[str, JsonValue]
+    ) -> AsyncIterator[Mapping[str, JsonValue]]:
+        """Ask for a change part by part, until an answer says that it is over."""
+        cursor = ""
+        while True:
+            values = (await self._ask(operation, body={**body, **given(cursor=cursor)})).values
+            yield values
+            cursor = text_in(values, "next_cursor")
+            if not cursor:
+                return
+
+
+def given(**values: JsonValue) -> dict[str, JsonValue]:
+    """Return the values that are not empty."""
+    return {name: value for name, value in values.items() if value}
+
+
+def moment_text(moment: datetime | None) -> str:
+    """Return an aware datetime as RFC 3339; empty for None."""
+    return "" if moment is None else format_instant(instant_of(moment))
+
+
+def filter_texts(kind: type, chosen: Mapping[str, object]) -> dict[str, str]:
+    """Return a filter as texts: instants as RFC 3339, several texts with commas between.
+
+    :param kind: the TypedDict that declares the filter.
+    :raises TypeError: it declares no such member.
+    """
+    if unknown := sorted(chosen.keys() - kind.__annotations__.keys()):
+        raise TypeError(f"there is no filter {unknown[0]!r}")
+    texts = {}
+    for name, value in chosen.items():
+        if value is None or isinstance(value, datetime):
+            texts[name] = moment_text(value)
+        else:
+            texts[name] = (
+                value if isinstance(value, str) else ",".join(cast("Iterable[str]", value))
+            )
+    return {name: text for name, text in texts.items() if text}

@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.insertion import whole_job
-from ojs_aws.client.transports.answers import (
-    Answer,
-    Values,
-    number_in,
-    text_in,
-    text_or_none_in,
-    unwrapped,
-)
+from ojs_aws.client.transports.answers import Answer, Values, entry_of, text_in, unwrapped
 from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -138,23 +131,17 @@ class CronJobs(Area):
 
         :raises NotFoundError: there is none of this name.
         """
-        values = (await self._ask("trigger_cron", name=name)).values
-        return CronTrigger(text_or_none_in(values, "job_id"), text_or_none_in(values, "reason"))
+        return entry_of(CronTrigger, (await self._ask("trigger_cron", name=name)).values)
 
 
 def cron_job(values: Values) -> CronJob:
     """Return a cron job from what the backend says of it."""
-    return CronJob(
-        name=text_in(values, "name"),
+    return entry_of(
+        CronJob,
+        values,
         cron=text_in(values, "cron") or text_in(values, "expression"),
-        type=text_in(values, "type"),
         timezone=text_in(values, "timezone") or "UTC",
         overlap_policy=text_in(values, "overlap_policy") or "skip",
-        enabled=values.get("enabled") is True,
-        run_count=number_in(values, "run_count"),
-        next_run_at=text_or_none_in(values, "next_run_at"),
-        last_run_at=text_or_none_in(values, "last_run_at"),
-        description=text_or_none_in(values, "description"),
         attributes=dict(values),
     )
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypedDict, Unpack
 
-from ojs_aws.client.areas.area import Area
+from ojs_aws.client.areas.area import Area, filter_texts, given
 from ojs_aws.client.results import DeadLetters
-from ojs_aws.client.transports.answers import number_in, object_in, objects_in, text_in
+from ojs_aws.client.transports.answers import entry_of, object_in, objects_in, text_in
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.timestamps import format_instant, instant_of
 
-Chosen = Mapping[str, JsonValue]
-"""A filter (``queue``, ``type``, ``error_type``, ``since``, ``until``), or ``ids``."""
+
+class DeadLetterFilter(TypedDict, total=False):
+    """Which dead letters are meant: those that match all that is said; all without anything.
+
+    ``error_type`` is the type of the latest error. They were discarded ``since`` an instant or
+    later, and before ``until``: aware datetimes.
+    """
+
+    queue: str
+    type: str
+    error_type: str
+    since: datetime | None
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +60,25 @@ class BulkResult:
 class DeadLetterJobs(Area):
     """Inspects, retries and removes dead letters: ``client.dead_letter``."""
 
-    async def list(  # noqa: PLR0913 - each of them is optional and named
-        self,
-        *,
-        queue: str = "",
-        type: str = "",  # noqa: A002 - the specification's name
-        error_type: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 50,
-        cursor: str = "",
+    async def list(
+        self, *, limit: int = 50, cursor: str = "", **chosen: Unpack[DeadLetterFilter]
     ) -> DeadLetters:
         """List a page of dead letters, newest first within a queue.
 
-        :param error_type: type of the latest error.
-        :param since: discarded at this instant or later; an aware datetime.
         :param cursor: from the page before. A page may be short, or empty, and yet have one.
+        :param chosen: ``queue``, ``type``, ``error_type``, ``since``, ``until``: see
+            :class:`DeadLetterFilter`.
         """
-        wanted = _filter(queue, type, error_type, since, until)
+        wanted = filter_texts(DeadLetterFilter, chosen)
         query = {**wanted, "limit": str(limit), "cursor": cursor}
         answer = await self._ask("list_dead_letters", query=query)
         page = object_in(answer.values, "pagination")
-        return DeadLetters(
-            answer.jobs,
-            text_in(page, "next_cursor"),
-            number_in(page, "total"),
-            page.get("total_is_exact") is not False,
+        return entry_of(
+            DeadLetters,
+            page,
+            jobs=answer.jobs,
+            cursor=text_in(page, "next_cursor"),
+            is_exact=page.get("total_is_exact") is not False,
         )
 
     async def get(self, job_id: str) -> Job:
@@ -107,50 +111,49 @@ class DeadLetterJobs(Area):
         """
         await self._ask("delete_dead_letter", job_id=job_id)
 
-    async def retry_many(  # noqa: PLR0913 - each of them is optional and named
+    async def retry_many(
         self,
         *,
         ids: Sequence[str] = (),
-        queue: str = "",
-        type: str = "",  # noqa: A002
-        error_type: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
         limit: int = 100,
         cursor: str = "",
+        **chosen: Unpack[DeadLetterFilter],
     ) -> BulkResult:
         """Enqueue many dead letters again, at most 100: the named ones, else those that match.
 
         With neither ids nor filter: all, step by step.
-        """
-        chosen = _chosen(ids, _filter(queue, type, error_type, since, until))
-        return await self._change_many("retry_dead_letters", "retried", chosen, limit, cursor)
 
-    async def delete_many(  # noqa: PLR0913 - each of them is optional and named
+        :param chosen: as for :meth:`list`.
+        """
+        return await self._change_many("retry_dead_letters", "retried", ids, limit, cursor, chosen)
+
+    async def delete_many(
         self,
         *,
         ids: Sequence[str] = (),
-        queue: str = "",
-        type: str = "",  # noqa: A002
-        error_type: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
         limit: int = 100,
         cursor: str = "",
+        **chosen: Unpack[DeadLetterFilter],
     ) -> BulkResult:
         """Remove many dead letters for good, chosen like those of :meth:`retry_many`."""
-        chosen = _chosen(ids, _filter(queue, type, error_type, since, until))
-        return await self._change_many("purge_dead_letters", "deleted", chosen, limit, cursor)
+        return await self._change_many("purge_dead_letters", "deleted", ids, limit, cursor, chosen)
 
     async def _change_many(
-        self, operation: str, done: str, chosen: Chosen, limit: int, cursor: str
+        self,
+        operation: str,
+        done: str,
+        ids: Sequence[str],
+        limit: int,
+        cursor: str,
+        chosen: DeadLetterFilter,
     ) -> BulkResult:
         """Change many jobs.
 
         :param done: the status of a job that was changed.
         """
-        body: dict[str, JsonValue] = {**chosen, "limit": limit, "confirm": True}
-        body |= {"cursor": cursor} if cursor else {}
+        wanted = filter_texts(DeadLetterFilter, chosen)
+        body: dict[str, JsonValue] = {"ids": [*ids]} if ids else {"filter": {**wanted}}
+        body |= {"limit": limit, "confirm": True, **given(cursor=cursor)}
         values = (await self._ask(operation, body=body)).values
         outcomes = [
             BulkOutcome(
@@ -161,17 +164,3 @@ class DeadLetterJobs(Area):
             for each in objects_in(values, "results")
         ]
         return BulkResult(outcomes, text_in(values, "next_cursor"))
-
-
-def _filter(
-    queue: str, kind: str, error_type: str, since: datetime | None, until: datetime | None
-) -> dict[str, str]:
-    wanted = {"queue": queue, "type": kind, "error_type": error_type}
-    for name, moment in (("since", since), ("until", until)):
-        if moment is not None:
-            wanted[name] = format_instant(instant_of(moment))
-    return {name: value for name, value in wanted.items() if value}
-
-
-def _chosen(ids: Sequence[str], wanted: Mapping[str, str]) -> Chosen:
-    return {"ids": list(ids)} if ids else {"filter": {**wanted}}

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from ojs_aws.client.areas.area import Area
-from ojs_aws.client.transports.answers import objects_in, text_in
-from ojs_aws.domain.timestamps import format_instant, instant_of
+from ojs_aws.client.areas.area import Area, filter_texts, moment_text
+from ojs_aws.client.transports.answers import entry_of, objects_in
 
 if TYPE_CHECKING:
-    from ojs_aws.client.timer import Timer
     from ojs_aws.client.transports.requests import Texts
-    from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.errors import JsonValue
+
+
+class EventFilter(TypedDict, total=False):
+    """Which events are meant: those that match all that is said.
+
+    One of the ``types`` that ends in ``*`` stands for all event types that begin so.
+    """
+
+    types: Iterable[str]
+    queues: Iterable[str]
+    job_types: Iterable[str]
+    job_ids: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,55 +43,36 @@ class EventList:
 class Events(Area):
     """Reads the log of lifecycle events: ``client.events``."""
 
-    def __init__(self, transport: Transport, timer: Timer) -> None:
-        """Use the client's transport."""
-        super().__init__(transport)
-        self._timer = timer
-
-    async def read(  # noqa: PLR0913 - each of them is optional and named
+    async def read(
         self,
         *,
-        types: Iterable[str] = (),
-        queues: Iterable[str] = (),
-        job_types: Iterable[str] = (),
-        job_ids: Iterable[str] = (),
         since: datetime | None = None,
         limit: int = 100,
         cursor: str = "",
+        **chosen: Unpack[EventFilter],
     ) -> EventList:
         """Read a page. Without ``since`` and cursor it ends with the newest event.
 
-        :param types: event types; one that ends in ``*`` stands for all that begin so.
         :param since: an aware datetime.
+        :param chosen: ``types``, ``queues``, ``job_types``, ``job_ids``: see :class:`EventFilter`.
         """
-        wanted = _query(types, queues, job_types, job_ids)
-        wanted |= {} if since is None else {"since": format_instant(instant_of(since))}
-        wanted |= {"cursor": cursor} if cursor else {}
-        return await self._page(wanted | {"limit": str(limit)})
+        more = {"since": moment_text(since), "cursor": cursor, "limit": str(limit)}
+        return await self._page(_query(chosen) | more)
 
     async def _page(self, query: Texts) -> EventList:
         values = (await self._ask("list_events", query=query)).values
-        return EventList(
-            objects_in(values, "events"), text_in(values, "cursor"), values.get("has_more") is True
-        )
+        return entry_of(EventList, values, events=objects_in(values, "events"))
 
     async def follow(
-        self,
-        *,
-        types: Iterable[str] = (),
-        queues: Iterable[str] = (),
-        job_types: Iterable[str] = (),
-        job_ids: Iterable[str] = (),
-        since: datetime | None = None,
-        poll_s: float = 1.0,
+        self, *, since: datetime | None = None, poll_s: float = 1.0, **chosen: Unpack[EventFilter]
     ) -> AsyncIterator[Mapping[str, JsonValue]]:
         """Yield events as they come, without end; first the latest ones, or those since an instant.
 
         :param poll_s: seconds between two requests where nothing is left to read.
+        :param chosen: as for :meth:`read`.
         """
-        wanted = _query(types, queues, job_types, job_ids)
-        begin = {} if since is None else {"since": format_instant(instant_of(since))}
-        page = await self._page(wanted | begin)
+        wanted = _query(chosen)
+        page = await self._page(wanted | {"since": moment_text(since)})
         while True:
             for event in page.events:
                 yield event
@@ -91,8 +81,7 @@ class Events(Area):
             page = await self._page(wanted | {"cursor": page.cursor})
 
 
-def _query(*filters: Iterable[str]) -> dict[str, str]:
-    """Return the filters that are given, in the order of the methods' parameters."""
-    names = ("types", "queues", "job_types", "job_id")
-    texts = (",".join(each) for each in filters)
-    return {name: text for name, text in zip(names, texts, strict=True) if text}
+def _query(chosen: EventFilter) -> dict[str, str]:
+    """Return the filters that are given, as the server names them."""
+    texts = filter_texts(EventFilter, chosen)
+    return {"job_id" if name == "job_ids" else name: text for name, text in texts.items()}

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict, Unpack
 
-from ojs_aws.client.areas.area import Area
+from ojs_aws.client.areas.area import Area, filter_texts, given
 from ojs_aws.client.areas.dead_letters import BulkOutcome
 from ojs_aws.client.transports.answers import (
-    Values,
-    number_in,
+    entry_of,
     object_in,
     objects_in,
     text_in,
     texts_in,
 )
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.timestamps import format_instant, instant_of
 
 BulkAction: TypeAlias = Literal["retry", "cancel", "delete"]
 
@@ -27,6 +25,20 @@ _BULK: Final[Mapping[BulkAction, str]] = {
     "cancel": "bulk_cancel_jobs",
     "delete": "bulk_delete_jobs",
 }
+
+
+class JobFilter(TypedDict, total=False):
+    """Which jobs are meant: those that match all that is said.
+
+    ``type`` is a job type, or the beginning of one and ``*``. They were created ``since`` an
+    instant or later, and before ``until``: aware datetimes.
+    """
+
+    queue: str
+    states: Iterable[str]
+    type: str
+    since: datetime | None
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,42 +93,36 @@ class JobBulkResult:
 class Jobs(Area):
     """Finds and changes jobs; every method raises the errors of ``ojs_aws.domain.errors``."""
 
-    async def list(  # noqa: PLR0913 - each of them is optional and named
+    async def list(
         self,
         *,
-        queue: str = "",
-        states: Iterable[str] = (),
-        type: str = "",  # noqa: A002 - the specification's name
-        since: datetime | None = None,
-        until: datetime | None = None,
         oldest_first: bool = False,
         limit: int = 50,
         cursor: str = "",
+        **chosen: Unpack[JobFilter],
     ) -> JobPage:
         """List a page of jobs, queue by queue and list by list.
 
-        :param type: a job type, or the beginning of one and ``*``.
-        :param since: created at this instant or later; an aware datetime.
         :param cursor: from the page before, for the same filter.
+        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``: see
+            :class:`JobFilter`.
         """
+        texts = filter_texts(JobFilter, chosen)
         query = {
-            "queue": queue,
-            "state": ",".join(states),
-            "type": type,
-            "since": _moment(since),
-            "until": _moment(until),
+            "state": texts.pop("states", ""),
+            **texts,
             "order": "asc" if oldest_first else "",
             "limit": str(limit),
             "cursor": cursor,
         }
         values = (await self._ask("list_jobs", query=query)).values
         page = object_in(values, "pagination")
-        return JobPage(
-            jobs=[_entry(each) for each in objects_in(values, "items")],
+        return entry_of(
+            JobPage,
+            page,
+            jobs=[entry_of(JobEntry, each) for each in objects_in(values, "items")],
             cursor=text_in(page, "next_cursor"),
-            total=number_in(page, "total"),
             is_exact=page.get("total_is_exact") is not False,
-            examined=number_in(page, "examined"),
         )
 
     async def detail(self, job_id: str, *, events: bool = False) -> Mapping[str, JsonValue]:
@@ -135,7 +141,7 @@ class Jobs(Area):
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it has ended.
         """
-        return _entry((await self._ask("cancel_job", job_id=job_id)).values)
+        return entry_of(JobEntry, (await self._ask("cancel_job", job_id=job_id)).values)
 
     async def retry(self, job_id: str) -> JobEntry:
         """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
@@ -143,7 +149,7 @@ class Jobs(Area):
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not discarded.
         """
-        return _entry((await self._ask("retry_job", job_id=job_id)).values)
+        return entry_of(JobEntry, (await self._ask("retry_job", job_id=job_id)).values)
 
     async def reprioritise(self, job_id: str, priority: int) -> JobEntry:
         """Change the priority of a job that is available, scheduled or pending.
@@ -154,99 +160,56 @@ class Jobs(Area):
         :raises ConflictError: it is in another state.
         """
         body: Mapping[str, JsonValue] = {"priority": priority}
-        return _entry((await self._ask("change_job", job_id=job_id, body=body)).values)
+        return entry_of(JobEntry, (await self._ask("change_job", job_id=job_id, body=body)).values)
 
-    async def change_some(  # noqa: PLR0913 - each of them is optional and named
+    async def change_some(
         self,
         action: BulkAction,
         *,
-        queue: str = "",
-        states: Iterable[str] = (),
-        type: str = "",  # noqa: A002
-        since: datetime | None = None,
-        until: datetime | None = None,
         dry_run: bool = False,
         limit: int = 100,
         cursor: str = "",
+        **chosen: Unpack[JobFilter],
     ) -> JobBulkResult:
         """Retry, cancel or delete the next jobs of a filter, at most a hundred; go on by cursor.
 
         :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param chosen: as for :meth:`list`.
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """
-        named = list(states)
-        chosen: dict[str, JsonValue] = {
-            "queue": queue,
-            "type": type,
-            "since": _moment(since),
-            "until": _moment(until),
-        }
-        chosen = {name: value for name, value in chosen.items() if value}
-        if named:
-            chosen["state"] = [*named]
-        body: dict[str, JsonValue] = {"filter": chosen, "limit": limit}
+        states = [*chosen.pop("states", ())]
+        wanted: dict[str, JsonValue] = {**filter_texts(JobFilter, chosen), **given(state=[*states])}
+        body: dict[str, JsonValue] = {"filter": wanted, "limit": limit, **given(cursor=cursor)}
         body["dry_run" if dry_run else "confirm"] = True
-        body |= {"cursor": cursor} if cursor else {}
         # A dry run changes nothing, so that it may be sent again.
-        answer = await self._ask(_BULK[action], body=body, repeatable=dry_run)
-        values = answer.values
-        return JobBulkResult(
-            matched=number_in(values, "matched"),
+        values = (await self._ask(_BULK[action], body=body, repeatable=dry_run)).values
+        return entry_of(
+            JobBulkResult,
+            values,
             succeeded=texts_in(values, "job_ids"),
             failed=[
-                BulkOutcome(
-                    text_in(each, "job_id"), text_in(each, "status"), text_in(each, "error")
-                )
+                entry_of(BulkOutcome, each, reason=text_in(each, "error"))
                 for each in objects_in(values, "errors")
             ],
             cursor=text_in(values, "next_cursor"),
         )
 
-    async def change_all(  # noqa: PLR0913 - each of them is optional and named
-        self,
-        action: BulkAction,
-        *,
-        queue: str = "",
-        states: Iterable[str] = (),
-        type: str = "",  # noqa: A002
-        since: datetime | None = None,
-        until: datetime | None = None,
-        dry_run: bool = False,
+    async def change_all(
+        self, action: BulkAction, *, dry_run: bool = False, **chosen: Unpack[JobFilter]
     ) -> AsyncIterator[JobBulkResult]:
         """Change all jobs of a filter, request by request; the outcome of each is yielded.
 
         Jobs that are enqueued meanwhile may be met or not.
+
+        :param chosen: as for :meth:`list`.
         """
-        named, cursor = list(states), ""
+        chosen["states"] = [*chosen.get("states", ())]
+        limit, cursor = 1000 if dry_run else 100, ""
         while True:
             result = await self.change_some(
-                action,
-                queue=queue,
-                states=named,
-                type=type,
-                since=since,
-                until=until,
-                dry_run=dry_run,
-                limit=1000 if dry_run else 100,
-                cursor=cursor,
+                action, dry_run=dry_run, limit=limit, cursor=cursor, **chosen
             )
             yield result
             cursor = result.cursor
             if not cursor:
                 return
-
-
-def _entry(described: Values) -> JobEntry:
-    return JobEntry(
-        id=text_in(described, "id"),
-        type=text_in(described, "type"),
-        queue=text_in(described, "queue"),
-        state=text_in(described, "state"),
-        attempt=number_in(described, "attempt"),
-        created_at=text_in(described, "created_at"),
-        described=described,
-    )
-
-
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else format_instant(instant_of(moment))

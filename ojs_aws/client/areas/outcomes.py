@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
-from ojs_aws.client.timer import Timer
+from ojs_aws.client.timer import Waiting
 from ojs_aws.client.transports.answers import (
     Values,
-    number_in,
+    entry_of,
     object_in,
-    text_in,
-    text_or_none_in,
     unwrapped,
 )
 from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, ResultPendingError
 from ojs_aws.domain.job import JobState
-
-if TYPE_CHECKING:
-    from ojs_aws.client.transports.transport import Transport
-
-POLL_GROWTH: Final = 1.5
-MAX_POLL_S: Final = 5.0
 
 _PENDING: Final = 408
 
@@ -92,35 +84,19 @@ class JobCheckpoint:
 class Outcomes(Area):
     """Reads and waits for outcomes, for the methods of the client."""
 
-    def __init__(self, transport: Transport, timer: Timer) -> None:
-        """Use the client's transport."""
-        super().__init__(transport)
-        self._timer = timer
-
     async def wait(self, job_id: str, timeout_s: float | None, poll_s: float) -> JsonValue:
         """See :meth:`ojs_aws.client.Client.result`."""
-        started, interval_s = self._timer.monotonic(), poll_s
+        waiting = Waiting(self._timer, timeout_s, poll_s)
         while True:
-            asked = self._timer.monotonic()
-            left_s = None if timeout_s is None else timeout_s - (asked - started)
-            outcome = await self._look(job_id, left_s)
+            outcome = await self._look(job_id, waiting.left_s)
             if outcome.is_over:
                 return result_or_raise(outcome)
-            now = self._timer.monotonic()
-            pause_s = max(0.0, interval_s - (now - asked))  # the server may have waited for us
-            if timeout_s is not None:
-                left_s = timeout_s - (now - started)
-                if left_s <= 0:
-                    raise WaitTimeoutError(outcome.job, timeout_s)
-                pause_s = min(pause_s, left_s)
-            if pause_s:
-                await self._timer.sleep(pause_s)
-            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+            if not await waiting.pause():
+                raise WaitTimeoutError(outcome.job, waiting.timeout_s)
 
-    async def _look(self, job_id: str, left_s: float | None) -> JobOutcome:
+    async def _look(self, job_id: str, left_s: float) -> JobOutcome:
         """Send one request; a server without results is asked for the job itself."""
-        most = self._transport.max_wait_s
-        wait_s = most if left_s is None else max(0.0, min(left_s, most))
+        wait_s = max(0.0, min(left_s, self._transport.max_wait_s))
         try:
             return outcome_of(job_id, await self._result(job_id, wait_s))
         except NotFoundError:
@@ -156,13 +132,12 @@ class Outcomes(Area):
         """See :meth:`ojs_aws.client.Client.progress`."""
         values = (await self._ask("get_progress", job_id=job_id)).values
         fraction, data = values.get("progress"), values.get("data")
-        return JobProgress(
+        return entry_of(
+            JobProgress,
+            values,
             job_id=job_id,
-            state=text_in(values, "state"),
             fraction=float(fraction) if isinstance(fraction, (int, float)) else None,
             data=data if isinstance(data, dict) else None,
-            message=text_or_none_in(values, "message"),
-            updated_at=text_or_none_in(values, "updated_at"),
         )
 
     async def checkpoint(self, job_id: str) -> JobCheckpoint | None:
@@ -173,12 +148,7 @@ class Outcomes(Area):
             await self._transport.get(job_id)  # raises where there is no such job
             return None
         values = unwrapped(answer.values, "checkpoint")
-        return JobCheckpoint(
-            job_id=job_id,
-            state=values.get("state"),
-            sequence=number_in(values, "sequence"),
-            created_at=text_in(values, "created_at"),
-        )
+        return entry_of(JobCheckpoint, values, job_id=job_id, state=values.get("state"))
 
     async def clear_checkpoint(self, job_id: str) -> None:
         """See :meth:`ojs_aws.client.Client.clear_checkpoint`."""
@@ -189,9 +159,10 @@ def outcome_of(job_id: str, values: Values) -> JobOutcome:
     """Return the outcome of an answer, flat or in the wrapper of a job."""
     described = unwrapped(values, "job")
     error = described.get("error")
-    return JobOutcome(
+    return entry_of(
+        JobOutcome,
+        described,
         job_id=job_id,
-        state=text_in(described, "state"),
         result=described.get("result"),
         error=error if isinstance(error, dict) else None,
         attributes=described,

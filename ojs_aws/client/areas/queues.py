@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ojs_aws.client.areas.area import Area
-from ojs_aws.client.transports.answers import (
-    Values,
-    number_in,
-    object_in,
-    text_in,
-    text_or_none_in,
-    texts_in,
-)
+from ojs_aws.client.areas.area import Area, given, moment_text
+from ojs_aws.client.transports.answers import Values, entry_of, object_in, text_in
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.timestamps import format_instant, instant_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +83,7 @@ class Queues(Area):
 
     async def list(self) -> list[QueueEntry]:
         """List all queues that are declared or were used, by name."""
-        return [_entry(each) for each in await self._ask_all("list_queues", "queues")]
+        return [entry_of(QueueEntry, each) for each in await self._ask_all("list_queues", "queues")]
 
     async def stats(self, name: str) -> QueueNumbers:
         """Count the jobs of a queue.
@@ -100,19 +92,7 @@ class Queues(Area):
         """
         values = (await self._ask("queue_stats", queue=name)).values
         described = {**values, **object_in(values, "stats")}
-        return QueueNumbers(
-            name=name,
-            paused=described.get("paused") is True,
-            available=number_in(described, "available"),
-            active=number_in(described, "active"),
-            scheduled=number_in(described, "scheduled"),
-            retryable=number_in(described, "retryable"),
-            completed=number_in(described, "completed"),
-            discarded=number_in(described, "discarded"),
-            depth=number_in(described, "depth"),
-            estimated=texts_in(described, "estimated"),
-            described=described,
-        )
+        return entry_of(QueueNumbers, described, name=name)
 
     async def priorities(self, name: str) -> Mapping[int, int]:
         """Count the available jobs of a queue in each priority, the highest first.
@@ -125,14 +105,14 @@ class Queues(Area):
 
     async def pause(self, name: str) -> QueueEntry:
         """Stop fetches from a queue; active jobs go on, and jobs may still be enqueued."""
-        return _entry((await self._ask("pause_queue", queue=name)).values)
+        return entry_of(QueueEntry, (await self._ask("pause_queue", queue=name)).values)
 
     async def resume(self, name: str) -> QueueEntry:
         """Allow fetches from a queue again.
 
         :raises NotFoundError: there is no such queue.
         """
-        return _entry((await self._ask("resume_queue", queue=name)).values)
+        return entry_of(QueueEntry, (await self._ask("resume_queue", queue=name)).values)
 
     async def create(
         self, name: str, config: Mapping[str, JsonValue] | None = None
@@ -211,31 +191,11 @@ class Queues(Area):
         # Never both: a server that does not know dry_run must refuse the request, not purge.
         body: dict[str, JsonValue] = {"states": [*states]}
         body["dry_run" if dry_run else "confirm"] = True
-        if older_than is not None:
-            body["older_than"] = format_instant(instant_of(older_than))
-        body |= {"cursor": cursor} if cursor else {}
+        body |= given(older_than=moment_text(older_than), cursor=cursor)
         values = (await self._ask("purge_queue", queue=name, body=body)).values
-        return Purged(
-            number_in(values, "deleted"),
-            number_in(values, "cancelled"),
-            text_in(values, "next_cursor"),
-        )
+        return entry_of(Purged, values, cursor=text_in(values, "next_cursor"))
 
 
 def _settings(values: Values) -> QueueSettings:
-    return QueueSettings(
-        name=text_in(values, "name"),
-        state=text_in(values, "state") or "active",
-        config=object_in(values, "config"),
-        own=object_in(values, "set"),
-        described=values,
-    )
-
-
-def _entry(values: Values) -> QueueEntry:
-    return QueueEntry(
-        name=text_in(values, "name"),
-        paused=values.get("paused") is True,
-        paused_at=text_or_none_in(values, "paused_at"),
-        described=values,
-    )
+    state = text_in(values, "state") or "active"
+    return entry_of(QueueSettings, values, state=state, own=object_in(values, "set"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.transports.answers import Values, object_in, objects_in, text_in
+from ojs_aws.client.transports.answers import Values, entry_of, object_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.schemas.schema import SchemaVersion
 
@@ -102,11 +102,9 @@ def job_schema(values: Values) -> JobSchema:
     inner = object_in(values, "schema")
     described = inner if "created_at" in inner else values
     version = described.get("version")
-    return JobSchema(
+    return entry_of(
+        JobSchema,
+        described,
         type=text_in(described, "type") or text_in(described, "job_type"),
         version=version if isinstance(version, (int, str)) else "",
-        uri=text_in(described, "uri"),
-        created_at=text_in(described, "created_at"),
-        schema=object_in(described, "schema"),
-        is_latest=described.get("is_latest") is True,
     )

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ojs_aws.client.areas.area import Area
-from ojs_aws.client.transports.answers import number_in, objects_in, text_in, texts_in
+from ojs_aws.client.areas.area import Area, moment_text
+from ojs_aws.client.transports.answers import entry_of, objects_in
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.timestamps import format_instant, instant_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,7 @@ class System(Area):
         :raises InvalidRequestError: too many points for one request.
         """
         query = {"period": period, "queue": queue}
-        for name, moment in (("since", since), ("until", until)):
-            query[name] = "" if moment is None else format_instant(instant_of(moment))
+        query |= {"since": moment_text(since), "until": moment_text(until)}
         return objects_in((await self._ask("show_stats_history", query=query)).values, "data")
 
     async def config(self) -> Mapping[str, JsonValue]:
@@ -68,18 +66,5 @@ class System(Area):
 
         Needs an administrator's key. Doing it again is harmless.
         """
-        cursor = ""
-        while True:
-            body: dict[str, JsonValue] = {"dry_run": dry_run}
-            body |= {"cursor": cursor} if cursor else {}
-            values = (await self._ask("repair", body=body)).values
-            yield RepairPart(
-                queues=texts_in(values, "queues"),
-                ready=number_in(values, "ready"),
-                waiting=number_in(values, "waiting"),
-                paused=number_in(values, "paused"),
-                workflows=number_in(values, "workflows"),
-            )
-            cursor = text_in(values, "next_cursor")
-            if not cursor:
-                return
+        async for values in self._parts("repair", {"dry_run": dry_run}):
+            yield entry_of(RepairPart, values)

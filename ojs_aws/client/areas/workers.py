@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.client.areas.area import Area
+from ojs_aws.client.areas.area import Area, given
 from ojs_aws.client.transports.answers import (
-    Values,
+    entry_of,
     next_cursor,
-    number_in,
     object_in,
     objects_in,
-    text_in,
     texts_in,
 )
 from ojs_aws.domain.errors import JsonValue
@@ -88,7 +86,7 @@ class Workers(Area):
         values = (await self._ask("list_workers", query=query)).values
         summary = object_in(values, "summary")
         return WorkerList(
-            workers=[_entry(each) for each in objects_in(values, "items")],
+            workers=[entry_of(WorkerEntry, each) for each in objects_in(values, "items")],
             cursor=next_cursor(values),
             summary={
                 name: count
@@ -102,7 +100,7 @@ class Workers(Area):
 
         :raises NotFoundError: it is not known.
         """
-        return _entry((await self._ask("get_worker", worker_id=worker_id)).values)
+        return entry_of(WorkerEntry, (await self._ask("get_worker", worker_id=worker_id)).values)
 
     async def quiet(self, worker_id: str) -> None:
         """Tell a worker to finish its jobs and fetch no more.
@@ -140,19 +138,14 @@ class Workers(Area):
         return await self._direct_all("resume_workers", queue, label)
 
     async def _direct_all(self, operation: str, queue: str, label: str) -> DirectedWorkers:
-        chosen: dict[str, JsonValue] = {"all": True}
-        chosen |= {"queue": queue} if queue else {}
-        chosen |= {"label": label} if label else {}
         told: list[str] = []
         refused: list[str] = []
-        while True:
-            values = (await self._ask(operation, body=chosen)).values
+        async for values in self._parts(
+            operation, {"all": True, **given(queue=queue, label=label)}
+        ):
             told += texts_in(values, "workers")
             refused += texts_in(values, "refused")
-            cursor = text_in(values, "next_cursor")
-            if not cursor:
-                return DirectedWorkers(told=told, refused=refused)
-            chosen["cursor"] = cursor
+        return DirectedWorkers(told=told, refused=refused)
 
     async def deregister(self, worker_id: str) -> Sequence[str]:
         """Remove a worker that missed its heartbeats.
@@ -163,17 +156,3 @@ class Workers(Area):
         """
         answer = await self._ask("deregister_worker", worker_id=worker_id)
         return texts_in(answer.values, "jobs_requeued")
-
-
-def _entry(values: Values) -> WorkerEntry:
-    return WorkerEntry(
-        id=text_in(values, "id"),
-        state=text_in(values, "state"),
-        directive=text_in(values, "directive"),
-        active_jobs=number_in(values, "active_jobs"),
-        last_heartbeat_at=text_in(values, "last_heartbeat_at"),
-        queues=tuple(texts_in(values, "queues")),
-        labels=tuple(texts_in(values, "labels")),
-        hostname=text_in(values, "hostname"),
-        described=dict(values),
-    )

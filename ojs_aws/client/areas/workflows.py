@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ojs_aws.client.areas.area import Area
+from ojs_aws.client.timer import Waiting
 from ojs_aws.client.transports.answers import (
     Values,
+    entry_of,
     next_cursor,
-    object_in,
     objects_in,
-    text_in,
     unwrapped,
 )
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
 
 if TYPE_CHECKING:
-    from ojs_aws.client.timer import Timer
-    from ojs_aws.client.transports.transport import Transport
     from ojs_aws.domain.json_text import RawJson
-
-POLL_GROWTH: Final = 1.5
-MAX_POLL_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +85,6 @@ class WorkflowWaitTimeoutError(TimeoutError):
 class WorkflowOperations(Area):
     """Looks after workflows; every method raises the errors of ``ojs_aws.domain.errors``."""
 
-    def __init__(self, transport: Transport, timer: Timer) -> None:
-        """Use the client's transport."""
-        super().__init__(transport)
-        self._timer = timer
-
     async def create(self, body: RawJson) -> WorkflowStatus:
         """Send a workflow as it is; ``Client.workflow`` runs the middleware first."""
         return status_of((await self._ask("create_workflow", body=body)).values)
@@ -143,21 +133,15 @@ class WorkflowOperations(Area):
         :raises WorkflowFailedError: it failed or was cancelled; the error says why.
         :raises WorkflowWaitTimeoutError: it has not ended in time.
         """
-        started, interval_s = self._timer.monotonic(), poll_s
+        waiting = Waiting(self._timer, timeout_s, poll_s)
         while True:
             status = await self.get(workflow_id)
             if status.state == "completed":
                 return status
             if status.is_terminal:
                 raise WorkflowFailedError(status)
-            pause_s = interval_s
-            if timeout_s is not None:
-                left_s = timeout_s - (self._timer.monotonic() - started)
-                if left_s <= 0:
-                    raise WorkflowWaitTimeoutError(status, timeout_s)
-                pause_s = min(interval_s, left_s)
-            await self._timer.sleep(pause_s)
-            interval_s = min(interval_s * POLL_GROWTH, max(MAX_POLL_S, poll_s))
+            if not await waiting.pause():
+                raise WorkflowWaitTimeoutError(status, waiting.timeout_s)
 
 
 def status_of(values: Values) -> WorkflowStatus:
@@ -168,13 +152,5 @@ def status_of(values: Values) -> WorkflowStatus:
     described = unwrapped(values, "workflow")
     if "id" not in described:
         raise OjsError("The answer holds no workflow.")
-    return WorkflowStatus(
-        id=str(described["id"]),
-        type=text_in(described, "type"),
-        name=text_in(described, "name"),
-        state=text_in(described, "state"),
-        steps=objects_in(described, "steps" if "steps" in described else "jobs"),
-        callbacks=object_in(described, "callbacks"),
-        metadata=object_in(described, "metadata"),
-        described=described,
-    )
+    steps = objects_in(described, "steps" if "steps" in described else "jobs")
+    return entry_of(WorkflowStatus, described, id=str(described["id"]), steps=steps)

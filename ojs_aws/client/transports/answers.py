@@ -6,13 +6,15 @@ backends of the specification, and newer versions of this one, are understood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Final, TypeAlias, TypeVar
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, parse_object, parse_objects
+
+E = TypeVar("E")
 
 Values: TypeAlias = Mapping[str, JsonValue]
 """The members of a JSON object, by their names."""
@@ -110,3 +112,32 @@ def unwrapped(values: Values, *names: str) -> Values:
 def next_cursor(values: Values) -> str:
     """Return where the next page of a list starts; empty on the last one."""
     return text_in(object_in(values, "pagination"), "next_cursor")
+
+
+_READERS: Final[Mapping[object, Callable[[Values, str], object]]] = {
+    "str": text_in,
+    "str | None": text_or_none_in,
+    "int": number_in,
+    "bool": lambda values, name: values.get(name) is True,
+    "Sequence[str]": texts_in,
+    "tuple[str, ...]": lambda values, name: tuple(texts_in(values, name)),
+    "Mapping[str, JsonValue]": object_in,
+}
+"""How a field of a dataclass is read, by its type as it is written."""
+
+
+def entry_of(kind: type[E], values: Values, **known: object) -> E:
+    """Return a dataclass whose fields are the members of the same names, each by its type.
+
+    A field ``described`` gets all the members.
+
+    :param known: fields that are not read so.
+    """
+    known = {"described": values, **known}
+    read = {
+        each.name: known[each.name]
+        if each.name in known
+        else _READERS[each.type](values, each.name)
+        for each in fields(kind)  # type: ignore[arg-type]
+    }
+    return kind(**read)
