@@ -58,18 +58,18 @@ if TYPE_CHECKING:
     from ojs_aws.client.results import EnqueueResult as EnqueueResult
     from ojs_aws.client.results import EnqueueStatus as EnqueueStatus
     from ojs_aws.client.results import Stored as Stored
+    from ojs_aws.client.sync import SyncAdmin as SyncAdmin
     from ojs_aws.client.sync import SyncClient as SyncClient
-    from ojs_aws.client.sync_areas import SyncAdmin as SyncAdmin
-    from ojs_aws.client.sync_areas import SyncCronJobs as SyncCronJobs
-    from ojs_aws.client.sync_areas import SyncDeadLetterJobs as SyncDeadLetterJobs
-    from ojs_aws.client.sync_areas import SyncEvents as SyncEvents
-    from ojs_aws.client.sync_areas import SyncJobHandle as SyncJobHandle
-    from ojs_aws.client.sync_areas import SyncJobs as SyncJobs
-    from ojs_aws.client.sync_areas import SyncQueues as SyncQueues
-    from ojs_aws.client.sync_areas import SyncSchemas as SyncSchemas
-    from ojs_aws.client.sync_areas import SyncSystem as SyncSystem
-    from ojs_aws.client.sync_areas import SyncWorkers as SyncWorkers
-    from ojs_aws.client.sync_areas import SyncWorkflows as SyncWorkflows
+    from ojs_aws.client.sync import SyncCronJobs as SyncCronJobs
+    from ojs_aws.client.sync import SyncDeadLetterJobs as SyncDeadLetterJobs
+    from ojs_aws.client.sync import SyncEvents as SyncEvents
+    from ojs_aws.client.sync import SyncJobHandle as SyncJobHandle
+    from ojs_aws.client.sync import SyncJobs as SyncJobs
+    from ojs_aws.client.sync import SyncQueues as SyncQueues
+    from ojs_aws.client.sync import SyncSchemas as SyncSchemas
+    from ojs_aws.client.sync import SyncSystem as SyncSystem
+    from ojs_aws.client.sync import SyncWorkers as SyncWorkers
+    from ojs_aws.client.sync import SyncWorkflows as SyncWorkflows
     from ojs_aws.client.transports.connection import HttpConnection as HttpConnection
     from ojs_aws.client.transports.connection import Resends as Resends
     from ojs_aws.client.transports.credentials import ApiKey as ApiKey
@@ -99,9 +99,8 @@ else:
             "errors": "BatchRejectedError JobCancelledError JobFailedError WaitTimeoutError",
             "handles": "JobHandle",
             "results": "DeadLetters EnqueueResult EnqueueStatus Stored",
-            "sync": "SyncClient",
-            "sync_areas": (
-                "SyncAdmin SyncCronJobs SyncDeadLetterJobs SyncEvents SyncJobHandle "
+            "sync": (
+                "SyncAdmin SyncClient SyncCronJobs SyncDeadLetterJobs SyncEvents SyncJobHandle "
                 "SyncJobs SyncQueues SyncSchemas SyncSystem SyncWorkers SyncWorkflows"
             ),
             "transports.connection": "HttpConnection Resends",

@@ -1,45 +1,87 @@
-"""The synchronous client runs the same methods on a private event loop.
+"""Offer the client, its areas and its handles of jobs without ``await``.
 
-Nothing is implemented here. Each method runs the asynchronous one.
+Nothing is implemented here. Each method runs the asynchronous one on a private event loop. Type
+checkers and editors read ``sync.pyi``, which ``python scripts/sync_stub.py`` derives from the
+asynchronous classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from ojs_aws.client.areas.admin import Admin
+from ojs_aws.client.areas.attributes import Areas
+from ojs_aws.client.areas.cron import CronJobs
+from ojs_aws.client.areas.dead_letters import DeadLetterJobs
+from ojs_aws.client.areas.events import Events
+from ojs_aws.client.areas.jobs import Jobs
+from ojs_aws.client.areas.queues import Queues
+from ojs_aws.client.areas.schemas import Schemas
+from ojs_aws.client.areas.system import System
+from ojs_aws.client.areas.workers import Workers
+from ojs_aws.client.areas.workflows import WorkflowOperations
 from ojs_aws.client.client import Client
+from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.sync_areas import (
-    SyncAdmin,
-    SyncCronJobs,
-    SyncDeadLetterJobs,
-    SyncEvents,
-    Synchronous,
-    SyncJobHandle,
-    SyncJobs,
-    SyncQueues,
-    SyncSchemas,
-    SyncSystem,
-    SyncWorkers,
-    SyncWorkflows,
-    area,
-    synchronous,
-)
-from ojs_aws.client.transports.credentials import Credentials
+from ojs_aws.client.synchronous import SIDES, Synchronous
 
 if TYPE_CHECKING:
-    from ojs_aws.client.results import EnqueueResult
-    from ojs_aws.client.transports.connection import Resends
-    from ojs_aws.config import Settings
     from ojs_aws.domain.envelope import Job
-    from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.hooks.registry import Hooks
-    from ojs_aws.services.backend import Backend
+    from ojs_aws.middleware.results import EnqueueResult
 
 
-class SyncClient(Synchronous[Client]):
+class SyncAdmin(Synchronous, of=Admin):
+    """:class:`Admin` for code that is not asynchronous."""
+
+
+class SyncCronJobs(Synchronous, of=CronJobs):
+    """:class:`CronJobs` for code that is not asynchronous."""
+
+
+class SyncWorkers(Synchronous, of=Workers):
+    """:class:`Workers` for code that is not asynchronous."""
+
+
+class SyncDeadLetterJobs(Synchronous, of=DeadLetterJobs):
+    """:class:`DeadLetterJobs` for code that is not asynchronous."""
+
+
+class SyncWorkflows(Synchronous, of=WorkflowOperations):
+    """:class:`WorkflowOperations` for code that is not asynchronous."""
+
+
+class SyncSchemas(Synchronous, of=Schemas):
+    """:class:`Schemas` for code that is not asynchronous."""
+
+
+class SyncQueues(Synchronous, of=Queues):
+    """:class:`Queues` for code that is not asynchronous."""
+
+
+class SyncJobs(Synchronous, of=Jobs):
+    """:class:`Jobs` for code that is not asynchronous; bulk changes go on by their cursor."""
+
+
+class SyncEvents(Synchronous, of=Events):
+    """:class:`Events` for code that is not asynchronous."""
+
+
+class SyncSystem(Synchronous, of=System):
+    """:class:`System` for code that is not asynchronous."""
+
+
+class SyncJobHandle(Synchronous, of=JobHandle):
+    """:class:`JobHandle` for code that is not asynchronous."""
+
+    @property
+    def id(self) -> str:
+        """Return the id of the job."""
+        return str(self._target.id)
+
+
+class SyncClient(Synchronous, of=Client):
     """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
 
     May be shared by threads, and used where an event loop is running (which it then blocks).
@@ -50,21 +92,8 @@ class SyncClient(Synchronous[Client]):
             client.enqueue("email.send", ["user@example.com", "welcome"])
     """
 
-    admin: SyncAdmin
-    """Operations for operators: dead letters, queues, health."""
-
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
-        self,
-        url: str | None = None,
-        *,
-        api_key: str | None = None,
-        credentials: Credentials | None = None,
-        headers: Mapping[str, str] | None = None,
-        middleware: EnqueueChain | Iterable[object] | None = None,
-        hooks: Hooks | Iterable[object] = (),
-        timeout_s: float = 15.0,
-        resends: Resends | None = None,
-        client: Client | None = None,
+    def __init__(
+        self, url: str | None = None, *, client: Client | None = None, **options: Any
     ) -> None:
         """Describe the client as :class:`Client` does, or wrap one that is used nowhere else.
 
@@ -72,103 +101,26 @@ class SyncClient(Synchronous[Client]):
         """
         if client is not None and url is not None:
             raise ValueError("a synchronous client takes a URL or a client, and not both")
-        target = client or Client(
-            url,
-            api_key=api_key,
-            credentials=credentials,
-            headers=headers,
-            middleware=middleware,
-            hooks=hooks,
-            timeout_s=timeout_s,
-            resends=resends,
-        )
-        super().__init__(target, LoopThread("ojs-client"))
-        self.admin = SyncAdmin(target.admin, self._loop)
+        super().__init__(client or Client(url, **options), LoopThread("ojs-client"))
 
-    cron = area(SyncCronJobs, lambda client: client.cron)
-    """Register, read, pause, trigger and remove cron jobs."""
-    workflows = area(SyncWorkflows, lambda client: client.workflows)
-    """Read, list, cancel and wait for workflows."""
-    schemas = area(SyncSchemas, lambda client: client.schemas)
-    """Register, read and remove the schemas of job types."""
-    queues = area(SyncQueues, lambda client: client.queues)
-    """Read, create, configure, pause, drain and purge queues."""
-    workers = area(SyncWorkers, lambda client: client.workers)
-    """List workers, and send them directives."""
-    dead_letter = area(SyncDeadLetterJobs, lambda client: client.dead_letter)
-    """Inspect, retry and remove dead letters."""
-    jobs = area(SyncJobs, lambda client: client.jobs)
-    """Find jobs, read their history, and retry, cancel and delete them in bulk."""
-    events = area(SyncEvents, lambda client: client.events)
-    """Read and follow the log of lifecycle events."""
-    system = area(SyncSystem, lambda client: client.system)
-    """Read the statistics and settings of the whole deployment."""
+    def __getattr__(self, name: str) -> object:
+        """Make an area's synchronous side at its first use."""
+        if name not in Areas.__annotations__:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        area = getattr(self._target, name)
+        side = SIDES[type(area)](area, self._loop)
+        setattr(self, name, side)
+        return side
 
     @classmethod
-    def direct(
-        cls,
-        *,
-        settings: Settings | None = None,
-        endpoint_url: str | None = None,
-        region: str | None = None,
-        backend: Backend | None = None,
-        middleware: EnqueueChain | Iterable[object] | None = None,
-        hooks: Hooks | Iterable[object] = (),
-    ) -> Self:
+    def direct(cls, **options: Any) -> Self:
         """See :meth:`Client.direct`."""
-        return cls(
-            client=Client.direct(
-                settings=settings,
-                endpoint_url=endpoint_url,
-                region=region,
-                backend=backend,
-                middleware=middleware,
-                hooks=hooks,
-            )
-        )
+        return cls(client=Client.direct(**options))
 
     @classmethod
-    def from_env(
-        cls,
-        environ: Mapping[str, str] | None = None,
-        *,
-        middleware: EnqueueChain | Iterable[object] | None = None,
-        hooks: Hooks | Iterable[object] = (),
-    ) -> Self:
+    def from_env(cls, environ: Mapping[str, str] | None = None, **options: Any) -> Self:
         """See :meth:`Client.from_env`."""
-        return cls(client=Client.from_env(environ, middleware=middleware, hooks=hooks))
-
-    @property
-    def middleware(self) -> EnqueueChain:
-        """Return the enqueue chain; another one can be assigned until it freezes."""
-        return self._target.middleware
-
-    @middleware.setter
-    def middleware(self, chain: EnqueueChain) -> None:
-        self._target.middleware = chain
-
-    @property
-    def hooks(self) -> Hooks:
-        """Return the hooks, which freeze with the chain; others can be assigned until then."""
-        return self._target.hooks
-
-    @hooks.setter
-    def hooks(self, hooks: Hooks) -> None:
-        self._target.hooks = hooks
-
-    enqueue = synchronous(Client.enqueue)
-    enqueue_many = synchronous(Client.enqueue_many)
-    transact_item = synchronous(Client.transact_item)
-    get = synchronous(Client.get)
-    cancel = synchronous(Client.cancel)
-    workflow = synchronous(Client.workflow)
-    activate = synchronous(Client.activate)
-    result = synchronous(Client.result)
-    wait = synchronous(Client.wait)
-    results = synchronous(Client.results)
-    progress = synchronous(Client.progress)
-    checkpoint = synchronous(Client.checkpoint)
-    clear_checkpoint = synchronous(Client.clear_checkpoint)
+        return cls(client=Client.from_env(environ, **options))
 
     def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
         """Return a handle of a job: ``client.job(client.enqueue(...)).result()``."""

@@ -54,3 +54,13 @@ async def test_jobs_are_cancelled_and_retried(client: Client, world: World) -> N
     assert all(job.state == "cancelled" for job in world.store.jobs.values())
     with pytest.raises(InvalidRequestError, match="empty"):
         await client.jobs.change_some("cancel")
+
+
+async def test_a_filter_that_does_not_exist_is_refused(client: Client) -> None:
+    """It would choose all jobs."""
+    mistake: dict[str, str] = {"qeue": "email"}
+    for call in (client.jobs.list, client.dead_letter.list, client.dead_letter.delete_many):
+        with pytest.raises(TypeError, match="'qeue'"):
+            await call(**mistake)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="'qeue'"):
+        await client.jobs.change_some("delete", **mistake)  # type: ignore[arg-type]

@@ -9,21 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ojs_aws.client import (
-    Admin,
-    Client,
-    CronJobs,
-    DeadLetterJobs,
-    SyncAdmin,
-    SyncClient,
-    SyncCronJobs,
-    SyncDeadLetterJobs,
-    SyncWorkers,
-    Workers,
-)
+from ojs_aws.client import Client, SyncClient
+from ojs_aws.client.areas.attributes import Areas
 from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.client.synchronous import SIDES
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
+from scripts.sync_stub import STUB, stub
 from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, FakeServer
 
@@ -39,24 +31,29 @@ def test_it_does_what_the_asynchronous_one_does() -> None:
             client.get(JOB_ID)
 
 
-@pytest.mark.parametrize(
-    ("face", "target"),
-    [
-        (SyncClient, Client),
-        (SyncAdmin, Admin),
-        (SyncCronJobs, CronJobs),
-        (SyncWorkers, Workers),
-        (SyncDeadLetterJobs, DeadLetterJobs),
-    ],
-)
-def test_every_operation_has_a_synchronous_face(face: type, target: type) -> None:
+@pytest.mark.parametrize(("target", "face"), SIDES.items())
+def test_every_operation_has_a_synchronous_face(target: type, face: type) -> None:
     """None can be forgotten; the documentation comes along."""
     for name, method in inspect.getmembers(target, inspect.iscoroutinefunction):
         if not name.startswith("_"):
-            assert hasattr(face, name), f"{face.__name__}.{name} is missing"
             assert not inspect.iscoroutinefunction(getattr(face, name))
             if name != "close":
                 assert getattr(face, name).__doc__ == method.__doc__
+
+
+def test_every_area_has_a_synchronous_side(world: World) -> None:
+    """Made at its first use, once; a misspelt one is refused."""
+    with SyncClient(client=Client.direct(backend=world.backend)) as client:
+        for name in Areas.__annotations__:
+            assert type(getattr(client, name)) in SIDES.values()
+            assert getattr(client, name) is getattr(client, name)
+        with pytest.raises(AttributeError, match="job_s"):
+            _ = client.job_s  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_what_there_is() -> None:
+    """`python scripts/sync_stub.py` writes it."""
+    assert STUB.read_text(encoding="utf-8") == stub()
 
 
 async def test_it_works_inside_a_running_loop() -> None:

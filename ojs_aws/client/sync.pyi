@@ -1,0 +1,666 @@
+"""Derived by scripts/sync_stub.py from the asynchronous classes: do not edit."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import datetime
+from ojs_aws.client.areas.cron import CronJob
+from ojs_aws.client.areas.cron import CronTrigger
+from ojs_aws.client.areas.dead_letters import BulkResult
+from ojs_aws.client.areas.dead_letters import DeadLetterFilter
+from ojs_aws.client.areas.events import EventFilter
+from ojs_aws.client.areas.events import EventList
+from ojs_aws.client.areas.jobs import BulkAction
+from ojs_aws.client.areas.jobs import JobBulkResult
+from ojs_aws.client.areas.jobs import JobEntry
+from ojs_aws.client.areas.jobs import JobFilter
+from ojs_aws.client.areas.jobs import JobPage
+from ojs_aws.client.areas.outcomes import JobCheckpoint
+from ojs_aws.client.areas.outcomes import JobOutcome
+from ojs_aws.client.areas.outcomes import JobProgress
+from ojs_aws.client.areas.queues import Purged
+from ojs_aws.client.areas.queues import QueueEntry
+from ojs_aws.client.areas.queues import QueueNumbers
+from ojs_aws.client.areas.queues import QueueSettings
+from ojs_aws.client.areas.schemas import JobSchema
+from ojs_aws.client.areas.workers import DirectedWorkers
+from ojs_aws.client.areas.workers import WorkerEntry
+from ojs_aws.client.areas.workers import WorkerList
+from ojs_aws.client.areas.workflow_parts import WorkflowParts
+from ojs_aws.client.areas.workflows import WorkflowList
+from ojs_aws.client.areas.workflows import WorkflowStatus
+from ojs_aws.client.client import Client
+from ojs_aws.client.results import DeadLetters
+from ojs_aws.client.results import EnqueueResult
+from ojs_aws.client.results import TransactItems
+from ojs_aws.client.transports.connection import Resends
+from ojs_aws.client.transports.credentials import Credentials
+from ojs_aws.config import Settings
+from ojs_aws.domain.cron.bodies import OverlapPolicy
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job_attributes import JobAttributes
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.schemas.schema import SchemaVersion
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.services.backend import Backend
+from types import TracebackType
+from typing import Self
+from typing import Unpack
+import builtins
+
+class SyncAdmin:
+    """:class:`Admin` for code that is not asynchronous."""
+
+    def dead_letters(self, queue: str | None=None, *, limit: int=50, cursor: str='') -> DeadLetters:
+        """List a page of discarded jobs that their retry policy kept.
+
+        :param cursor: from the page before.
+        """
+
+    def retry_dead_letter(self, job_id: str) -> Job:
+        """Make a discarded job available again: attempt 0, its errors cleared.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+
+    def delete_dead_letter(self, job_id: str) -> None:
+        """Remove a discarded job for good.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+
+    def queues(self) -> builtins.list[dict[str, JsonValue]]:
+        """List the queues with all that the backend says of each; ``name`` is always there."""
+
+    def health(self) -> dict[str, JsonValue]:
+        """Return the health of the backend; ``status`` is always there.
+
+        :raises BackendError: it could not be reached.
+        """
+class SyncCronJobs:
+    """:class:`CronJobs` for code that is not asynchronous."""
+
+    def register(self, name: str, cron: str, job: Job | str, args: Sequence[JsonValue]=(), *, timezone: str='UTC', overlap_policy: OverlapPolicy='skip', enabled: bool=True, description: str | None=None) -> CronJob:
+        """Register a cron job, or change the one of this name. Applications do so at each start.
+
+        :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
+        :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
+        :param timezone: an IANA name; the expression is read in local time.
+        :param overlap_policy: what happens when the run before is still active.
+        :raises InvalidRequestError: naming what is at fault, and the field of the expression.
+        :raises TypeError: neither a job nor a type, or ``args`` beside a job.
+
+        Example::
+
+            await client.cron.register("report", "0 9 * * *", Job("report.make", ["daily"]))
+        """
+
+    def get(self, name: str) -> CronJob:
+        """Read a cron job.
+
+        :raises NotFoundError: there is none of this name.
+        """
+
+    def list(self, *, enabled: bool | None=None) -> builtins.list[CronJob]:
+        """List all cron jobs by name.
+
+        :param enabled: only those that are, or are not.
+        """
+
+    def pause(self, name: str) -> CronJob:
+        """Disable a cron job; the runs that it misses are not made up for.
+
+        :raises NotFoundError: there is none of this name.
+        """
+
+    def resume(self, name: str) -> CronJob:
+        """Enable a cron job.
+
+        :raises NotFoundError: there is none of this name.
+        """
+
+    def delete(self, name: str) -> None:
+        """Remove a cron job; its jobs stay.
+
+        :raises NotFoundError: there is none of this name.
+        """
+
+    def trigger(self, name: str) -> CronTrigger:
+        """Run a cron job now, under its overlap policy, also while it is disabled.
+
+        Not sent again when the answer is lost: it would run twice.
+
+        :raises NotFoundError: there is none of this name.
+        """
+class SyncWorkers:
+    """:class:`Workers` for code that is not asynchronous."""
+
+    def list(self, *, limit: int=50, cursor: str='') -> WorkerList:
+        """List a page of the workers with a heartbeat within the last hour.
+
+        :param cursor: from the page before.
+        """
+
+    def get(self, worker_id: str) -> WorkerEntry:
+        """Read a worker.
+
+        :raises NotFoundError: it is not known.
+        """
+
+    def quiet(self, worker_id: str) -> None:
+        """Tell a worker to finish its jobs and fetch no more.
+
+        :raises NotFoundError: it is not known.
+        :raises ConflictError: it terminates already.
+        """
+
+    def terminate(self, worker_id: str) -> None:
+        """Tell a worker to end within its grace period.
+
+        :raises NotFoundError: it is not known.
+        """
+
+    def resume(self, worker_id: str) -> None:
+        """Tell a quiet worker to fetch again.
+
+        :raises NotFoundError: it is not known.
+        :raises ConflictError: it terminates already.
+        """
+
+    def quiet_all(self, *, queue: str='', label: str='') -> DirectedWorkers:
+        """Quiet the workers that are there now: all, those of a queue, those with a label."""
+
+    def terminate_all(self, *, queue: str='', label: str='') -> DirectedWorkers:
+        """Terminate the workers that are there now: all, those of a queue, those with a label."""
+
+    def resume_all(self, *, queue: str='', label: str='') -> DirectedWorkers:
+        """Resume the workers that are there now: all, those of a queue, those with a label."""
+
+    def deregister(self, worker_id: str) -> Sequence[str]:
+        """Remove a worker that missed its heartbeats.
+
+        :returns: ids of the jobs that went back to their queues.
+        :raises NotFoundError: it is not known.
+        :raises ConflictError: it still beats.
+        """
+class SyncDeadLetterJobs:
+    """:class:`DeadLetterJobs` for code that is not asynchronous."""
+
+    def list(self, *, limit: int=50, cursor: str='', **chosen: Unpack[DeadLetterFilter]) -> DeadLetters:
+        """List a page of dead letters, newest first within a queue.
+
+        :param cursor: from the page before. A page may be short, or empty, and yet have one.
+        :param chosen: ``queue``, ``type``, ``error_type``, ``since``, ``until``: see
+            :class:`DeadLetterFilter`.
+        """
+
+    def get(self, job_id: str) -> Job:
+        """Read a discarded job with its whole history.
+
+        :raises NotFoundError: there is no such job, or it is not discarded.
+        """
+
+    def stats(self) -> Mapping[str, JsonValue]:
+        """Count the dead letters: ``total``, ``by_queue``, ``by_error_type`` and more."""
+
+    def retry(self, job_id: str, override: Mapping[str, JsonValue] | None=None) -> Job:
+        """Make a discarded job available again: attempt 0, its errors cleared.
+
+        :param override: changes to its envelope: ``queue``, ``args``, ``priority``; ``meta`` and
+            ``retry`` are merged.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+
+    def delete(self, job_id: str) -> None:
+        """Remove a discarded job for good.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+
+    def retry_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
+        """Enqueue many dead letters again, at most 100: the named ones, else those that match.
+
+        With neither ids nor filter: all, step by step.
+
+        :param chosen: as for :meth:`list`.
+        """
+
+    def delete_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
+        """Remove many dead letters for good, chosen like those of :meth:`retry_many`."""
+class SyncWorkflows:
+    """:class:`WorkflowOperations` for code that is not asynchronous."""
+
+    def create(self, body: RawJson) -> WorkflowStatus:
+        """Send a workflow as it is; ``Client.workflow`` runs the middleware first."""
+
+    def get(self, workflow_id: str) -> WorkflowStatus:
+        """Read a workflow with its steps.
+
+        :raises NotFoundError: there is none.
+        """
+
+    def list(self, *, state: str='', limit: int=50, cursor: str='') -> WorkflowList:
+        """Read a page of workflows without their steps, the newest first.
+
+        :param state: only those in this state.
+        """
+
+    def cancel(self, workflow_id: str) -> WorkflowStatus:
+        """Cancel a workflow; jobs that workers execute may end. One that is cancelled stays so.
+
+        :raises NotFoundError: there is none.
+        :raises ConflictError: it has completed or failed.
+        """
+
+    def wait(self, workflow_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> WorkflowStatus:
+        """Wait until a workflow has completed.
+
+        :param timeout_s: seconds to wait at most; None waits as long as it takes.
+        :param poll_s: seconds between the first two requests; the interval grows up to 5 s.
+        :raises WorkflowFailedError: it failed or was cancelled; the error says why.
+        :raises WorkflowWaitTimeoutError: it has not ended in time.
+        """
+class SyncSchemas:
+    """:class:`Schemas` for code that is not asynchronous."""
+
+    def register(self, job_type: str, version: SchemaVersion, schema: Mapping[str, JsonValue], *, uri: str | None=None, exist_ok: bool=True) -> JobSchema:
+        """Register a version of a type's schema. Applications may do so at each start.
+
+        :param version: such as ``1``, ``"1.1"`` or ``"2.0.0"``.
+        :param schema: JSON Schema, draft 2020-12, of the arguments: an array, or the one object.
+        :param exist_ok: whether the very same schema may be registered already.
+        :raises InvalidRequestError: it is no JSON Schema, or no version.
+        :raises IncompatibleSchemaError: it refuses what the version before accepted, and its
+            major version is the same; the details name each breaking change.
+        :raises ConflictError: another schema has this version, or this URI.
+        """
+
+    def get(self, job_type: str, version: SchemaVersion | None=None) -> JobSchema:
+        """Read a version; the latest where none is named.
+
+        :raises NotFoundError: there is none.
+        """
+
+    def by_uri(self, uri: str) -> JobSchema:
+        """Read the version that jobs name by a URI.
+
+        :raises NotFoundError: there is none.
+        """
+
+    def versions(self, job_type: str) -> builtins.list[JobSchema]:
+        """List the versions of a type without their schemas, the newest first.
+
+        :raises NotFoundError: it has none.
+        """
+
+    def list(self) -> builtins.list[JobSchema]:
+        """List all versions of all types, without their schemas."""
+
+    def delete(self, job_type: str, version: SchemaVersion) -> None:
+        """Remove a version; jobs that named it stay.
+
+        :raises NotFoundError: there is none.
+        """
+class SyncQueues:
+    """:class:`Queues` for code that is not asynchronous."""
+
+    def list(self) -> builtins.list[QueueEntry]:
+        """List all queues that are declared or were used, by name."""
+
+    def stats(self, name: str) -> QueueNumbers:
+        """Count the jobs of a queue.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def priorities(self, name: str) -> Mapping[int, int]:
+        """Count the available jobs of a queue in each priority, the highest first.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def pause(self, name: str) -> QueueEntry:
+        """Stop fetches from a queue; active jobs go on, and jobs may still be enqueued."""
+
+    def resume(self, name: str) -> QueueEntry:
+        """Allow fetches from a queue again.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def create(self, name: str, config: Mapping[str, JsonValue] | None=None) -> QueueSettings:
+        """Create a queue with settings of its own; a queue needs none to be used.
+
+        :param config: such as ``{"max_size": 1000, "visibility_timeout": 60}``.
+        :raises ConflictError: there is such a queue, maybe made by a call whose answer was lost.
+        :raises InvalidRequestError: an invalid setting; nothing is created.
+        """
+
+    def settings(self, name: str) -> QueueSettings:
+        """Read the settings of a queue; ``_default`` is the policy for queues without their own.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def configure(self, name: str, changes: Mapping[str, JsonValue]) -> QueueSettings:
+        """Change settings: those that are named are set, ``None`` removes one.
+
+        :raises InvalidRequestError: an invalid setting; nothing is changed.
+        """
+
+    def drain(self, name: str) -> QueueSettings:
+        """Refuse new jobs; workers go on with those that are there. A resume ends it.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def delete(self, name: str) -> None:
+        """Delete a queue that has no jobs left to run, with its settings.
+
+        :raises ConflictError: there are jobs left, or the deployment declares the queue.
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def limit(self, name: str, policy: Mapping[str, JsonValue] | None) -> Mapping[str, JsonValue]:
+        """Limit how the jobs of a queue start, or end the limit.
+
+        :param policy: such as ``{"concurrency": 5, "rate": {"limit": 100, "period": "PT1M"}}``;
+            None ends the limit.
+        :returns: the limit and what it counts, as the backend describes it.
+        :raises InvalidRequestError: an invalid policy.
+        """
+
+    def purge(self, name: str, states: Sequence[str], *, older_than: datetime | None=None, dry_run: bool=False, cursor: str='') -> Purged:
+        """Purge the next jobs of a queue: those that ended are deleted, others cancelled.
+
+        :param states: which jobs; active ones cannot be purged.
+        :param older_than: only jobs that ended before; an aware datetime.
+        :param dry_run: change nothing, and count what would be changed.
+        :param cursor: of the call before; go on until it is empty.
+        :raises NotFoundError: there is no such queue.
+        """
+class SyncJobs:
+    """:class:`Jobs` for code that is not asynchronous; bulk changes go on by their cursor."""
+
+    def list(self, *, oldest_first: bool=False, limit: int=50, cursor: str='', **chosen: Unpack[JobFilter]) -> JobPage:
+        """List a page of jobs, queue by queue and list by list.
+
+        :param cursor: from the page before, for the same filter.
+        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``: see
+            :class:`JobFilter`.
+        """
+
+    def detail(self, job_id: str, *, events: bool=False) -> Mapping[str, JsonValue]:
+        """Read everything that is known of a job: its members, and ``history``.
+
+        :param events: its events from the log as well, as ``events``.
+        :raises NotFoundError: there is no such job.
+        """
+
+    def cancel(self, job_id: str) -> JobEntry:
+        """Cancel a job.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it has ended.
+        """
+
+    def retry(self, job_id: str) -> JobEntry:
+        """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not discarded.
+        """
+
+    def reprioritise(self, job_id: str, priority: int) -> JobEntry:
+        """Change the priority of a job that is available, scheduled or pending.
+
+        :param priority: -100 to 100; the higher is served first.
+        :raises InvalidRequestError: another priority.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is in another state.
+        """
+
+    def change_some(self, action: BulkAction, *, dry_run: bool=False, limit: int=100, cursor: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:
+        """Retry, cancel or delete the next jobs of a filter, at most a hundred; go on by cursor.
+
+        :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param chosen: as for :meth:`list`.
+        :raises InvalidRequestError: no filter, or a state that the action is impossible in.
+        """
+class SyncEvents:
+    """:class:`Events` for code that is not asynchronous."""
+
+    def read(self, *, since: datetime | None=None, limit: int=100, cursor: str='', **chosen: Unpack[EventFilter]) -> EventList:
+        """Read a page. Without ``since`` and cursor it ends with the newest event.
+
+        :param since: an aware datetime.
+        :param chosen: ``types``, ``queues``, ``job_types``, ``job_ids``: see :class:`EventFilter`.
+        """
+class SyncSystem:
+    """:class:`System` for code that is not asynchronous."""
+
+    def stats(self) -> Mapping[str, JsonValue]:
+        """Count all jobs (``jobs``, by state), ``workers``, ``throughput`` and more.
+
+        ``is_exact`` is False where a number is at least what is said.
+        """
+
+    def history(self, period: str='5m', *, queue: str='', since: datetime | None=None, until: datetime | None=None) -> Sequence[Mapping[str, JsonValue]]:
+        """Count the jobs ``completed`` and ``failed`` in each period, the oldest one first.
+
+        :param period: ``1m``, ``5m``, ``1h`` or ``1d``.
+        :param since: an hour ago by default.
+        :raises InvalidRequestError: too many points for one request.
+        """
+
+    def config(self) -> Mapping[str, JsonValue]:
+        """Read the ``settings`` of the backend and its ``implementation``; no secrets."""
+class SyncJobHandle:
+    """:class:`JobHandle` for code that is not asynchronous."""
+
+    @property
+    def id(self) -> str:
+        """Return the id of the job."""
+
+    def get(self) -> Job:
+        """Read the job; see :meth:`Client.get`."""
+
+    def result(self, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+        """Wait for its result; see :meth:`Client.result`."""
+
+    def progress(self) -> JobProgress:
+        """Return its latest progress; see :meth:`Client.progress`."""
+
+    def cancel(self) -> Job:
+        """Cancel it; see :meth:`Client.cancel`."""
+class SyncClient:
+    """:class:`Client` for code that is not asynchronous: the same methods without ``await``.
+
+    May be shared by threads, and used where an event loop is running (which it then blocks).
+
+    Example::
+
+        with SyncClient("https://jobs.example.com") as client:
+            client.enqueue("email.send", ["user@example.com", "welcome"])
+    """
+
+    def __init__(self, url: str | None=None, *, client: Client | None=None, api_key: str | None=None, credentials: Credentials | None=None, headers: Mapping[str, str] | None=None, middleware: EnqueueChain | Iterable[object] | None=None, hooks: Hooks | Iterable[object]=(), timeout_s: float=15.0, resends: Resends | None=None) -> None:
+        """Describe the client as :class:`Client` does, or wrap one that is used nowhere else.
+
+        :raises ValueError: not exactly one of ``url`` and ``client``, or no usable URL.
+        """
+
+    @classmethod
+    def direct(cls, *, backend: Backend | None=None, settings: Settings | None=None, endpoint_url: str | None=None, region: str | None=None, middleware: EnqueueChain | Iterable[object] | None=None, hooks: Hooks | Iterable[object]=()) -> Self:
+        """See :meth:`Client.direct`."""
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None=None, *, middleware: EnqueueChain | Iterable[object] | None=None, hooks: Hooks | Iterable[object]=()) -> Self:
+        """See :meth:`Client.from_env`."""
+
+    def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
+        """Return a handle of a job: ``client.job(client.enqueue(...)).result()``."""
+
+    def __enter__(self) -> Self:
+        """Return the client itself."""
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the client."""
+
+    def close(self) -> None:
+        """Close the connections and end the private event loop."""
+    admin: SyncAdmin
+    'Operations for operators: dead letters, queues, health.'
+    workflows: SyncWorkflows
+    'Read, list, cancel and wait for workflows.'
+    cron: SyncCronJobs
+    'Register, read, pause, trigger and remove cron jobs.'
+    schemas: SyncSchemas
+    'Register, read and remove the schemas of job types.'
+    queues: SyncQueues
+    'Read, create, configure, pause, drain and purge queues.'
+    workers: SyncWorkers
+    'List workers, and send them directives.'
+    dead_letter: SyncDeadLetterJobs
+    'Inspect, retry and remove dead letters.'
+    jobs: SyncJobs
+    'Find jobs, read their history, and retry, cancel and delete them in bulk.'
+    events: SyncEvents
+    'Read and follow the log of lifecycle events.'
+    system: SyncSystem
+    'Read the statistics and settings of the whole deployment.'
+
+    @property
+    def middleware(self) -> EnqueueChain:
+        """Return the enqueue chain; another one can be assigned until it freezes."""
+
+    @middleware.setter
+    def middleware(self, chain: EnqueueChain) -> None:
+        ...
+
+    @property
+    def hooks(self) -> Hooks:
+        """Return the hooks, which freeze with the chain; others can be assigned until then."""
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        ...
+
+    def enqueue(self, job: Job | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> EnqueueResult:
+        """Enqueue one job: ``enqueue("email.send", ["user@example.com"], queue="email")``.
+
+        The id is made here, so that a job which is sent again after a lost answer exists once.
+
+        :param job: type of the job, or a whole job (then without ``args`` and attributes).
+        :returns: whether it was enqueued, or which middleware dropped it.
+        :raises InvalidRequestError: a constraint of the envelope is broken.
+        :raises OjsError: the backend refused the job, or could not be reached.
+        :raises Exception: whatever a middleware raised; nothing was enqueued.
+        """
+
+    def enqueue_many(self, jobs: Iterable[Job], *, atomic: bool=False) -> builtins.list[EnqueueResult]:
+        """Enqueue several jobs, or some thousands, each through its own run of the middleware.
+
+        Jobs that come through go to the backend as one atomic batch, in one request; it is never
+        split, so that it is stored whole or not at all. Of the others, the results
+        say what happened; with ``atomic=True`` one such job stops the whole batch.
+
+        :returns: the outcome of each job, in the order of the jobs.
+        :raises BatchRejectedError: atomic, and the middleware dropped or failed a job.
+        :raises OjsError: the backend refused the batch (``details["index"]`` names the job);
+            nothing was enqueued.
+        :raises PayloadTooLargeError: more jobs, or bytes, than one batch may have; the details say
+            how many it may. Nothing was enqueued: send several batches.
+        """
+
+    def transact_item(self, job: Job | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> TransactItems:
+        """Prepare one job for a DynamoDB transaction of your own, beside your own writes.
+
+        The job exists exactly if the transaction commits; its message follows by itself. The
+        enqueue middleware and the hooks run here, before the transaction.
+
+        :returns: the entries to add to ``TransactItems`` of TransactWriteItems, and the job.
+        :raises RuntimeError: the client goes over HTTP; transactions need :meth:`direct`.
+        :raises PayloadTooLargeError: the job does not fit into the table.
+        :raises OjsError: as :meth:`enqueue`.
+        """
+
+    def workflow(self, parts: WorkflowParts, *, id: str | None=None) -> WorkflowStatus:
+        """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
+
+        Every job passes the enqueue middleware now, also those that begin later.
+
+        :param id: of the workflow; made here when it is left out, so that a workflow which is
+            sent again after a lost answer exists once.
+        :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
+        :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
+        """
+
+    def get(self, job_id: str) -> Job:
+        """Read a job.
+
+        :raises NotFoundError: there is no such job.
+        """
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a job that has not ended; one that is cancelled already stays so.
+
+        A worker that executes it learns so with its next heartbeat.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is completed or discarded.
+        """
+
+    def activate(self, job_id: str) -> Job:
+        """Make a job available that was enqueued with ``pending=True``.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not pending.
+        """
+
+    def result(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+        """Wait until a job has ended, and return its result.
+
+        :param timeout_s: seconds to wait at most; None waits as long as it takes.
+        :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
+            server that waits by itself is not asked more often.
+        :raises JobFailedError: it was discarded; the error says why.
+        :raises JobCancelledError: it was cancelled.
+        :raises WaitTimeoutError: it has not ended in time.
+        :raises ResultPrunedError: it has ended, and its outcome is not kept any more.
+        :raises NotFoundError: there is no such job.
+        """
+
+    def wait(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+        """Do the same as :meth:`result`."""
+
+    def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
+        """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.
+
+        :raises InvalidRequestError: no ids, or too many.
+        :raises PayloadTooLargeError: their results are more than one answer holds.
+        """
+
+    def progress(self, job_id: str) -> JobProgress:
+        """Return the latest progress that a job reported.
+
+        :raises NotFoundError: there is no such job.
+        """
+
+    def checkpoint(self, job_id: str) -> JobCheckpoint | None:
+        """Return the checkpoint that the next attempt of a job starts from; None without one.
+
+        :raises NotFoundError: there is no such job.
+        """
+
+    def clear_checkpoint(self, job_id: str) -> None:
+        """Delete the checkpoint of a job: its next attempt starts from the beginning.
+
+        :raises NotFoundError: there is no such job.
+        """
