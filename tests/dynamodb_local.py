@@ -140,7 +140,9 @@ def used(url: str) -> Iterator[Server]:
 
 
 def _noting(errors: list[str]) -> Any:
-    def note(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+    def note(http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        if not http_response.headers:  # an answer that the test injects
+            return
         error = parsed.get("Error", {})
         reasons = [reason.get("Code") for reason in parsed.get("CancellationReasons", [])]
         if (error and error.get("Code") not in _EXPECTED) or not _CANCELLED_BY.issuperset(reasons):

@@ -8,6 +8,7 @@ from benchmarks.overhead import BUDGET, INSTRUCTIONS_BUDGET, instructions_of, me
 from ojs_aws.local.aws import embedded_aws
 
 
+@pytest.mark.moto
 def test_handlers_stay_within_their_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """`python -m benchmarks.overhead` prints the table, and profiles what is above it."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
