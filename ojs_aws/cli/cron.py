@@ -21,22 +21,19 @@ Name = Annotated[str, typer.Argument(help="Name of the cron job.")]
 async def list_crons(session: Session) -> None:
     """List the cron jobs, and when each runs next."""
     entries = await session.client.cron.list()
-    session.out.table(
+    session.out.items(
         {"cron": [{**each.attributes} for each in entries]},
-        ("Name", "Schedule", "Zone", "Type", "Enabled", "Next run", "Last run", "Runs"),
-        [
-            (
-                each.name,
-                each.cron,
-                each.timezone,
-                each.type,
-                each.enabled,
-                each.next_run_at,
-                each.last_run_at,
-                each.run_count,
-            )
-            for each in entries
-        ],
+        {
+            "Name": "name",
+            "Schedule": "cron",
+            "Zone": "timezone",
+            "Type": "type",
+            "Enabled": "enabled",
+            "Next run": "next_run_at",
+            "Last run": "last_run_at",
+            "Runs": "run_count",
+        },
+        entries,
         nothing="No cron jobs.",
     )
 

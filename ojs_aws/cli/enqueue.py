@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -57,26 +57,22 @@ async def enqueue(
 ) -> None:
     """Enqueue a job, and show its id; with --wait, its result."""
     given = json_of(args, "The arguments")
-    attributes: JobAttributes = {"queue": queue, "priority": priority}
-    if at:
-        attributes["scheduled_at"] = _when(at, "--at")
-    if expires:
-        attributes["expires_at"] = _when(expires, "--expires")
-    if timeout_s:
-        attributes["timeout_s"] = timeout_s
-    retry: dict[str, JsonValue] = {}
-    if max_attempts:
-        retry["max_attempts"] = max_attempts
-    if dead_letter:
-        retry["on_exhaustion"] = "dead_letter"
-    if retry:
-        attributes["retry"] = retry
-    if meta:
-        attributes["meta"] = dict(_pair(each) for each in meta)
-    if job_id:
-        attributes["id"] = job_id
+    retry = {
+        "max_attempts": max_attempts,
+        "on_exhaustion": "dead_letter" if dead_letter else "",
+    }
+    attributes = {
+        "scheduled_at": at and _when(at, "--at"),
+        "expires_at": expires and _when(expires, "--expires"),
+        "timeout_s": timeout_s,
+        "retry": {name: value for name, value in retry.items() if value},
+        "meta": dict(_pair(each) for each in meta or ()),
+        "id": job_id,
+    }
+    named = {name: value for name, value in attributes.items() if value}
+    chosen = cast("JobAttributes", {"queue": queue, "priority": priority, **named})
     positional: list[JsonValue] = given if isinstance(given, list) else [given]
-    result = await session.client.enqueue(type, positional, **attributes)
+    result = await session.client.enqueue(type, positional, **chosen)
     if not wait:
         session.out.said(result.id, _members(result.job))
         return

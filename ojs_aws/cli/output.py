@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
@@ -32,6 +32,10 @@ COLOURS: Final = {
     "stale": "red",
 }
 """Of states, in tables."""
+
+
+Columns: TypeAlias = "Mapping[str, str | Callable[[Any], object]]"
+"""The member or attribute that each column shows, or a function of the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,19 @@ class Output:
             self.console().print(table)
         else:
             typer.echo(nothing)
+
+    def items(
+        self,
+        data: object,
+        columns: Columns,
+        items: Iterable[object],
+        *,
+        title: str = "",
+        nothing: str = "Nothing.",
+    ) -> None:
+        """Print items as a table, one a row."""
+        rows = [[_member(each, column) for column in columns.values()] for each in items]
+        self.table(data, [*columns], rows, title=title, nothing=nothing)
 
     def fields(self, data: object, pairs: Iterable[tuple[str, object]], *, title: str = "") -> None:
         """Print names and values below each other; empty values are left out."""
@@ -143,6 +160,12 @@ def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}: {each}", inner) for each, inner in value.items())
         else:
             yield name, value
+
+
+def _member(item: object, column: str | Callable[[Any], object]) -> object:
+    if not isinstance(column, str):
+        return column(item)
+    return item.get(column) if isinstance(item, Mapping) else getattr(item, column)
 
 
 def _cell(value: object) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import ExitCode, Session, command, moment
+from ojs_aws.cli.output import Columns
+from ojs_aws.cli.session import ExitCode, Session, command, moment, pages
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ojs_aws.client.areas.queues import QueueNumbers
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
@@ -32,34 +35,23 @@ async def list_queues(
 ) -> None:
     """List the queues; with --counts, how many jobs each has (eight queries a queue)."""
     entries = await session.client.queues.list()
+    state: Columns = {"Name": "name", "State": lambda each: "paused" if each.paused else "active"}
     if not counts:
-        session.out.table(
-            {"queues": [{**entry.described} for entry in entries]},
-            ("Name", "State", "Paused at"),
-            [
-                (entry.name, "paused" if entry.paused else "active", entry.paused_at)
-                for entry in entries
-            ],
-            nothing="No queues.",
-        )
+        shown = [{**entry.described} for entry in entries]
+        columns = {**state, "Paused at": "paused_at"}
+        session.out.items({"queues": shown}, columns, entries, nothing="No queues.")
         return
     numbers = [await session.client.queues.stats(entry.name) for entry in entries]
-    session.out.table(
+    session.out.items(
         {"queues": [{**each.described} for each in numbers]},
-        ("Name", "State", *(name.capitalize() for name in _COUNTS)),
-        [
-            (
-                each.name,
-                "paused" if each.paused else "active",
-                *(_count(getattr(each, name), name in each.estimated) for name in _COUNTS),
-            )
-            for each in numbers
-        ],
+        {**state, **{name.capitalize(): partial(_count, name) for name in _COUNTS}},
+        numbers,
     )
 
 
-def _count(number: int, is_estimated: bool) -> str:  # noqa: FBT001
-    return f"≥{number}" if is_estimated else str(number)
+def _count(name: str, numbers: QueueNumbers) -> str:
+    number = getattr(numbers, name)
+    return f"≥{number}" if name in numbers.estimated else str(number)
 
 
 @command(app, "show", epilog="Example: ojs-aws queues show email")
@@ -143,17 +135,17 @@ async def _purge(
     session: Session, name: str, states: list[str], before: datetime | None, *, is_dry: bool
 ) -> tuple[int, int]:
     """Purge page by page, or only count how many would be deleted and cancelled."""
-    deleted, cancelled, cursor = 0, 0, ""
+    deleted = cancelled = 0
+    queues = session.client.queues
     with session.out.progress(f"{'counting' if is_dry else 'purging'} {name} ...", None) as step:
-        while True:
-            done = await session.client.queues.purge(
+        async for done in pages(
+            lambda cursor: queues.purge(
                 name, states, older_than=before, dry_run=is_dry, cursor=cursor
             )
+        ):
             deleted, cancelled = deleted + done.deleted, cancelled + done.cancelled
             step(done.deleted + done.cancelled)
-            cursor = done.cursor
-            if not cursor:
-                return deleted, cancelled
+    return deleted, cancelled
 
 
 # ------------------------------------------------------------------------------------- settings

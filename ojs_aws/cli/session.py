@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar, get_type_hints
 
 import typer
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue, OjsError
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
+MAX_PAGE: Final = 200
+MAX_PAGES: Final = 1000
+"""Of one list: a filter may match few of very many."""
 _PANEL: Final = "Server and output"
 
 
@@ -128,15 +131,7 @@ def command(
     def register(
         function: Callable[..., Coroutine[Any, Any, None]],
     ) -> Callable[..., Coroutine[Any, Any, None]]:
-        hints = get_type_hints(function, include_extras=True)
-        _, *own = inspect.signature(function).parameters.values()
-        parameters = [
-            _option("context", typer.Context, inspect.Parameter.empty),
-            *(each.replace(annotation=hints[each.name]) for each in own),
-            _option("url", Url, DEFAULT_URL),
-            _option("api_key", ApiKey, ""),
-            _option("as_json", AsJson, False),
-        ]
+        run_with = with_groups(function, skip=1)
 
         def run(
             *, context: typer.Context, url: str, api_key: str, as_json: bool, **values: Any
@@ -148,22 +143,112 @@ def command(
             async def within() -> None:
                 client = open_client(url, api_key)
                 try:
-                    await function(Session(client, out, url, open_client), **values)
+                    await run_with(Session(client, out, url, open_client), **values)
                 finally:
                     await client.close()
 
             _finish(within(), out)
 
-        run.__name__ = function.__name__
-        run.__doc__ = function.__doc__
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-        )
+        parameters = [
+            _option("context", typer.Context, inspect.Parameter.empty),
+            *inspect.signature(run_with).parameters.values(),
+            _option("url", Url, DEFAULT_URL),
+            _option("api_key", ApiKey, ""),
+            _option("as_json", AsJson, False),
+        ]
+        _declare(run, function, parameters)
         app.command(name, **more)(run)
         return function
 
     return register
+
+
+def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:
+    """Return a function that takes the fields of each dataclass among its parameters one by one.
+
+    So options that several commands have are declared once, as the fields of a dataclass.
+
+    :param skip: parameters at the front that are no options, and not part of the signature.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = [*inspect.signature(function).parameters.values()][skip:]
+    groups: dict[str, type] = {
+        each.name: hints[each.name] for each in own if is_dataclass(hints[each.name])
+    }
+    parameters: list[inspect.Parameter] = []
+    for each in own:
+        if each.name in groups:
+            annotations = get_type_hints(groups[each.name], include_extras=True)
+            parameters += [
+                _option(part.name, annotations[part.name], part.default)
+                for part in fields(groups[each.name])
+            ]
+        else:
+            parameters.append(_option(each.name, hints[each.name], each.default))
+
+    def run(*front: Any, **values: Any) -> Any:
+        for name, kind in groups.items():
+            values[name] = kind(**{part.name: values.pop(part.name) for part in fields(kind)})
+        return function(*front, **values)
+
+    _declare(run, function, parameters)
+    return run
+
+
+def _declare(
+    run: Callable[..., Any], function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> None:
+    """Give a function the name and docstring of another one, and these parameters."""
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+
+
+class Page(Protocol):
+    """Declares what a page of a list has."""
+
+    @property
+    def cursor(self) -> str:
+        """Return where the next page starts; empty on the last one."""
+
+
+P = TypeVar("P", bound=Page)
+T = TypeVar("T")
+
+
+async def pages(ask: Callable[[str], Awaitable[P]]) -> AsyncIterator[P]:
+    """Yield page after page.
+
+    :param ask: returns the page of a cursor.
+    """
+    cursor = ""
+    while True:
+        page = await ask(cursor)
+        yield page
+        cursor = page.cursor
+        if not cursor:
+            return
+
+
+async def listed(
+    limit: int, ask: Callable[[int, str], Awaitable[P]], items_of: Callable[[P], Iterable[T]]
+) -> tuple[list[T], list[P]]:
+    """Return the first items of a list, and the pages that were read for them.
+
+    :param ask: returns the page of a cursor, with so many items at most.
+    """
+    found: list[T] = []
+    read: list[P] = []
+
+    def ask_next(cursor: str) -> Awaitable[P]:
+        return ask(min(MAX_PAGE, limit - len(found)), cursor)
+
+    async for page in pages(ask_next):
+        found += items_of(page)
+        read.append(page)
+        if len(found) >= limit or len(read) == MAX_PAGES:
+            break
+    return found, read
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.session import Session, command, listed
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowStatus
@@ -27,29 +27,23 @@ async def list_workflows(
     ] = 20,
 ) -> None:
     """List the workflows, newest first."""
-    found: list[WorkflowStatus] = []
-    cursor = ""
-    while True:
-        wanted = min(200, limit - len(found))
-        page = await session.client.workflows.list(state=state, limit=wanted, cursor=cursor)
-        found += page.workflows
-        cursor = page.cursor
-        if not cursor or len(found) >= limit:
-            break
-    session.out.table(
+    workflows = session.client.workflows
+    found, _ = await listed(
+        limit,
+        lambda most, cursor: workflows.list(state=state, limit=most, cursor=cursor),
+        lambda page: page.workflows,
+    )
+    session.out.items(
         {"workflows": [{**each.described} for each in found]},
-        ("Id", "Name", "Type", "State", "Done", "Created"),
-        [
-            (
-                each.id,
-                each.name,
-                each.type,
-                each.state,
-                _done(each),
-                each.described.get("created_at"),
-            )
-            for each in found
-        ],
+        {
+            "Id": "id",
+            "Name": "name",
+            "Type": "type",
+            "State": "state",
+            "Done": _done,
+            "Created": lambda each: each.described.get("created_at"),
+        },
+        found,
         nothing="No such workflows.",
     )
 
@@ -79,19 +73,16 @@ async def show_workflow(session: Session, workflow_id: WorkflowId) -> None:
             *workflow.metadata.items(),
         ],
     )
-    session.out.table(
+    session.out.items(
         list(workflow.steps),
-        ("Step", "Type", "State", "Job", "Job's state"),
-        [
-            (
-                step.get("id", step.get("index")),
-                step.get("type"),
-                step.get("state"),
-                step.get("job_id"),
-                step.get("job_state"),
-            )
-            for step in workflow.steps
-        ],
+        {
+            "Step": lambda step: step.get("id", step.get("index")),
+            "Type": "type",
+            "State": "state",
+            "Job": "job_id",
+            "Job's state": "job_state",
+        },
+        workflow.steps,
         title="\nSteps",
     )
 
