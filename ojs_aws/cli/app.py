@@ -14,14 +14,13 @@ from ojs_aws.cli import (
     cron,
     dead_letters,
     doctor,
-    documents,
     enqueue,
+    events,
     jobs,
     keys,
     queues,
     readiness,
     restore,
-    watching,
     workers,
     workflows,
 )
@@ -36,9 +35,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore, documents):
+for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
-watching.register(app)
+app.add_typer(restore.documents_app)
+events.register(app)
 doctor.register(app)
 readiness.register(app)
 cost.register(app)

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ojs_aws.cli.options import with_groups
 from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import with_groups
 
 RANDOM_TOKENS = 1.75
 """As in ``ojs_aws.pricing``, which is imported when the command runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WorkloadOptions:
     """Describes a workload, as :class:`ojs_aws.pricing.Workload` has it."""
 
     jobs: Annotated[float, typer.Argument(min=0, help="Jobs a month.")] = 1_000_000
@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
 
 
 def cost(
-    options: Options,
+    options: WorkloadOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with the assumptions.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import Session, command, json_of
+from ojs_aws.cli.options import json_of
+from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJob

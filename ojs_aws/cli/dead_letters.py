@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until, error_text
+from ojs_aws.cli.options import json_of, moment
 from ojs_aws.cli.output import flat
-from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, json_of, listed, moment, pages
+from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import DeadLetterFilter
@@ -24,7 +25,7 @@ All = Annotated[bool, typer.Option("--all", help="All dead letters.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ChosenDeadLetters:
     """Selects the dead letters that a command is for."""
 
     queue: Queue = ""
@@ -47,7 +48,7 @@ class Filter:
 @command(app, "list", epilog="Example: ojs-aws dead-letter list --error-type ConnectionError")
 async def list_dead_letters(
     session: Session,
-    wanted: Filter,
+    wanted: ChosenDeadLetters,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
 ) -> None:
     """List the dead letters, newest first within a queue. Times are when they ended."""
@@ -98,7 +99,7 @@ async def dead_letter_stats(session: Session) -> None:
 )
 async def retry_dead_letters(
     session: Session,
-    wanted: Filter,
+    wanted: ChosenDeadLetters,
     *,
     ids: Ids = None,
     every: All = False,
@@ -121,7 +122,12 @@ async def retry_dead_letters(
 
 @command(app, "delete", epilog="Example: ojs-aws dead-letter delete --until P30D --yes")
 async def delete_dead_letters(
-    session: Session, wanted: Filter, *, ids: Ids = None, every: All = False, consent: Consent
+    session: Session,
+    wanted: ChosenDeadLetters,
+    *,
+    ids: Ids = None,
+    every: All = False,
+    consent: Consent,
 ) -> None:
     """Remove dead letters for good."""
     if ids:

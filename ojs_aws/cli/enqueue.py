@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ojs_aws.cli.session import Session, command, json_of
+from ojs_aws.cli.options import json_of
+from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job

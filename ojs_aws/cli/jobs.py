@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.session import ExitCode, Session, command, listed, moment
+from ojs_aws.cli.options import moment
+from ojs_aws.cli.session import ExitCode, Session, command, listed
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.jobs import BulkAction, JobEntry, JobFilter
@@ -34,7 +35,7 @@ Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; leave out to
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ChosenJobs:
     """Selects the jobs that a command is for."""
 
     queue: Queue = ""
@@ -83,7 +84,7 @@ class Consent:
 )
 async def list_jobs(
     session: Session,
-    wanted: Filter,
+    wanted: ChosenJobs,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
     oldest_first: Annotated[
         bool, typer.Option("--oldest-first", help="Reverse the order within each list.")
@@ -170,7 +171,9 @@ async def show_job(
     epilog="Examples:\n\nojs-aws jobs retry ID\n\nojs-aws jobs retry -q billing -t 'invoice.*' "
     "--since 2h --dry-run",
 )
-async def retry_jobs(session: Session, wanted: Filter, consent: Consent, ids: Ids = None) -> None:
+async def retry_jobs(
+    session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
+) -> None:
     """Make discarded jobs available again: attempt 0, the old errors kept apart."""
     await _change(session, "retry", ids, wanted.chosen, consent)
 
@@ -181,7 +184,9 @@ async def retry_jobs(session: Session, wanted: Filter, consent: Consent, ids: Id
     epilog="Examples:\n\nojs-aws jobs cancel ID"
     "\n\nojs-aws jobs cancel --queue email --state available",
 )
-async def cancel_jobs(session: Session, wanted: Filter, consent: Consent, ids: Ids = None) -> None:
+async def cancel_jobs(
+    session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
+) -> None:
     """Cancel jobs that have not ended; a worker learns it with its next heartbeat."""
     await _change(session, "cancel", ids, wanted.chosen, consent)
 
@@ -191,7 +196,7 @@ async def cancel_jobs(session: Session, wanted: Filter, consent: Consent, ids: I
     "delete",
     epilog="Example: ojs-aws jobs delete --queue email --state completed --until P7D --dry-run",
 )
-async def delete_jobs(session: Session, wanted: Filter, consent: Consent) -> None:
+async def delete_jobs(session: Session, wanted: ChosenJobs, consent: Consent) -> None:
     """Delete jobs that have ended, for good."""
     await _change(session, "delete", None, wanted.chosen, consent)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ojs_aws.cli.options import moment
 from ojs_aws.cli.output import Columns
-from ojs_aws.cli.session import ExitCode, Session, command, moment, pages
+from ojs_aws.cli.session import ExitCode, Session, command, pages
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ojs_aws.cli.findings import Check, Finding, Verdict, fine, report
+from ojs_aws.cli.doctor import Check, Finding, Verdict, fine, report
 from ojs_aws.cli.session import ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
 
 import typer
 
+from ojs_aws.cli.options import declare, option, with_groups
 from ojs_aws.cli.output import Output
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client
-    from ojs_aws.domain.errors import JsonValue, OjsError
+    from ojs_aws.domain.errors import OjsError
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 MAX_PAGE: Final = 200
@@ -150,58 +150,17 @@ def command(
             _finish(within(), out)
 
         parameters = [
-            _option("context", typer.Context, inspect.Parameter.empty),
+            option("context", typer.Context, inspect.Parameter.empty),
             *inspect.signature(run_with).parameters.values(),
-            _option("url", Url, DEFAULT_URL),
-            _option("api_key", ApiKey, ""),
-            _option("as_json", AsJson, False),
+            option("url", Url, DEFAULT_URL),
+            option("api_key", ApiKey, ""),
+            option("as_json", AsJson, False),
         ]
-        _declare(run, function, parameters)
+        declare(run, function, parameters)
         app.command(name, **more)(run)
         return function
 
     return register
-
-
-def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:
-    """Return a function that takes the fields of each dataclass among its parameters one by one.
-
-    So options that several commands have are declared once, as the fields of a dataclass.
-
-    :param skip: parameters at the front that are no options, and not part of the signature.
-    """
-    hints = get_type_hints(function, include_extras=True)
-    own = [*inspect.signature(function).parameters.values()][skip:]
-    groups: dict[str, type] = {
-        each.name: hints[each.name] for each in own if is_dataclass(hints[each.name])
-    }
-    parameters: list[inspect.Parameter] = []
-    for each in own:
-        if each.name in groups:
-            annotations = get_type_hints(groups[each.name], include_extras=True)
-            parameters += [
-                _option(part.name, annotations[part.name], part.default)
-                for part in fields(groups[each.name])
-            ]
-        else:
-            parameters.append(_option(each.name, hints[each.name], each.default))
-
-    def run(*front: Any, **values: Any) -> Any:
-        for name, kind in groups.items():
-            values[name] = kind(**{part.name: values.pop(part.name) for part in fields(kind)})
-        return function(*front, **values)
-
-    _declare(run, function, parameters)
-    return run
-
-
-def _declare(
-    run: Callable[..., Any], function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
-) -> None:
-    """Give a function the name and docstring of another one, and these parameters."""
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
 
 class Page(Protocol):
@@ -249,12 +208,6 @@ async def listed(
         if len(found) >= limit or len(read) == MAX_PAGES:
             break
     return found, read
-
-
-def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
 
 
 def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
@@ -314,42 +267,3 @@ def request_id_of(problem: BaseException) -> str:
 def notes_of(problem: BaseException) -> list[str]:
     """Return the notes that were added to an error."""
     return list(getattr(problem, "__notes__", ()))
-
-
-def moment(text: str | None) -> datetime | None:
-    """Return an instant that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
-
-    :raises InvalidRequestError: neither.
-    """
-    if not text:
-        return None
-    from ojs_aws.domain.errors import InvalidRequestError
-    from ojs_aws.domain.timestamps import (
-        datetime_of,
-        parse_duration,
-        parse_timestamp,
-    )
-
-    try:
-        return datetime_of(parse_timestamp(text, "time"))
-    except InvalidRequestError:
-        ago = timedelta(milliseconds=parse_duration(text, "time"))
-        return datetime.now(UTC) - ago
-
-
-def json_of(text: str, what: str) -> JsonValue:
-    """Return JSON that a person wrote.
-
-    :raises InvalidRequestError: it is none.
-    """
-    from ojs_aws.domain.errors import InvalidRequestError
-    from ojs_aws.domain.json_text import decode
-
-    try:
-        return decode(text)
-    except InvalidRequestError as problem:
-        where = problem.message.rpartition("JSON: ")[2]
-        raise InvalidRequestError(
-            f"{what} must be JSON: {where}",
-            hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\', \'"a text"\'.',
-        ) from None

@@ -6,6 +6,8 @@ import asyncio
 import math
 import random
 import time
+from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Final, Protocol
 
 POLL_GROWTH: Final = 1.5
@@ -77,3 +79,21 @@ class Waiting:
         self._asked = self._timer.monotonic()
         self._interval_s = min(self._interval_s * POLL_GROWTH, self._longest_s)
         return True
+
+
+async def first_of(*waits: Awaitable[object]) -> None:
+    """Wait for whichever ends first; the others are cancelled."""
+    tasks = {asyncio.ensure_future(wait) for wait in waits}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def within(timer: Timer, seconds: float, work: Awaitable[object]) -> None:
+    """Give a task a little time, and ignore it if it does not finish."""
+    task = asyncio.ensure_future(work)
+    await first_of(task, timer.sleep(seconds))
+    with suppress(Exception, asyncio.CancelledError):
+        await task

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.encryption.middleware import (
         EncryptionMiddleware as EncryptionMiddleware,
     )
-    from ojs_aws.middleware.builtin.error_reporting import ErrorReport as ErrorReport
-    from ojs_aws.middleware.builtin.error_reporting import (
+    from ojs_aws.middleware.builtin.error_reports import ErrorReport as ErrorReport
+    from ojs_aws.middleware.builtin.error_reports import (
         ErrorReportingMiddleware as ErrorReportingMiddleware,
     )
     from ojs_aws.middleware.builtin.logging import LoggingMiddleware as LoggingMiddleware
@@ -132,7 +132,7 @@ else:
             ),
             "builtin.encryption.kms": "KmsKeys",
             "builtin.encryption.middleware": "EncryptionMiddleware",
-            "builtin.error_reporting": "ErrorReport ErrorReportingMiddleware",
+            "builtin.error_reports": "ErrorReport ErrorReportingMiddleware",
             "builtin.logging": "LoggingMiddleware",
             "builtin.metrics": "MetricSink",
             "builtin.metrics.emf": "EmfSink",

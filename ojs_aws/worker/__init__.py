@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ojs_aws.worker.failure import PermanentError as PermanentError
     from ojs_aws.worker.failure import RetryError as RetryError
     from ojs_aws.worker.lambda_worker import LambdaWorker as LambdaWorker
-    from ojs_aws.worker.loading import load_worker as load_worker
-    from ojs_aws.worker.loading import run_from_path as run_from_path
+    from ojs_aws.worker.paths import load_worker as load_worker
+    from ojs_aws.worker.paths import run_from_path as run_from_path
     from ojs_aws.worker.polling import Worker as Worker
     from ojs_aws.worker.polls import Polls as Polls
     from ojs_aws.worker.registry import HandlerRegistry as HandlerRegistry
@@ -30,7 +30,7 @@ else:
         {
             "failure": "DeadLetterError DiscardError JobError PermanentError RetryError",
             "lambda_worker": "LambdaWorker",
-            "loading": "load_worker run_from_path",
+            "paths": "load_worker run_from_path",
             "polling": "Worker",
             "polls": "Polls",
             "registry": "HandlerRegistry RegistrationError",

@@ -117,3 +117,8 @@ class ActiveJobs:
     def __iter__(self) -> Iterator[ActiveJob]:
         """Yield the jobs, as of now."""
         return iter(list(self._jobs.values()))
+
+
+def about(job: Job) -> dict[str, object]:
+    """Return the fields of a line about a job; its handler's lines have them from ``ctx.log``."""
+    return {"job_id": job.id, "job_type": job.type, "queue": job.queue, "attempt": job.attempt}

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.worker.active import ActiveJobs
-from ojs_aws.worker.logs import about
+from ojs_aws.worker.active import ActiveJobs, about
 from ojs_aws.worker.reservations import Reservations
 
 MAX_JOBS: Final = 100

@@ -22,13 +22,12 @@ from ojs_aws.services.jobs.fetch import Claimed
 from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
-from ojs_aws.worker.active import ActiveJob
+from ojs_aws.worker.active import ActiveJob, about
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Executor, Failed, Outcome
-from ojs_aws.worker.logs import about
 from ojs_aws.worker.records import Record, StrayRecordError, queue_name_of, read_record
-from ojs_aws.worker.reporting import Reported, Reporter
+from ojs_aws.worker.reports import Reported, Reporter
 
 AFTERLIFE_S: Final = 5.0
 """How long a reservation outlives the invocation that holds it, in seconds."""

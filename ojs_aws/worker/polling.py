@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from ojs_aws.client.ids import UuidV7
-from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.client.timer import SystemTimer, Timer, first_of, within
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.envelope import Job
@@ -18,22 +18,18 @@ from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
-from ojs_aws.worker.active import ActiveJob, ActiveJobs
+from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
-from ojs_aws.worker.lifecycle import Lifecycle
-from ojs_aws.worker.logs import about
+from ojs_aws.worker.lifecycle import Lifecycle, signals_to
 from ojs_aws.worker.over_http import HttpJobSource
-from ojs_aws.worker.polls import Polls
+from ojs_aws.worker.polls import Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
-from ojs_aws.worker.reporting import Reporter
+from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.reservations import JobSource
-from ojs_aws.worker.signals import signals_to
-from ojs_aws.worker.turns import Turns
-from ojs_aws.worker.waits import first_of, within
 
 BEATS_PER_RESERVATION: Final = 4
 MAX_FETCH: Final = 100

@@ -42,7 +42,7 @@ class ExecutionChain(Chain):
     @classmethod
     def default(cls) -> ExecutionChain:
         """Return the recommended chain: logging, metrics, error reporting, timeout (8.2)."""
-        from ojs_aws.middleware.builtin.error_reporting import ErrorReportingMiddleware
+        from ojs_aws.middleware.builtin.error_reports import ErrorReportingMiddleware
         from ojs_aws.middleware.builtin.logging import LoggingMiddleware
         from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware
         from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware

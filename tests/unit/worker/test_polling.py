@@ -13,9 +13,8 @@ import pytest
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker import Worker
-from ojs_aws.worker.lifecycle import WorkerState
+from ojs_aws.worker.lifecycle import WorkerState, reactions
 from ojs_aws.worker.reservations import Pulse
-from ojs_aws.worker.signals import reactions
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle, until
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.worker import LambdaWorker, Worker, load_worker, run_from_path
-from ojs_aws.worker.loading import WorkerPathError
+from ojs_aws.worker.paths import WorkerPathError
 from tests.load import HUNG_S, wait_until
 from tests.unit.client.doubles import JOB_ID
 

@@ -26,7 +26,7 @@ from ojs_aws.middleware import (
     TimeoutMiddleware,
     TraceContextMiddleware,
 )
-from ojs_aws.middleware.builtin.error_reporting import ErrorReport
+from ojs_aws.middleware.builtin.error_reports import ErrorReport
 from tests.load import HUNG_S
 from tests.unit.middleware.doubles import enqueue_sync, job, store
 

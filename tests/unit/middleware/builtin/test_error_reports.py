@@ -11,7 +11,7 @@ from ojs_aws.middleware import (
     ExecutionChain,
     JobTimeoutError,
 )
-from ojs_aws.middleware.builtin.error_reporting import ErrorReport, ErrorReportingMiddleware
+from ojs_aws.middleware.builtin.error_reports import ErrorReport, ErrorReportingMiddleware
 from tests.unit.middleware.doubles import JOB_ID, context, job
 
 ABOUT = {"job_id": JOB_ID, "job_type": "a.b", "queue": "email"}

@@ -19,8 +19,8 @@ from ojs_aws.domain.errors import (
     OjsError,
     RateLimitedError,
 )
+from ojs_aws.worker.active import about
 from ojs_aws.worker.executor import Failed, Outcome, Succeeded
-from ojs_aws.worker.logs import about
 from ojs_aws.worker.reservations import Reservations
 
 PATIENCE: Final = Resends(limit=5, first_delay_s=0.5, max_delay_s=8.0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.worker import Worker
-from ojs_aws.worker.turns import Turns
+from ojs_aws.worker.polls import Turns
 from tests.unit.worker.doubles import FakeSource
 
 

@@ -16,9 +16,8 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
+from ojs_aws.worker.contexts import ProgressReports, WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.progress import ProgressReports
 from tests.simulation.world import World
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 

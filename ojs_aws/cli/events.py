@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import Session, command, moment
+from ojs_aws.cli.options import moment
+from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue

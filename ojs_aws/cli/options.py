@@ -1,0 +1,99 @@
+"""Declares options once for several commands, and reads what people write for them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+
+def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:
+    """Return a function that takes the fields of each dataclass among its parameters one by one.
+
+    So options that several commands have are declared once, as the fields of a dataclass.
+
+    :param skip: parameters at the front that are no options, and not part of the signature.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = [*inspect.signature(function).parameters.values()][skip:]
+    groups: dict[str, type] = {
+        each.name: hints[each.name] for each in own if is_dataclass(hints[each.name])
+    }
+    parameters: list[inspect.Parameter] = []
+    for each in own:
+        if each.name in groups:
+            annotations = get_type_hints(groups[each.name], include_extras=True)
+            parameters += [
+                option(part.name, annotations[part.name], part.default)
+                for part in fields(groups[each.name])
+            ]
+        else:
+            parameters.append(option(each.name, hints[each.name], each.default))
+
+    def run(*front: Any, **values: Any) -> Any:
+        for name, kind in groups.items():
+            values[name] = kind(**{part.name: values.pop(part.name) for part in fields(kind)})
+        return function(*front, **values)
+
+    declare(run, function, parameters)
+    return run
+
+
+def declare(
+    run: Callable[..., Any], function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> None:
+    """Give a function the name and docstring of another one, and these parameters."""
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+
+
+def option(name: str, annotation: object, default: object) -> inspect.Parameter:
+    """Return a parameter that is an option or an argument of a command."""
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return an instant that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
+
+    :raises InvalidRequestError: neither.
+    """
+    if not text:
+        return None
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.timestamps import (
+        datetime_of,
+        parse_duration,
+        parse_timestamp,
+    )
+
+    try:
+        return datetime_of(parse_timestamp(text, "time"))
+    except InvalidRequestError:
+        ago = timedelta(milliseconds=parse_duration(text, "time"))
+        return datetime.now(UTC) - ago
+
+
+def json_of(text: str, what: str) -> JsonValue:
+    """Return JSON that a person wrote.
+
+    :raises InvalidRequestError: it is none.
+    """
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.json_text import decode
+
+    try:
+        return decode(text)
+    except InvalidRequestError as problem:
+        where = problem.message.rpartition("JSON: ")[2]
+        raise InvalidRequestError(
+            f"{what} must be JSON: {where}",
+            hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\', \'"a text"\'.',
+        ) from None
