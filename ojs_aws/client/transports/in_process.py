@@ -124,7 +124,7 @@ class InProcessTransport:
             answer = answer_error(problem, call.request.id)
             if answer.status >= _SERVER_ERROR:
                 raise
-        members = parse_object(answer.body, max_depth=ANY_DEPTH)
+        members = parse_object(answer.text, max_depth=ANY_DEPTH)
         return Answer(answer.status, members, error_in(answer.status, members))
 
     def _call(self, request: RouteRequest) -> Call:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias
 
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
-from ojs_aws.domain.json_text import Member, RawJson, parse_object
+from ojs_aws.domain.json_text import Member, parse_object
 from ojs_aws.domain.tracing import trace_of
+from ojs_aws.transport.http.json_of import JsonOf, T_co, json_of
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
@@ -139,15 +140,22 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Holds a handler's answer.
+class Answer(Generic[T_co]):
+    """Holds a handler's answer, of the type that the OpenAPI document describes.
 
-    :ivar body: JSON text, or any text where ``media_type`` says which.
+    :ivar body: the value, or its text where that is ready-made; None for an answer without a body.
     :ivar headers: beside the standard ones.
     :ivar media_type: empty for OJS's own, which is negotiated.
     """
 
-    body: RawJson | str
+    body: T_co | JsonOf[T_co] | None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the body as it is sent."""
+        if self.body is None:
+            return ""
+        return self.body if isinstance(self.body, str) else json_of(self.body)

@@ -6,7 +6,7 @@ Codes, statuses and retryable flags belong to the errors themselves.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.errors import (
     BackendError,
@@ -18,18 +18,22 @@ from ojs_aws.domain.errors import (
     QueueFullError,
     UnauthenticatedError,
 )
-from ojs_aws.domain.json_text import assemble, encode, json_type
+from ojs_aws.domain.json_text import json_type
 from ojs_aws.transport.http.calls import Answer
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+    from ojs_aws.transport.http.answers import ErrorAnswer, ErrorObject
 
 _SERVER_ERROR: Final = 500
 _TOO_LARGE: Final = 413
 _LATER: Final = frozenset({408, 429, 503})
 
 
-def answer_error(problem: Exception, request_id: str, *, may_have_written: bool = False) -> Answer:
+def answer_error(
+    problem: Exception, request_id: str, *, may_have_written: bool = False
+) -> Answer[ErrorAnswer]:
     """Return the answer that reports an exception; only OjsErrors show their text.
 
     :param may_have_written: clients must not send the request again by themselves, as they do on
@@ -39,8 +43,8 @@ def answer_error(problem: Exception, request_id: str, *, may_have_written: bool 
     if may_have_written and isinstance(error, BackendUnavailableError):
         hint = "See what was done before you repeat the request."
         error = BackendError(error.message, details=error.details, hint=hint)
-    body = assemble({"error": encode(error.as_dict(request_id))})
-    return Answer(body, error.status, _headers(error))
+    shown = cast("ErrorObject", error.as_dict(request_id))
+    return Answer({"error": shown}, error.status, _headers(error))
 
 
 def _headers(error: OjsError) -> dict[str, str]:

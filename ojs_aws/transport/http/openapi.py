@@ -1,44 +1,30 @@
 """Makes the OpenAPI 3.1 document from the route table, query parameters and models.
 
-Nothing about a route is written here. What is, by area: the shapes of answers, which are assembled
-from raw text and have no models. Imported with the first request for the document.
+Nothing about an operation is written here: its route names the model of its body, and its handler
+declares the type of its answer. Imported with the first request for the document.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
+import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, get_args, get_type_hints
 
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from ojs_aws._version import __version__
+from ojs_aws.domain.attributes import ID_PATTERN
 from ojs_aws.transport.http.access import scopes_of
-from ojs_aws.transport.http.bulk import bodies as bulk
+from ojs_aws.transport.http.answers import ErrorAnswer
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE
-from ojs_aws.transport.http.cron import answers as cron
-from ojs_aws.transport.http.cron import bodies as cron_bodies
-from ojs_aws.transport.http.jobs import answers as jobs
-from ojs_aws.transport.http.jobs import bodies as envelopes
-from ojs_aws.transport.http.limits import bodies as limits
-from ojs_aws.transport.http.outcomes import answers as outcomes
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
-from ojs_aws.transport.http.queues import answers as queues
-from ojs_aws.transport.http.queues import bodies as queue_bodies
-from ojs_aws.transport.http.routes import ROUTES, Route
-from ojs_aws.transport.http.schema_parts import JOB_ID, REF, STRING, Schema, ref
-from ojs_aws.transport.http.schemas import answers as schemas
-from ojs_aws.transport.http.schemas import bodies as schema_bodies
-from ojs_aws.transport.http.system import admin_answers as admin
-from ojs_aws.transport.http.system import answers as system
-from ojs_aws.transport.http.system import bodies as operators
-from ojs_aws.transport.http.workers import answers as workers
-from ojs_aws.transport.http.workers import bodies as worker_bodies
-from ojs_aws.transport.http.workflows import answers as workflows
-from ojs_aws.transport.http.workflows import bodies as workflow_bodies
+from ojs_aws.transport.http.routes import ROUTES, Route, handler_of
 
-__all__ = ["ANSWERS", "openapi_document"]
+Schema: TypeAlias = dict[str, Any]
 
 _PATH_PARAMETER: Final = re.compile(r"<(\w+)>")
 _DESCRIPTIONS: Final[Mapping[int, str]] = {
@@ -58,36 +44,19 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     500: "The server failed; whether the request took effect may be unknown.",
     503: "The server cannot reach its table.",
 }
-_BODIES: Final = (
-    bulk,
-    cron_bodies,
-    envelopes,
-    limits,
-    operators,
-    queue_bodies,
-    schema_bodies,
-    worker_bodies,
-    workflow_bodies,
-)
 _BEARER: Final[Schema] = {
     "type": "http",
     "scheme": "bearer",
     "description": "An API key, or a token of the issuer that the deployment names. A deployment "
     "may leave access open, or ask for AWS signatures instead: its manifest says which.",
 }
-_SCHEMES: Final[tuple[Schema, ...]] = ({"bearer": []},)
-ANSWERS: Final[Mapping[str, Schema]] = {
-    **jobs.ANSWERS,
-    **outcomes.ANSWERS,
-    **workers.ANSWERS,
-    **queues.ANSWERS,
-    **admin.ANSWERS,
-    **cron.ANSWERS,
-    **schemas.ANSWERS,
-    **workflows.ANSWERS,
-    **system.ANSWERS,
-}
-"""The shapes of answers; further members may stand in each."""
+_SCHEME: Final[Schema] = {"bearer": []}
+_JOB_ID: Final[Schema] = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
+_STRING: Final[Schema] = {"type": "string"}
+_REF: Final = "#/components/schemas/"
+_ERROR: Final = "error"
+_CREATED: Final = 201
+_NO_CONTENT: Final = 204
 
 
 def openapi_document(base_url: str = "") -> Schema:
@@ -113,18 +82,57 @@ def openapi_document(base_url: str = "") -> Schema:
     }
 
 
-def _schemas() -> dict[str, Schema]:
-    """Return the bodies' schemas as pydantic makes them, and the answers'."""
-    bodies: dict[str, type[BaseModel]] = {
-        name: model
-        for module in _BODIES
-        for name, model in vars(module).items()
-        if isinstance(model, type) and issubclass(model, BaseModel)
-    }
+def _schemas() -> Schema:
+    """Return the schemas of bodies and answers, by name."""
+    return {**_bodies(), **_answers()[1]}
+
+
+def _bodies() -> Schema:
+    """Return the schemas of the models that the routes name."""
+    models = _declared("bodies")
     names = sorted({route.request for route in ROUTES if route.request})
-    chosen: list[tuple[type[BaseModel], Any]] = [(bodies[name], "validation") for name in names]
-    _, generated = models_json_schema(chosen, ref_template=REF + "{model}")
-    return {**generated["$defs"], **ANSWERS}
+    chosen: list[tuple[type[BaseModel], Any]] = [(models[name], "validation") for name in names]
+    generated: Schema = models_json_schema(chosen, ref_template=_REF + "{model}")[1]["$defs"]
+    return generated
+
+
+@functools.cache
+def _answers() -> tuple[Mapping[str, Schema], Schema]:
+    """Return the schema of each operation's answer, and the named schemas that these refer to."""
+    types = {route.operation: answer_type(route) for route in ROUTES} | {_ERROR: ErrorAnswer}
+    made, named = TypeAdapter.json_schemas(
+        [(name, "serialization", TypeAdapter(each)) for name, each in types.items()],
+        schema_generator=_WithoutTitles,
+        ref_template=_REF + "{model}",
+    )
+    return {name: schema for (name, _), schema in made.items()}, named["$defs"]
+
+
+class _WithoutTitles(GenerateJsonSchema):
+    """Describes members without titles, which would repeat their names."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        """Return False for every member."""
+        del schema
+        return False
+
+
+def answer_type(route: Route) -> Any:
+    """Return the type of the answer that the handler of an operation declares."""
+    handler = handler_of(route)
+    names = {**vars(sys.modules[handler.__module__]), **_declared("answers")}
+    return get_args(get_type_hints(handler, names)["return"])[0]
+
+
+@functools.cache
+def _declared(module: str) -> Mapping[str, Any]:
+    """Return what the features' modules of this name declare."""
+    found: dict[str, Any] = {}
+    for feature in dict.fromkeys(route.home.partition(".")[0] for route in ROUTES):
+        name = f"{__package__}.{feature}.{module}"
+        if importlib.util.find_spec(name):
+            found |= vars(importlib.import_module(name))
+    return found
 
 
 def _operation(route: Route, position: int) -> Schema:
@@ -138,11 +146,11 @@ def _operation(route: Route, position: int) -> Schema:
             *(_query_parameter(PARAMETERS[name]) for name in route.query),
         ],
         "responses": _responses(route),
-        "security": [{}, *_SCHEMES] if route.is_public else [*_SCHEMES],
+        "security": [{}, _SCHEME] if route.is_public else [_SCHEME],
         "x-ojs-scopes": [*scopes_of(route.access)],
     }
     if route.request:
-        schema = ref(route.request)
+        schema = {"$ref": _REF + route.request}
         operation["requestBody"] = {
             "required": route.needs_body,
             "content": {OJS_TYPE: {"schema": schema}, JSON_TYPE: {"schema": schema}},
@@ -151,7 +159,7 @@ def _operation(route: Route, position: int) -> Schema:
 
 
 def _path_parameter(name: str) -> Schema:
-    schema = JOB_ID if name == "job_id" else STRING
+    schema = _JOB_ID if name == "job_id" else _STRING
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -171,26 +179,18 @@ def _query_parameter(parameter: Parameter) -> Schema:
 
 
 def _responses(route: Route) -> Schema:
-    media_type = route.media_type or OJS_TYPE
-    answer = STRING if media_type == "text/plain" else ref(route.response)
-    responses = {
-        str(status): {
-            "description": _DESCRIPTIONS[status],
-            "headers": _headers(with_location=status == 201),  # noqa: PLR2004
-            "content": {media_type: {"schema": answer}},
-        }
-        for status in route.statuses
+    answers = _answers()[0]
+    content = {route.media_type or OJS_TYPE: {"schema": answers[route.operation]}}
+    error = {OJS_TYPE: {"schema": answers[_ERROR]}}
+    found = dict.fromkeys(route.statuses, content)
+    found |= dict.fromkeys(sorted({400, 401, 403, 422, 500, 503, *route.errors}), error)
+    return {str(status): _response(status, each) for status, each in found.items()}
+
+
+def _response(status: int, content: Schema) -> Schema:
+    names = ("OJS-Version", "X-Request-Id", *(("Location",) if status == _CREATED else ()))
+    return {
+        "description": _DESCRIPTIONS[status],
+        "headers": {name: {"schema": _STRING} for name in names},
+        **({} if status == _NO_CONTENT else {"content": content}),
     }
-    error = {OJS_TYPE: {"schema": ref("ErrorAnswer")}}
-    for status in sorted({400, 401, 403, 422, 500, 503, *route.errors}):
-        responses[str(status)] = {
-            "description": _DESCRIPTIONS[status],
-            "headers": _headers(),
-            "content": error,
-        }
-    return responses
-
-
-def _headers(*, with_location: bool = False) -> Schema:
-    names = ("OJS-Version", "X-Request-Id", *(("Location",) if with_location else ()))
-    return {name: {"schema": STRING} for name in names}

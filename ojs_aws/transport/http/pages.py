@@ -9,9 +9,13 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.answers import Pagination
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,13 @@ class RequestedPage:
     offset: int
     cursor: str
 
-    def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> dict[str, JsonValue]:
+    def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> Pagination:
         """Return how the answer describes the page.
 
         :param cursor: of the next page; empty on the last one.
         :param is_exact: False when there are at least so many, and nobody counted the rest.
         """
-        described: dict[str, JsonValue] = {
+        described: Pagination = {
             "total": total,
             "total_is_exact": is_exact,
             "limit": self.limit,

@@ -251,11 +251,11 @@ def _body(event: Mapping[str, Any]) -> bytes:
         raise InvalidPayloadError("The body is not valid base64.") from None
 
 
-def response_of(answer: Answer) -> Response[str]:
+def response_of(answer: Answer[object]) -> Response[str]:
     """Return a handler's answer for Powertools; a content type not stated is negotiated."""
     return Response(
         status_code=answer.status,
         content_type=answer.media_type or None,
-        body=answer.body,
+        body=answer.text,
         headers=answer.headers,
     )

@@ -23,7 +23,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Declares one operation.
+    """Declares one operation. Its handler declares the type of the answer.
 
     :ivar path: with its parameters as ``<name>``.
     :ivar operation: operation id, and the name of its handler in its module.
@@ -31,8 +31,7 @@ class Route:
     :ivar home: the module below this package that has the handler. A cold start imports the one of
         the group's main operations, and no other.
     :ivar aliases: other paths that mean the same; documents or clients name them.
-    :ivar request: name of the body's model in ``models``; empty where a body is ignored.
-    :ivar response: name of the answer's schema in ``openapi``.
+    :ivar request: name of the body's model in a module ``bodies``; empty where a body is ignored.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
     :ivar errors: statuses of the errors that are the operation's own.
@@ -51,7 +50,6 @@ class Route:
     summary: str
     aliases: tuple[str, ...] = ()
     request: str = ""
-    response: str = "Object"
     query: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()

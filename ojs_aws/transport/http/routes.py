@@ -29,7 +29,7 @@ from ojs_aws.transport.http.workflows import operations as workflows
 if TYPE_CHECKING:
     from ojs_aws.transport.http.calls import Answer, Call
 
-Handler: TypeAlias = "Callable[[Call], Answer]"
+Handler: TypeAlias = "Callable[[Call], Answer[object]]"
 
 __all__ = [
     "BASE",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.services.jobs.render import render_job
@@ -18,10 +18,13 @@ from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import worker_handlers as worker_api
 from ojs_aws.transport.http.jobs.wire import heartbeat_answer
 
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.jobs.answers import HeartbeatAnswer
+
 DIRECTIVES: Final = ("running", "quiet", "terminate")
 
 
-def heartbeat(call: Call) -> Answer:
+def heartbeat(call: Call) -> Answer[HeartbeatAnswer]:
     """Carry out BEAT, with the directive of the held jobs instead of the worker's own."""
     worker_id, beat = worker_api.beat(call)
     wanted = [_directive(call, job_id) for job_id in beat.extended]
@@ -41,5 +44,5 @@ def _directive(call: Call, job_id: str) -> str:
     return directive if isinstance(directive, str) and directive in DIRECTIVES else ""
 
 
-HANDLERS: Final[Mapping[str, Callable[[Call], Answer]]] = {"heartbeat": heartbeat}
+HANDLERS: Final[Mapping[str, Callable[[Call], Answer[object]]]] = {"heartbeat": heartbeat}
 """Handlers in the place of the ordinary ones, by operation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, decode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.batches.errors import check_count
 from ojs_aws.services.bulk.engine import BulkAction, BulkReport
@@ -32,9 +32,13 @@ from ojs_aws.transport.http.bulk.wire import (
 )
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.envelope import items_of, read_job
+from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import Values, check_known, instant_in, states_in, text_in
 from ojs_aws.transport.http.pages import read_mark
 from ojs_aws.transport.http.queries import instant_or_age
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.bulk.answers import BulkChangeAnswer, BulkEnqueueAnswer
 
 _FILTER: Final = frozenset(
     {"queue", "type", "state", "enqueued_before", "enqueued_after", "priority", "meta"}
@@ -44,7 +48,7 @@ Work = Callable[[Callable[[int], str] | None], StoredAnswer]
 
 
 # ----------------------------------------------------------------------------------- enqueue
-def bulk_enqueue(call: Call) -> Answer:
+def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
     """Enqueue up to 1,000 jobs: each by itself, or all or none (section 5)."""
     members = call.members()
     listed = members.get("jobs")
@@ -78,22 +82,22 @@ def bulk_enqueue(call: Call) -> Answer:
 
 
 # ----------------------------------------------------------------------------------- changes
-def bulk_cancel(call: Call) -> Answer:
+def bulk_cancel(call: Call) -> Answer[BulkChangeAnswer]:
     """Cancel up to 1,000 jobs that are not executing (section 6)."""
     return _change(call, BulkAction.CANCEL)
 
 
-def bulk_retry(call: Call) -> Answer:
+def bulk_retry(call: Call) -> Answer[BulkChangeAnswer]:
     """Make up to 1,000 discarded or retryable jobs available (section 7)."""
     return _change(call, BulkAction.RETRY)
 
 
-def bulk_delete(call: Call) -> Answer:
+def bulk_delete(call: Call) -> Answer[BulkChangeAnswer]:
     """Delete up to 1,000 jobs that have ended, for good (section 8)."""
     return _change(call, BulkAction.DELETE)
 
 
-def _change(call: Call, action: BulkAction) -> Answer:
+def _change(call: Call, action: BulkAction) -> Answer[BulkChangeAnswer]:
     values = call.values()
     is_atomic = _is_atomic(values)
     ids, given = values.get("job_ids"), values.get("filter")
@@ -181,7 +185,7 @@ def _accepts(
 
 
 # ------------------------------------------------------------------------------------- common
-def _once(call: Call, operation: str, values: Values, size: int | None, work: Work) -> Answer:
+def _once(call: Call, operation: str, values: Values, size: int | None, work: Work) -> Answer[Any]:
     """Do the work, only once if the request has an idempotency key. The header comes first."""
     header = call.request.header("idempotency-key")
     key = header or values.get("idempotency_key")
@@ -198,7 +202,7 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
         if answered.status == REFUSED
         else answered.text
     )
-    return Answer(RawJson(text), answered.status, headers)
+    return Answer(JsonOf(text), answered.status, headers)
 
 
 def _is_atomic(values: Values) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, CANCELS, ENQUEUES, OPERATES
 from ojs_aws.transport.http.route import BASE, Group, Route
+
+_operator = functools.partial(Route, group=Group.OPERATOR, home="bulk.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -21,39 +24,33 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(409, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/jobs/bulk/cancel",
         operation="bulk_cancel",
-        group=Group.OPERATOR,
         access=CANCELS,
-        home="bulk.handlers",
         summary="Cancel many jobs that nobody executes",
         request="BulkChangeBody",
         statuses=(200, 207),
         errors=(409, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/jobs/bulk/retry",
         operation="bulk_retry",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="bulk.handlers",
         summary="Make many discarded or retryable jobs available",
         request="BulkChangeBody",
         statuses=(200, 207),
         errors=(409, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/jobs/bulk/delete",
         operation="bulk_delete",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="bulk.handlers",
         summary="Delete many jobs that have ended, for good",
         request="BulkChangeBody",
         statuses=(200, 207),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import (
@@ -11,7 +11,6 @@ from ojs_aws.domain.errors import (
     BulkRefusedError,
     DuplicateError,
     InvalidRequestError,
-    JsonValue,
     NotFoundError,
     OjsError,
     PayloadTooLargeError,
@@ -22,7 +21,19 @@ from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, Bu
 from ojs_aws.services.bulk.enqueue import BulkItem
 from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.transport.http.concealment import concealed
+from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import write_mark
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.bulk.answers import (
+        BulkChangeAnswer,
+        BulkChanged,
+        BulkEnqueueAnswer,
+        ChangedItem,
+        EnqueuedItem,
+        EnqueuedJob,
+        ItemError,
+    )
 
 CREATED: Final = 201
 OK: Final = 200
@@ -44,41 +55,40 @@ _REASONS: Final[tuple[tuple[type[OjsError], str], ...]] = (
 )
 """The names of section 5.4, beside the code that every error has."""
 
+_CODES: Final = {BulkStatus.NOT_FOUND: "not_found", BulkStatus.FAILED: "backend_error"}
+
 
 def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     """Return what became of each job of a bulk enqueue."""
     failed = sum(item.problem is not None for item in items)
-    shown: list[JsonValue] = [_item(at, item, caller) for at, item in enumerate(items)]
-    body: dict[str, JsonValue] = {
+    body: BulkEnqueueAnswer = {
         "total": len(items),
         "succeeded": len(items) - failed,
         "failed": failed,
-        "items": shown,
+        "items": [_item(at, item, caller) for at, item in enumerate(items)],
     }
     status = CREATED if not failed else REFUSED if failed == len(items) else MULTI_STATUS
     is_final = not any(isinstance(item.problem, BackendError) for item in items)
-    return StoredAnswer(status, encode(body), is_final)
+    return StoredAnswer(status, json_of(body), is_final)
 
 
-def _item(index: int, item: BulkItem, caller: Caller) -> dict[str, JsonValue]:
+def _item(index: int, item: BulkItem, caller: Caller) -> EnqueuedItem:
     if item.problem is not None:
         reason = next((name for kind, name in _REASONS if isinstance(item.problem, kind)), "")
-        error = concealed(item.problem, caller).as_dict()
-        return {
-            "index": index,
-            "status": "failed",
-            "error": error | {"reason": reason} if reason else error,
-        }
+        error = cast("ItemError", concealed(item.problem, caller).as_dict())
+        if reason:
+            error["reason"] = reason
+        return {"index": index, "status": "failed", "error": error}
     pushed = item.pushed
     assert pushed is not None  # noqa: S101 - an item is one or the other
     assert pushed.record is not None  # noqa: S101 - what was dropped is a problem
     is_created = pushed.is_new and not pushed.is_duplicate
     job = pushed.record
-    summary: dict[str, JsonValue] = {
+    summary: EnqueuedJob = {
         "id": job.id,
         "type": job.type,
         "queue": job.queue,
-        "state": str(job.state),
+        "state": job.state,
     }
     return {"index": index, "status": "created" if is_created else "duplicate", "job": summary}
 
@@ -87,12 +97,11 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     """Return what became of each job of a bulk change."""
     word, changed = _DONE[action], done.done
     left = len(done.outcomes) - changed
-    items: list[JsonValue] = [_outcome(at, each, word) for at, each in enumerate(done.outcomes)]
-    body: dict[str, JsonValue] = {
-        "total_matched": len(items),
-        word: changed,
+    body: BulkChangeAnswer = {
+        "total_matched": len(done.outcomes),
+        **cast("BulkChanged", {word: changed}),
         "skipped": left,
-        "items": items,
+        "items": [_outcome(at, each, word) for at, each in enumerate(done.outcomes)],
         "has_more": bool(done.cursor),
     }
     if done.cursor:
@@ -101,24 +110,18 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     if left:
         status = REFUSED if is_atomic or not changed else MULTI_STATUS
     is_final = all(each.status is not BulkStatus.FAILED for each in done.outcomes)
-    return StoredAnswer(status, encode(body), is_final)
+    return StoredAnswer(status, json_of(body), is_final)
 
 
-def _outcome(index: int, each: BulkOutcome, word: str) -> dict[str, JsonValue]:
-    shown: dict[str, JsonValue] = {"index": index, "job_id": each.job_id}
+def _outcome(index: int, each: BulkOutcome, word: str) -> ChangedItem:
     if each.status is BulkStatus.DONE:
-        return shown | {"status": word}
-    is_failed = each.status is BulkStatus.FAILED
-    error: dict[str, JsonValue] = {
-        "code": "not_found" if each.status is BulkStatus.NOT_FOUND else "conflict",
-        "message": each.reason,
-    }
-    if is_failed:
-        error["code"] = "backend_error"
-    return shown | {
-        "status": "failed" if is_failed else "skipped",
+        return {"index": index, "job_id": each.job_id, "status": word}
+    return {
+        "index": index,
+        "job_id": each.job_id,
+        "status": "failed" if each.status is BulkStatus.FAILED else "skipped",
         "reason": each.reason,
-        "error": error,
+        "error": {"code": _CODES.get(each.status, "conflict"), "message": each.reason},
     }
 
 

@@ -6,7 +6,7 @@ Each is another operation under another name: what it does is decided there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
 from ojs_aws.domain import lifecycle
@@ -14,7 +14,7 @@ from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.json_text import decode, encode
+from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import BulkAction
@@ -24,6 +24,18 @@ from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
 from ojs_aws.transport.http.workers.handlers import direct_chosen
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.clients.answers import (
+        CronRun,
+        CronRunsAnswer,
+        DeadLettersPurgedAnswer,
+        FailedAttempt,
+        RetriesAnswer,
+        ShownRetryPolicy,
+    )
+    from ojs_aws.transport.http.queues.answers import PurgeAnswer
+    from ojs_aws.transport.http.workers.answers import DirectedAnswer
 
 MAX_ROUNDS: Final = 10
 """Pages of a hundred jobs that one request purges."""
@@ -36,13 +48,13 @@ Members = dict[str, JsonValue]
 
 
 # ---------------------------------------------------------------------------------------- jobs
-def list_retries(call: Call) -> Answer:
+def list_retries(call: Call) -> Answer[RetriesAnswer]:
     """Return the failed attempts of a job, and its retry policy."""
     job = call.backend.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
-    retries: list[JsonValue] = []
+    retries: list[FailedAttempt] = []
     for failure in job.failures:
-        entry: Members = {
+        entry: FailedAttempt = {
             "attempt": failure.attempt,
             "state": _state_after(job, is_last=failure.attempt == last),
             "error": f"{failure.type}: {failure.message}" if failure.type else failure.message,
@@ -54,13 +66,12 @@ def list_retries(call: Call) -> Answer:
             if job.next_attempt_at is not None:
                 entry["next_retry_at"] = format_instant(job.next_attempt_at)
         retries.append(entry)
-    policy: Members = {
+    policy: ShownRetryPolicy = {
         "max_attempts": job.retry.max_attempts,
         "initial_interval": format_duration(job.retry.initial_interval_ms),
-        "backoff_strategy": str(job.retry.strategy),
+        "backoff_strategy": job.retry.strategy,
     }
-    body: Members = {"job_id": job.id, "state": job.state, "retries": retries, "policy": policy}
-    return Answer(encode(body))
+    return Answer({"job_id": job.id, "state": job.state, "retries": retries, "policy": policy})
 
 
 def _state_after(job: JobRecord, *, is_last: bool) -> str:
@@ -69,7 +80,7 @@ def _state_after(job: JobRecord, *, is_last: bool) -> str:
 
 
 # -------------------------------------------------------------------------------------- queues
-def purge_jobs(call: Call) -> Answer:
+def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     """Purge up to a thousand jobs of a queue: ended ones are deleted, others cancelled."""
     from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # pydantic
 
@@ -87,17 +98,17 @@ def purge_jobs(call: Call) -> Answer:
         cursor = report.cursor
         if not cursor:
             break
-    done: Members = {
+    done: PurgeAnswer = {
         "purged_count": deleted + cancelled,
         "deleted": deleted,
         "cancelled": cancelled,
-        "states": [str(state) for state in states],
+        "states": [*states],
         "has_more": bool(cursor),
     }
-    return Answer(encode(done))
+    return Answer(done)
 
 
-def purge_old_dead_letters(call: Call) -> Answer:
+def purge_old_dead_letters(call: Call) -> Answer[DeadLettersPurgedAnswer]:
     """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
@@ -110,11 +121,11 @@ def purge_old_dead_letters(call: Call) -> Answer:
         cursor = report.cursor
         if not cursor:
             break
-    return Answer(encode({"deleted": deleted, "failed": failed, "has_more": bool(cursor)}))
+    return Answer({"deleted": deleted, "failed": failed, "has_more": bool(cursor)})
 
 
 # ------------------------------------------------------------------------------------- workers
-def direct_workers(call: Call) -> Answer:
+def direct_workers(call: Call) -> Answer[DirectedAnswer]:
     """Direct the selected workers; without a selection all of them."""
     values = call.values()
     directive = directive_of(str(values.pop("directive", "")))
@@ -122,7 +133,7 @@ def direct_workers(call: Call) -> Answer:
 
 
 # ---------------------------------------------------------------------------------------- cron
-def list_cron_runs(call: Call) -> Answer:
+def list_cron_runs(call: Call) -> Answer[CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
     entry = call.backend.cron.get(unquote(call.path["name"]))
     told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
@@ -130,8 +141,8 @@ def list_cron_runs(call: Call) -> Answer:
     now = call.backend.clock.now()
     found = call.backend.ports.store.load_many(ids) if ids else {}
     jobs = {job_id: lifecycle.settle(job, now) for job_id, job in found.items()}
-    runs: list[JsonValue] = [_run(data, jobs) for data in told]
-    return Answer(encode({"name": entry.name, "executions": runs, "count": len(runs)}))
+    runs = [_run(data, jobs) for data in told]
+    return Answer({"name": entry.name, "executions": runs, "count": len(runs)})
 
 
 def _occurrences(call: Call, entry: CronEntry) -> list[Members]:
@@ -172,18 +183,18 @@ def _place(data: Mapping[str, JsonValue]) -> tuple[str, str]:
     return str(data.get("scheduled_at", "")), str(data.get("job_id", ""))
 
 
-def _run(data: Members, jobs: Mapping[str, JobRecord]) -> Members:
-    run: Members = {"scheduled_at": data.get("scheduled_at")}
-    job_id = data.get("job_id")
+def _run(data: Members, jobs: Mapping[str, JobRecord]) -> CronRun:
+    due, job_id = cast("str", data.get("scheduled_at")), str(data.get("job_id") or "")
     if not job_id:
-        return run | {"state": "skipped", "reason": data.get("reason")}
-    run["job_id"] = job_id
-    job = jobs.get(str(job_id))
+        reason = cast("str", data.get("reason"))
+        return {"scheduled_at": due, "state": "skipped", "reason": reason}
+    job = jobs.get(job_id)
     if job is None:  # deleted since: its retention is over
-        return run | {"state": "deleted"}
-    run["state"] = job.state
+        return {"scheduled_at": due, "job_id": job_id, "state": "deleted"}
+    run: CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
     ended = job.completed_at or job.discarded_at or job.cancelled_at
-    for name, at in (("started_at", job.started_at), ("completed_at", ended)):
-        if at is not None:
-            run[name] = format_instant(at)
+    if job.started_at is not None:
+        run["started_at"] = format_instant(job.started_at)
+    if ended is not None:
+        run["completed_at"] = format_instant(ended)
     return run

@@ -2,68 +2,59 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, CANCELS, INSPECTS, INSPECTS_JOB, OPERATES
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_operator = functools.partial(Route, group=Group.OPERATOR, home="clients.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/jobs/<job_id>/retries",
         operation="list_retries",
-        group=Group.OPERATOR,
         access=INSPECTS_JOB,
-        home="clients.handlers",
         summary="List the attempts of a job that failed, and its retry policy",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/queues/<queue>/purge",
         aliases=(f"{BASE}/admin/queues/<queue>/purge",),
         operation="purge_jobs",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="clients.handlers",
         summary="Purge up to a thousand jobs of a queue; the path confirms it",
         request="QueuePurgeBody",
-        response="PurgeAnswer",
         errors=(404,),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/directive",
         operation="direct_workers",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="clients.handlers",
         repeatable=True,
         summary="Quiet, terminate or resume the workers of a queue, with a label, or all of them",
         request="DirectiveBody",
-        response="DirectedAnswer",
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/dead-letter/purge",
         aliases=(f"{BASE}/admin/dead-letter/purge",),
         operation="purge_old_dead_letters",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="clients.handlers",
         summary="Remove up to a thousand dead letters; the path confirms it",
         query=("older_than",),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/cron/<name>/history",
         aliases=(f"{BASE}/crons/<name>/history",),
         operation="list_cron_runs",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="clients.handlers",
         summary="List the latest runs of a cron job, the newest first",
         query=("limit",),
         errors=(404,),
@@ -77,7 +68,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         home="workflows.handlers",
         repeatable=True,
         summary="Cancel a workflow, as DELETE does",
-        response="WorkflowAnswer",
         errors=(404, 409),
     ),
 )

@@ -2,71 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Any, Literal
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.domain.cron.entry import Outcome as CronOutcome
+from ojs_aws.domain.cron.entry import OverlapPolicy
+from ojs_aws.transport.http.answers import (
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Timestamp,
+    TypedDict,
 )
 
-_INSTANT_OR_NULL: Final[Schema] = {"type": ["string", "null"], "format": "date-time"}
 
-_CRON: Final = members(
-    ("name", "cron", "timezone", "type", "args", "overlap_policy", "enabled", "created_at"),
-    name=STRING,
-    cron=STRING,
-    expression=STRING,
-    timezone=STRING,
-    type=STRING,
-    args={"type": "array"},
-    meta={"type": "object"},
-    options={"type": "object"},
-    job_template={"type": "object"},
-    queue=STRING,
-    overlap_policy={"type": "string", "enum": ["skip", "allow", "cancel_previous", "enqueue"]},
-    enabled=BOOLEAN,
-    status={"type": "string", "enum": ["active", "paused"]},
-    description=STRING,
-    last_run_at=_INSTANT_OR_NULL,
-    next_run_at=_INSTANT_OR_NULL,
-    run_count=INTEGER,
-    last_occurrence={"type": ["object", "null"]},
-    created_at=INSTANT,
-    updated_at=INSTANT,
-)
+class CronOccurrence(TypedDict):
+    """Says how an occurrence ended."""
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Cron": _CRON,
-    "CronAnswer": members(
-        ("cron", "cron_job", "name"),
-        cron=ref("Cron"),
-        cron_job=ref("Cron"),
-        name=STRING,
-        deleted=BOOLEAN,
-        warnings=array(STRING),
-    ),
-    "CronTriggerAnswer": members(
-        ("cron", "cron_job", "triggered"),
-        cron=ref("Cron"),
-        cron_job=ref("Cron"),
-        triggered=BOOLEAN,
-        job_id={"type": ["string", "null"]},
-        reason={"type": ["string", "null"]},
-        active_job_id={"type": ["string", "null"]},
-    ),
-    "CronsAnswer": members(
-        ("crons", "cron_jobs", "entries", "count", "pagination"),
-        crons=array(ref("Cron")),
-        cron_jobs=array(ref("Cron")),
-        entries=array(ref("Cron")),
-        count=INTEGER,
-        pagination=ref("Pagination"),
-    ),
-}
+    outcome: CronOutcome
+    scheduled_at: Timestamp
+    at: Timestamp
+    job_id: NotRequired[str]
+    reason: NotRequired[str]
+    active_job_id: NotRequired[str]
+
+
+class CronTemplate(TypedDict):
+    """Shows the job that a cron job pushes, as it was registered."""
+
+    type: JsonOf[str]
+    args: JsonOf[list[Any]]
+    options: JsonOf[JsonObject]
+    meta: NotRequired[JsonOf[JsonObject]]
+
+
+class CronNotes(TypedDict, total=False):
+    """Holds what people wrote about a cron job."""
+
+    description: str
+
+
+class CronMembers(CronTemplate, CronNotes):
+    """Holds what an answer shows of a cron job, but for ``cron``."""
+
+    id: str
+    name: str
+    schedule: str
+    expression: str
+    timezone: str
+    job_template: JsonOf[CronTemplate]
+    queue: str
+    overlap_policy: OverlapPolicy
+    enabled: bool
+    status: Literal["active", "paused"]
+    last_run_at: Timestamp | None
+    next_run_at: Timestamp | None
+    run_count: int
+    last_occurrence: CronOccurrence | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class Cron(CronMembers):
+    """Shows a cron job; ``cron`` is its expression."""
+
+    cron: str
+
+
+class CronAnswer(CronMembers):
+    """Shows one cron job in each wrapper, and flat; ``cron`` is then a wrapper."""
+
+    cron: JsonOf[Cron]
+    cron_job: JsonOf[Cron]
+
+
+class CronRegisteredAnswer(CronAnswer):
+    """Shows a registered cron job, and warns of an expression that seldom matches."""
+
+    warnings: NotRequired[list[str]]
+
+
+class CronDeletedAnswer(CronAnswer):
+    """Shows a cron job that was removed."""
+
+    deleted: bool
+
+
+class CronTriggerAnswer(CronAnswer):
+    """Says whether a cron job ran, or why not."""
+
+    triggered: bool
+    job_id: str | None
+    reason: str | None
+    active_job_id: str | None
+
+
+class CronsAnswer(TypedDict):
+    """Shows a page of cron jobs under each name that clients look for."""
+
+    crons: JsonOf[list[Cron]]
+    cron_jobs: JsonOf[list[Cron]]
+    entries: JsonOf[list[Cron]]
+    items: JsonOf[list[Cron]]
+    count: int
+    pagination: Pagination
+    total: int

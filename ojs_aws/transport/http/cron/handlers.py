@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote, unquote
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.cron.schedule import rare_days
-from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (
     bind_jobs,
@@ -24,9 +23,20 @@ from ojs_aws.transport.http.cron.wire import (
     render_entry,
     trigger_answer,
 )
+from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of
 from ojs_aws.transport.http.routes import BASE
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.cron.answers import (
+        Cron,
+        CronAnswer,
+        CronDeletedAnswer,
+        CronRegisteredAnswer,
+        CronsAnswer,
+        CronTriggerAnswer,
+    )
 
 CREATED: Final = 201
 OK: Final = 200
@@ -37,29 +47,30 @@ MAX_PAGE_BYTES: Final = 700_000
 _MARK: Final = "c:"
 
 
-def register_cron(call: Call) -> Answer:
+def register_cron(call: Call) -> Answer[CronRegisteredAnswer]:
     """Register a cron job (201), or change the one with this name (200)."""
     wanted = read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
     entry, is_new = call.backend.cron.register(wanted)
-    warning = rare_days(entry.definition.expression)
-    more = {"warnings": encode([warning])} if warning else {}
+    answer = cast("CronRegisteredAnswer", entry_answer(entry))
+    if warning := rare_days(entry.definition.expression):
+        answer["warnings"] = [warning]
     location = f"{BASE}/cron/{quote(entry.name)}"
-    return Answer(entry_answer(entry, more), CREATED if is_new else OK, {"Location": location})
+    return Answer(answer, CREATED if is_new else OK, {"Location": location})
 
 
-def list_crons(call: Call) -> Answer:
+def list_crons(call: Call) -> Answer[CronsAnswer]:
     """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
     entries = call.backend.cron.list(is_enabled=boolean_of(query, "enabled"))
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
-    items: list[RawJson] = []
+    items: list[JsonOf[Cron]] = []
     size = 0
     for entry in rest[: wanted.limit]:
-        item = assemble(render_entry(entry))
+        item = json_of(render_entry(entry))
         size += len(item.encode())
         if items and size > MAX_PAGE_BYTES:
             break
@@ -68,12 +79,12 @@ def list_crons(call: Call) -> Answer:
     return Answer(list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last))))
 
 
-def get_cron(call: Call) -> Answer:
+def get_cron(call: Call) -> Answer[CronAnswer]:
     """Return one cron job."""
     return Answer(entry_answer(call.backend.cron.get(_name(call))))
 
 
-def change_cron(call: Call) -> Answer:
+def change_cron(call: Call) -> Answer[CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     if set(members) == {"enabled"}:
@@ -88,27 +99,27 @@ def change_cron(call: Call) -> Answer:
     return Answer(entry_answer(call.backend.cron.change(_name(call), amended)))
 
 
-def pause_cron(call: Call) -> Answer:
+def pause_cron(call: Call) -> Answer[CronAnswer]:
     """Disable a cron job."""
     return _enabled(call, is_enabled=False)
 
 
-def resume_cron(call: Call) -> Answer:
+def resume_cron(call: Call) -> Answer[CronAnswer]:
     """Enable a cron job."""
     return _enabled(call, is_enabled=True)
 
 
-def _enabled(call: Call, *, is_enabled: bool) -> Answer:
+def _enabled(call: Call, *, is_enabled: bool) -> Answer[CronAnswer]:
     return Answer(entry_answer(call.backend.cron.set_enabled(_name(call), is_enabled=is_enabled)))
 
 
-def delete_cron(call: Call) -> Answer:
+def delete_cron(call: Call) -> Answer[CronDeletedAnswer]:
     """Remove a cron job."""
     entry = call.backend.cron.delete(_name(call))
-    return Answer(entry_answer(entry, {"deleted": encode(True)}))
+    return Answer({**entry_answer(entry), "deleted": True})
 
 
-def trigger_cron(call: Call) -> Answer:
+def trigger_cron(call: Call) -> Answer[CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     entry, occurrence = call.backend.cron.trigger(_name(call))
     body = trigger_answer(entry, occurrence)

@@ -2,111 +2,90 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import INSPECTS, OPERATES, OPERATES_NAMED
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_operator = functools.partial(Route, group=Group.OPERATOR, home="cron.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/cron",
         operation="register_cron",
-        group=Group.OPERATOR,
         access=OPERATES_NAMED,
-        home="cron.handlers",
         repeatable=True,
         summary="Register a cron job, or change the one of this name",
         request="CronBody",
-        response="CronAnswer",
         statuses=(201, 200),
         errors=(413, 422),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/cron",
         aliases=(f"{BASE}/crons",),
         operation="list_crons",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="cron.handlers",
         summary="List the cron jobs",
-        response="CronsAnswer",
         query=("limit", "cursor", "offset", "page", "per_page", "enabled"),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/cron/<name>",
         aliases=(f"{BASE}/crons/<name>",),
         operation="get_cron",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="cron.handlers",
         summary="Read a cron job",
-        response="CronAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="PATCH",
         path=f"{BASE}/cron/<name>",
         aliases=(f"{BASE}/crons/<name>",),
         operation="change_cron",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="cron.handlers",
         repeatable=True,
         summary="Enable, disable or change a cron job: the members that are named",
         request="CronChangeBody",
-        response="CronAnswer",
         errors=(404, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/cron/<name>",
         aliases=(f"{BASE}/crons/<name>",),
         operation="delete_cron",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="cron.handlers",
         summary="Remove a cron job; its jobs stay",
-        response="CronAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/cron/<name>/pause",
         operation="pause_cron",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="cron.handlers",
         repeatable=True,
         summary="Disable a cron job",
-        response="CronAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/cron/<name>/resume",
         operation="resume_cron",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="cron.handlers",
         repeatable=True,
         summary="Enable a cron job",
-        response="CronAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/cron/<name>/trigger",
         operation="trigger_cron",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="cron.handlers",
         summary="Run a cron job now, under its overlap policy",
-        response="CronTriggerAnswer",
         statuses=(201, 200),
         errors=(404,),
     ),

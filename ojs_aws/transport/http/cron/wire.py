@@ -7,26 +7,41 @@ holds them; its expression is ``cron`` or ``expression``. Answers have every for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.cron.entry import (
+    CronDefinition,
+    CronEntry,
+    Occurrence,
+    Outcome,
+    OverlapPolicy,
+)
 from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import (
-    ANY_DEPTH,
     Member,
     RawJson,
     assemble,
-    assemble_array,
-    encode,
     json_type,
     parse_object,
+    stored_texts,
 )
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
+from ojs_aws.transport.http.json_of import JsonOf, array_of, beside_texts, json_of
 
-Rendered = dict[str, RawJson]
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.answers import Pagination
+    from ojs_aws.transport.http.cron.answers import (
+        Cron,
+        CronAnswer,
+        CronNotes,
+        CronOccurrence,
+        CronsAnswer,
+        CronTemplate,
+        CronTriggerAnswer,
+    )
 
 _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
 """Members of a flat registration that are the job's."""
@@ -90,50 +105,56 @@ def read_enabled(members: Mapping[str, Member]) -> bool:
     )
 
 
-def render_entry(entry: CronEntry) -> Rendered:
+def render_entry(entry: CronEntry) -> Cron:
     """Return a cron job with every field that a document or a client reads."""
     defined = entry.definition
-    document = parse_object(defined.document, max_depth=ANY_DEPTH)
-    job: Rendered = {
-        "type": encode(defined.type),
-        "args": RawJson("[]"),
-        "options": RawJson("{}"),
-        **{name: member.raw for name, member in document.items()},
-    }
-    described = {} if defined.description is None else {"description": encode(defined.description)}
+    job = _template(defined)
+    described: CronNotes = {}
+    if defined.description is not None:
+        described["description"] = defined.description
     return {
-        "id": encode(entry.name),
-        "name": encode(entry.name),
-        "schedule": encode(defined.expression),
-        "cron": encode(defined.expression),
-        "expression": encode(defined.expression),
-        "timezone": encode(defined.timezone),
+        "id": entry.name,
+        "name": entry.name,
+        "schedule": defined.expression,
+        "cron": defined.expression,
+        "expression": defined.expression,
+        "timezone": defined.timezone,
         **job,
-        "job_template": assemble(job),
-        "queue": encode(defined.queue),
-        "overlap_policy": encode(str(defined.overlap)),
-        "enabled": encode(defined.is_enabled),
-        "status": encode("active" if defined.is_enabled else "paused"),
+        "job_template": json_of(job),
+        "queue": defined.queue,
+        "overlap_policy": defined.overlap,
+        "enabled": defined.is_enabled,
+        "status": "active" if defined.is_enabled else "paused",
         **described,
         "last_run_at": _instant(entry.last_run_at),
         "next_run_at": _instant(entry.next_run_at),
-        "run_count": encode(entry.run_count),
+        "run_count": entry.run_count,
         "last_occurrence": _occurrence(entry.latest),
-        "created_at": _instant(entry.created_at),
-        "updated_at": _instant(entry.updated_at),
+        "created_at": format_instant(entry.created_at),
+        "updated_at": format_instant(entry.updated_at),
     }
 
 
-def _instant(instant: Instant | None) -> RawJson:
-    return encode(None if instant is None else format_instant(instant))
+def _template(defined: CronDefinition) -> CronTemplate:
+    """Return the job as it was registered: its members are the client's own text."""
+    template: CronTemplate = {
+        "type": json_of(defined.type),
+        "args": JsonOf("[]"),
+        "options": JsonOf("{}"),
+    }
+    return beside_texts(template, stored_texts(defined.document))
 
 
-def _occurrence(occurrence: Occurrence | None) -> RawJson:
+def _instant(instant: Instant | None) -> str | None:
+    return None if instant is None else format_instant(instant)
+
+
+def _occurrence(occurrence: Occurrence | None) -> CronOccurrence | None:
     """Return how an occurrence ended; null if there was none."""
     if occurrence is None:
-        return RawJson("null")
-    members: dict[str, JsonValue] = {
-        "outcome": str(occurrence.outcome),
+        return None
+    members: CronOccurrence = {
+        "outcome": occurrence.outcome,
         "scheduled_at": format_instant(occurrence.scheduled_at),
         "at": format_instant(occurrence.claimed_at),
     }
@@ -143,41 +164,37 @@ def _occurrence(occurrence: Occurrence | None) -> RawJson:
         members["reason"] = occurrence.reason
     if occurrence.blocked_by:
         members["active_job_id"] = occurrence.blocked_by
-    return encode(members)
+    return members
 
 
-def entry_answer(entry: CronEntry, more: Mapping[str, RawJson] | None = None) -> RawJson:
+def entry_answer(entry: CronEntry) -> CronAnswer:
     """Return one cron job in each wrapper, and flat; ``cron`` is then the wrapper."""
     rendered = render_entry(entry)
-    wrapped = assemble(rendered)
-    return assemble(rendered | {"cron": wrapped, "cron_job": wrapped} | dict(more or {}))
+    wrapped = json_of(rendered)
+    return {**rendered, "cron": wrapped, "cron_job": wrapped}
 
 
-def list_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -> RawJson:
+def list_answer(items: Sequence[JsonOf[Cron]], pagination: Pagination) -> CronsAnswer:
     """Return a page of cron jobs under each name that clients look for."""
-    entries = assemble_array(items)
-    return assemble(
-        {
-            "crons": entries,
-            "cron_jobs": entries,
-            "entries": entries,
-            "items": entries,
-            "count": encode(len(items)),
-            "pagination": encode({**pagination}),
-            "total": encode(pagination["total"]),
-        }
-    )
+    entries = array_of(items)
+    return {
+        "crons": entries,
+        "cron_jobs": entries,
+        "entries": entries,
+        "items": entries,
+        "count": len(items),
+        "pagination": pagination,
+        "total": pagination["total"],
+    }
 
 
-def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> RawJson:
+def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> CronTriggerAnswer:
     """Return the result of a trigger by hand."""
     is_triggered = occurrence.outcome is Outcome.TRIGGERED
-    return entry_answer(
-        entry,
-        {
-            "triggered": encode(is_triggered),
-            "job_id": encode(occurrence.job_id if is_triggered else None),
-            "reason": encode(occurrence.reason or None),
-            "active_job_id": encode(occurrence.blocked_by or None),
-        },
-    )
+    return {
+        **entry_answer(entry),
+        "triggered": is_triggered,
+        "job_id": occurrence.job_id if is_triggered else None,
+        "reason": occurrence.reason or None,
+        "active_job_id": occurrence.blocked_by or None,
+    }

@@ -6,7 +6,7 @@ The paths below ``/admin`` answer in the admin API's form: ``items``, and 204 fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
@@ -22,6 +22,7 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_override
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import (
     Values,
     check_confirmed,
@@ -33,26 +34,34 @@ from ojs_aws.transport.http.members import (
 from ojs_aws.transport.http.pages import requested_page
 from ojs_aws.transport.http.queries import members_of, text_of
 
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.dead_letters.answers import (
+        BulkAnswer,
+        BulkDone,
+        BulkResult,
+        DeadLettersAnswer,
+        DeadLetterStatsAnswer,
+        DeletedJobAnswer,
+    )
+    from ojs_aws.transport.http.jobs.answers import Job, JobAnswer
+
 NO_CONTENT: Final = 204
 
 _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
 
 
-def list_dead_letters(call: Call) -> Answer:
+def list_dead_letters(call: Call) -> Answer[DeadLettersAnswer]:
     """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
     chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
     page = call.backend.dead_letters.list(chosen, wanted.limit, wanted.cursor, wanted.offset)
-    jobs = assemble_array(map(_row, page.jobs))
+    jobs: JsonOf[list[Job]] = JsonOf(assemble_array(map(_row, page.jobs)))
     pagination = wanted.pagination(page.total, page.cursor, is_exact=page.is_exact)
-    body: dict[str, RawJson] = {
-        "items" if _is_admin(call) else "jobs": jobs,
-        "pagination": encode(pagination),
-        "total": encode(page.total),
-    }
-    return Answer(assemble(body))
+    if _is_admin(call):
+        return Answer({"items": jobs, "pagination": pagination, "total": page.total})
+    return Answer({"jobs": jobs, "pagination": pagination, "total": page.total})
 
 
 def _row(record: JobRecord) -> RawJson:
@@ -60,15 +69,15 @@ def _row(record: JobRecord) -> RawJson:
     return assemble(render_job(record) | {"total_attempts": encode(record.attempt)})
 
 
-def get_dead_letter(call: Call) -> Answer:
+def get_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Return a discarded job with its whole history."""
     return Answer(job_answer(render_job(call.backend.dead_letters.get(call.job_id))))
 
 
-def dead_letter_stats(call: Call) -> Answer:
+def dead_letter_stats(call: Call) -> Answer[DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
     stats, settings = call.backend.dead_letters.stats(), call.backend.settings
-    body: dict[str, JsonValue] = {
+    body: DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
         "by_queue": {**stats.by_queue},
@@ -82,10 +91,10 @@ def dead_letter_stats(call: Call) -> Answer:
             "max_count": settings.dead_letter_max_count,
         },
     }
-    return Answer(encode(body))
+    return Answer(body)
 
 
-def retry_dead_letter(call: Call) -> Answer:
+def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Enqueue a discarded job again, with the changes of an ``override``."""
     override = _values(call).get("override")
     if override is not None and not isinstance(override, dict):
@@ -98,29 +107,29 @@ def retry_dead_letter(call: Call) -> Answer:
     return Answer(job_answer(job, more))
 
 
-def delete_dead_letter(call: Call) -> Answer:
+def delete_dead_letter(call: Call) -> Answer[DeletedJobAnswer]:
     """Remove a discarded job for good."""
     call.backend.dead_letters.delete(call.job_id)
     if _is_admin(call):
-        return Answer("", NO_CONTENT)
-    return Answer(encode({"deleted": True, "job_id": call.job_id, "id": call.job_id}))
+        return Answer(None, NO_CONTENT)
+    return Answer({"deleted": True, "job_id": call.job_id, "id": call.job_id})
 
 
-def retry_dead_letters(call: Call) -> Answer:
+def retry_dead_letters(call: Call) -> Answer[BulkAnswer]:
     """Enqueue many dead letters again: those of a filter, or those named."""
     values = _values(call)
     report = _change(call, BulkAction.RETRY, values)
-    return Answer(encode(_described(report, "retried")))
+    return Answer(_described(report, "retried"))
 
 
-def delete_dead_letters(call: Call) -> Answer:
+def delete_dead_letters(call: Call) -> Answer[BulkAnswer]:
     """Remove many dead letters; body or query say which."""
     values = members_of(call.request.query) | _values(call)
     report = _change(call, BulkAction.DELETE, values)
-    return Answer(encode(_described(report, "deleted")))
+    return Answer(_described(report, "deleted"))
 
 
-def purge_dead_letters(call: Call) -> Answer:
+def purge_dead_letters(call: Call) -> Answer[BulkAnswer]:
     """Remove many dead letters, like DELETE with a body."""
     return delete_dead_letters(call)
 
@@ -169,17 +178,17 @@ def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     )
 
 
-def _described(report: BulkReport, done: str) -> dict[str, JsonValue]:
+def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> BulkAnswer:
     """Return the number of changed jobs, and the result of each."""
-    results: list[JsonValue] = []
+    results: list[BulkResult] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)
-        result: dict[str, JsonValue] = {"id": outcome.job_id, "status": status}
+        result: BulkResult = {"id": outcome.job_id, "status": status}
         if outcome.reason:
             result["reason"] = outcome.reason
         results.append(result)
-    body: dict[str, JsonValue] = {
-        done: report.done,
+    body: BulkAnswer = {
+        **cast("BulkDone", {done: report.done}),
         "failed": len(results) - report.done,
         "results": results,
         "has_more": bool(report.cursor),

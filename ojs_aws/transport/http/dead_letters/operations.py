@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
@@ -14,17 +15,16 @@ from ojs_aws.transport.http.access import (
 )
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_operator = functools.partial(Route, group=Group.OPERATOR, home="dead_letters.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/dead-letter",
         aliases=(f"{BASE}/admin/dead-letter",),
         operation="list_dead_letters",
-        group=Group.OPERATOR,
         access=INSPECTS_QUERIED,
-        home="dead_letters.handlers",
         summary="List the dead letters",
-        response="JobPageAnswer",
         query=(
             "queue",
             "type",
@@ -38,87 +38,67 @@ ROUTES: Final[tuple[Route, ...]] = (
             "per_page",
         ),
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/dead-letter",
         aliases=(f"{BASE}/admin/dead-letter",),
         operation="delete_dead_letters",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="dead_letters.handlers",
         summary="Remove many dead letters for good",
         request="BulkBody",
-        response="BulkAnswer",
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/dead-letter/stats",
         aliases=(f"{BASE}/admin/dead-letter/stats",),
         operation="dead_letter_stats",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="dead_letters.handlers",
         summary="Count the dead letters by queue and by error",
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/dead-letter/retry",
         aliases=(f"{BASE}/admin/dead-letter/retry",),
         operation="retry_dead_letters",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="dead_letters.handlers",
         summary="Enqueue many dead letters again",
         request="BulkBody",
-        response="BulkAnswer",
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/dead-letter/delete",
         aliases=(f"{BASE}/admin/dead-letter/delete",),
         operation="purge_dead_letters",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="dead_letters.handlers",
         summary="Remove many dead letters, for clients whose DELETE has no body",
         request="BulkBody",
-        response="BulkAnswer",
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/dead-letter/<job_id>",
         aliases=(f"{BASE}/admin/dead-letter/<job_id>",),
         operation="get_dead_letter",
-        group=Group.OPERATOR,
         access=INSPECTS_JOB,
-        home="dead_letters.handlers",
         summary="Read a dead letter with its whole history",
-        response="JobAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/dead-letter/<job_id>/retry",
         aliases=(f"{BASE}/admin/dead-letter/<job_id>/retry",),
         operation="retry_dead_letter",
-        group=Group.OPERATOR,
         access=OPERATES_JOB,
-        home="dead_letters.handlers",
         summary="Enqueue a discarded job again",
         request="RetryBody",
-        response="JobAnswer",
         errors=(404, 409, 413),
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/dead-letter/<job_id>",
         aliases=(f"{BASE}/admin/dead-letter/<job_id>",),
         operation="delete_dead_letter",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="dead_letters.handlers",
         summary="Remove a discarded job for good",
-        response="DeletedAnswer",
         statuses=(200, 204),
         errors=(404, 409),
     ),

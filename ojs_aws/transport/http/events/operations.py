@@ -16,7 +16,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=INSPECTS,
         home="events.handlers",
         summary="Read the lifecycle events",
-        response="EventsAnswer",
         query=(
             "types",
             "event_type",

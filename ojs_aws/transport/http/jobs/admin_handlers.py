@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attributes import invalid
@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
@@ -21,6 +21,7 @@ from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.json_of import JsonOf, beside, json_of
 from ojs_aws.transport.http.members import (
     check_confirmed,
     check_known,
@@ -32,6 +33,17 @@ from ojs_aws.transport.http.members import (
 )
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.jobs.answers import (
+        JobAnswer,
+        JobBulkAnswer,
+        JobDetailAnswer,
+        JobEvents,
+        JobHistoryEntry,
+        JobListAnswer,
+        JobSummary,
+    )
 
 _MARK: Final = "j:"
 _BULK_MARK: Final = "b:"
@@ -46,7 +58,7 @@ MAX_ERRORS: Final = 100
 
 
 # ------------------------------------------------------------------------------------ finding
-def list_jobs(call: Call) -> Answer:
+def list_jobs(call: Call) -> Answer[JobListAnswer]:
     """Return jobs by queue, state, type and creation time; queue by queue, list by list.
 
     Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
@@ -71,20 +83,18 @@ def list_jobs(call: Call) -> Answer:
         newest_first=not is_ascending,
     )
     now = call.backend.clock.now()
-    items: list[JsonValue] = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
-    total, is_exact = _total(call, chosen, len(items), wanted.offset, found.cursor, wanted.cursor)
-    cursor = write_mark(_MARK, found.cursor)
-    body: dict[str, JsonValue] = {
+    shown = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
+    total, is_exact = _total(call, chosen, len(shown), wanted.offset, found.cursor, wanted.cursor)
+    pagination = wanted.pagination(total, write_mark(_MARK, found.cursor), is_exact=is_exact)
+    items: JsonOf[list[JobSummary]] = JsonOf(json_of(shown))
+    body: JobListAnswer = {
         "items": items,
         "jobs": items,
-        "pagination": {
-            **wanted.pagination(total, cursor, is_exact=is_exact),
-            "examined": found.examined,
-        },
+        "pagination": beside(pagination, {"examined": found.examined}),
         "total": total,
         "order": {"by": ["queue", "state", "list"], "direction": "asc" if is_ascending else "desc"},
     }
-    return Answer(encode(body))
+    return Answer(body)
 
 
 def _total(
@@ -113,76 +123,71 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------- one by one
-def get_job_detail(call: Call) -> Answer:
+def get_job_detail(call: Call) -> Answer[JobDetailAnswer]:
     """Return the whole job with its history, and its events from the log if asked for."""
     with_events = boolean_of(call.request.query, "events")
     job = call.backend.info(call.job_id)
-    more: dict[str, RawJson] = {"history": assemble_array(map(_entry, history_of(job)))}
+    more = {"history": RawJson(json_of([_entry(each) for each in history_of(job)]))}
     if job.workflow_id:
         more["workflow_id"] = encode(job.workflow_id)
     if with_events:
-        more["events"] = _events(call, job)
-    return Answer(job_answer(detail_members(job) | render_job(job), more))
+        more["events"] = RawJson(json_of(_events(call, job)))
+    return Answer(JsonOf(job_answer(detail_members(job) | render_job(job), more)))
 
 
-def _entry(entry: HistoryEntry) -> RawJson:
-    members: dict[str, RawJson] = {
-        "at": encode(format_instant(entry.at)),
-        "what": encode(entry.what),
-    }
+def _entry(entry: HistoryEntry) -> JobHistoryEntry:
+    shown: JobHistoryEntry = {"at": format_instant(entry.at), "what": entry.what}
     if entry.attempt is not None:
-        members["attempt"] = encode(entry.attempt)
+        shown["attempt"] = entry.attempt
     if entry.failure is not None:
-        members["error"] = render_failure(entry.failure)
+        shown["error"] = JsonOf(render_failure(entry.failure))
     if entry.is_past_life:
-        members["before_retry"] = encode(True)
-    return assemble(members)
+        shown["before_retry"] = True
+    return shown
 
 
-def _events(call: Call, job: JobRecord) -> RawJson:
+def _events(call: Call, job: JobRecord) -> JobEvents:
     """Return one page of the log, from the job's creation on; not all of the log is read."""
     page = call.backend.events.read(
         EventQuery(job_ids=frozenset({job.id}), since=job.created_at, limit=MAX_EVENTS)
     )
-    return assemble(
-        {
-            "items": assemble_array(render_event(event) for event in page.events),
-            "cursor": encode(page.cursor),
-            "has_more": encode(page.has_more),
-        }
-    )
+    return {
+        "items": JsonOf(assemble_array(render_event(event) for event in page.events)),
+        "cursor": page.cursor,
+        "has_more": page.has_more,
+    }
 
 
-def cancel_job(call: Call) -> Answer:
+def cancel_job(call: Call) -> Answer[JobAnswer]:
     """Cancel a job, like CANCEL (section 7.3)."""
     change = call.backend.cancel(call.job_id)
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def retry_job(call: Call) -> Answer:
+def retry_job(call: Call) -> Answer[JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.retry(call.job_id))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
 
 
 # ------------------------------------------------------------------------------------- in bulk
-def bulk_retry_jobs(call: Call) -> Answer:
+def bulk_retry_jobs(call: Call) -> Answer[JobBulkAnswer]:
     """Retry the discarded jobs of a filter (section 8.1)."""
     return _bulk(call, BulkAction.RETRY)
 
 
-def bulk_cancel_jobs(call: Call) -> Answer:
+def bulk_cancel_jobs(call: Call) -> Answer[JobBulkAnswer]:
     """Cancel the jobs of a filter that have not ended (section 8.2)."""
     return _bulk(call, BulkAction.CANCEL)
 
 
-def bulk_delete_jobs(call: Call) -> Answer:
+def bulk_delete_jobs(call: Call) -> Answer[JobBulkAnswer]:
     """Delete the jobs of a filter that have ended, for good (section 8.3)."""
     return _bulk(call, BulkAction.DELETE)
 
 
-def _bulk(call: Call, action: BulkAction) -> Answer:
+def _bulk(call: Call, action: BulkAction) -> Answer[JobBulkAnswer]:
     values = call.values()
     is_dry = flag_in(values, "dry_run")
     check_confirmed(
@@ -198,28 +203,24 @@ def _bulk(call: Call, action: BulkAction) -> Answer:
         is_dry=is_dry,
     )
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
-    errors: list[JsonValue] = [
-        {"job_id": each.job_id, "status": str(each.status), "error": each.reason}
-        for each in failed[:MAX_ERRORS]
-    ]
-    done: list[JsonValue] = [
-        each.job_id for each in report.outcomes if each.status is BulkStatus.DONE
-    ]
-    body: dict[str, JsonValue] = {
-        "action": str(action),
+    body: JobBulkAnswer = {
+        "action": action,
         "dry_run": is_dry,
         "matched": len(report.outcomes),
         "succeeded": 0 if is_dry else report.done,
         "failed": len(failed),
-        "job_ids": done,
-        "errors": errors,
+        "job_ids": [each.job_id for each in report.outcomes if each.status is BulkStatus.DONE],
+        "errors": [
+            {"job_id": each.job_id, "status": str(each.status), "error": each.reason}
+            for each in failed[:MAX_ERRORS]
+        ],
         "has_more": bool(report.cursor),
     }
     if action is BulkAction.RETRY:
         body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
     if report.cursor:
         body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
-    return Answer(encode(body))
+    return Answer(body)
 
 
 def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -2,132 +2,248 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Any, Literal, TypeAlias
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    JOB_ID,
-    STATE,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.services.bulk.engine import BulkAction
+from ojs_aws.transport.http.answers import (
+    Failure,
+    JobId,
+    JobState,
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Required,
+    Timestamp,
+    TypedDict,
 )
 
-_JOB: Final = members(
-    ("id", "type", "state", "queue", "args", "attempt", "max_attempts", "created_at"),
-    id=JOB_ID,
-    type=STRING,
-    queue=STRING,
-    state=STATE,
-    args={"type": "array"},
-    meta={"type": "object"},
-    priority=INTEGER,
-    attempt=INTEGER,
-    max_attempts=INTEGER,
-    timeout_ms=INTEGER,
-    scheduled_at=STRING,
-    expires_at=STRING,
-    tags=array(STRING),
-    retry={"type": "object"},
-    unique={"type": "object"},
-    parent_results={"type": "object"},
-    created_at=INSTANT,
-    enqueued_at=INSTANT,
-    started_at=INSTANT,
-    completed_at=INSTANT,
-    cancelled_at=INSTANT,
-    discarded_at=INSTANT,
-    next_attempt_at=INSTANT,
-    retry_delay_ms=INTEGER,
-    previous_state=STATE,
-    error=ref("Failure"),
-    errors=array(ref("Failure")),
-    result={},
-    result_stored_at=INSTANT,
-    result_expires_at=INSTANT,
-    result_size_bytes=INTEGER,
-    checkpoint=members(
-        ("state", "sequence"),
-        state={},
-        step_index=INTEGER,
-        metadata={"type": "object"},
-        sequence=INTEGER,
-        created_at=INSTANT,
-    ),
-    last_checkpoint={},
-)
+DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 
-_PAGINATION: Final = members(
-    ("total", "limit", "offset", "has_more"),
-    total=INTEGER,
-    limit=INTEGER,
-    offset=INTEGER,
-    has_more=BOOLEAN,
-    next_cursor=STRING,
-    total_is_exact=BOOLEAN,
-    page=INTEGER,
-    per_page=INTEGER,
-)
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Job": _JOB,
-    "Failure": members(
-        ("type", "message", "attempt", "occurred_at"),
-        type=STRING,
-        code=STRING,
-        message=STRING,
-        retryable=BOOLEAN,
-        backtrace=array(STRING),
-        attempt=INTEGER,
-        occurred_at=INSTANT,
-    ),
-    "Pagination": _PAGINATION,
-    "JobAnswer": members(
-        ("job", "id"),
-        job={"oneOf": [ref("Job"), {"type": "null"}]},
-        id=JOB_ID,
-        dropped_by=STRING,
-    ),
-    "BatchAnswer": members(
-        ("jobs", "count"), jobs=array(ref("Job")), count=INTEGER, dropped=array({})
-    ),
-    "ClaimedJob": {**_JOB, "properties": {**_JOB["properties"], "reservation_id": STRING}},
-    "FetchAnswer": members(("jobs", "count"), jobs=array(ref("ClaimedJob")), count=INTEGER),
-    "JobPageAnswer": members(
-        ("pagination",),
-        jobs=array(ref("Job")),
-        items=array(ref("Job")),
-        pagination=ref("Pagination"),
-    ),
-    "OutcomeAnswer": members(
-        ("id", "job_id", "state", "attempt", "max_attempts", "job"),
-        id=JOB_ID,
-        job_id=JOB_ID,
-        state=STATE,
-        attempt=INTEGER,
-        max_attempts=INTEGER,
-        acknowledged=BOOLEAN,
-        completed_at=INSTANT,
-        discarded_at=INSTANT,
-        next_attempt_at=INSTANT,
-        retry_delay_ms=INTEGER,
-        job=ref("Job"),
-    ),
-    "DeletedAnswer": members(("deleted", "job_id"), deleted=BOOLEAN, job_id=JOB_ID),
-    "BulkAnswer": members(
-        ("results", "has_more"),
-        retried=INTEGER,
-        deleted=INTEGER,
-        failed=INTEGER,
-        results=array(
-            members(("id", "status"), id=JOB_ID, status=STRING, reason=STRING),
-        ),
-        has_more=BOOLEAN,
-        next_cursor=STRING,
-    ),
-}
+class JobCheckpoint(TypedDict):
+    """Shows where the next attempt may continue."""
+
+    state: Any
+    sequence: int
+    step_index: NotRequired[int]
+    metadata: NotRequired[JsonObject]
+    created_at: NotRequired[Timestamp]
+
+
+class Job(TypedDict, total=False):
+    """Shows a job: what its client sent, and the system's attributes."""
+
+    id: Required[JobId]
+    type: Required[str]
+    queue: Required[str]
+    state: Required[JobState]
+    args: Required[list[Any]]
+    meta: JsonObject
+    priority: int
+    attempt: Required[int]
+    max_attempts: Required[int]
+    timeout_ms: int
+    scheduled_at: str
+    expires_at: str
+    tags: list[str]
+    retry: JsonObject
+    unique: JsonObject
+    parent_results: JsonObject
+    created_at: Required[Timestamp]
+    enqueued_at: Timestamp
+    started_at: Timestamp
+    completed_at: Timestamp
+    cancelled_at: Timestamp
+    discarded_at: Timestamp
+    next_attempt_at: Timestamp
+    retry_delay_ms: int
+    previous_state: JobState
+    error: Failure
+    errors: list[Failure]
+    result: Any
+    result_stored_at: Timestamp
+    result_expires_at: Timestamp
+    result_size_bytes: int
+    checkpoint: JobCheckpoint
+    last_checkpoint: Any
+
+
+class JobAnswer(TypedDict, total=False):
+    """Shows a job in a wrapper, and flat unless it is very large; or says who dropped it."""
+
+    id: Required[JobId]
+    job: Required[JsonOf[Job] | None]
+    dropped: bool
+    dropped_by: str
+
+
+class DroppedJob(TypedDict):
+    """Says which middleware dropped a job."""
+
+    id: JobId
+    dropped: bool
+    dropped_by: str
+
+
+class BatchAnswer(TypedDict):
+    """Shows the jobs of a batch, and those that middleware dropped."""
+
+    jobs: JsonOf[list[Job]]
+    count: int
+    enqueued: int
+    failed: int
+    dropped: NotRequired[list[DroppedJob]]
+
+
+class MiddlewareMember(TypedDict):
+    """Describes a middleware or a hook."""
+
+    name: str
+    kind: str
+    implements: list[str]
+
+
+class MiddlewareAnswer(TypedDict):
+    """Shows the middleware around PUSH, in its order."""
+
+    enqueue: list[MiddlewareMember]
+    hooks: list[MiddlewareMember]
+
+
+class ClaimedJob(Job, total=False):
+    """Shows a job with its reservation."""
+
+    reservation_id: str
+
+
+class FetchAnswer(TypedDict):
+    """Shows the claimed jobs."""
+
+    jobs: JsonOf[list[ClaimedJob]]
+    count: int
+
+
+class OutcomeAnswer(TypedDict, total=False):
+    """Shows what became of a job after ACK or FAIL."""
+
+    id: Required[JobId]
+    job_id: Required[JobId]
+    state: Required[JobState]
+    attempt: Required[int]
+    max_attempts: Required[int]
+    acknowledged: bool
+    completed_at: Timestamp
+    discarded_at: Timestamp
+    next_attempt_at: Timestamp
+    retry_delay_ms: int
+    job: Required[JsonOf[Job]]
+
+
+class HeartbeatAnswer(TypedDict):
+    """Answers BEAT: the directive, and the result for each job."""
+
+    acknowledged: bool
+    state: DirectiveName
+    directive: Literal["", "quiet", "terminate"]
+    worker_id: str
+    jobs_extended: list[JobId]
+    jobs_cancelled: list[JobId]
+    jobs_lost: list[JobId]
+    server_time: Timestamp
+
+
+class ErrorSummary(TypedDict, total=False):
+    """Names the last failure of a job in a list."""
+
+    type: str
+    message: str
+
+
+class JobSummary(TypedDict, total=False):
+    """Shows a job in a list, without its documents."""
+
+    id: Required[JobId]
+    type: Required[str]
+    queue: Required[str]
+    state: Required[JobState]
+    priority: Required[int]
+    attempt: Required[int]
+    max_attempts: Required[int]
+    created_at: Required[Timestamp]
+    enqueued_at: Timestamp
+    started_at: Timestamp
+    completed_at: Timestamp
+    cancelled_at: Timestamp
+    discarded_at: Timestamp
+    next_attempt_at: Timestamp
+    dead_letter: bool
+    error: ErrorSummary
+    workflow_id: str
+    worker_id: str
+
+
+class ListOrder(TypedDict):
+    """Says how a list of jobs is ordered."""
+
+    by: list[str]
+    direction: Literal["asc", "desc"]
+
+
+class JobListAnswer(TypedDict):
+    """Shows a page of jobs."""
+
+    items: JsonOf[list[JobSummary]]
+    jobs: JsonOf[list[JobSummary]]
+    pagination: Pagination
+    total: int
+    order: ListOrder
+
+
+class JobHistoryEntry(TypedDict, total=False):
+    """Says what happened to a job at an instant."""
+
+    at: Required[Timestamp]
+    what: Required[str]
+    attempt: int
+    error: JsonOf[Failure]
+    before_retry: bool
+
+
+class JobEvents(TypedDict):
+    """Shows the first events of a job."""
+
+    items: JsonOf[list[JsonObject]]
+    cursor: str
+    has_more: bool
+
+
+class JobDetailAnswer(Job, total=False):
+    """Shows a job with its history, in a wrapper and flat."""
+
+    job: Required[JsonOf[Job]]
+    history: Required[list[JobHistoryEntry]]
+    events: JobEvents
+
+
+class BulkError(TypedDict):
+    """Says why a job was not changed."""
+
+    job_id: JobId
+    status: str
+    error: str
+
+
+class JobBulkAnswer(TypedDict):
+    """Says which jobs of a filter were changed."""
+
+    action: BulkAction
+    dry_run: bool
+    matched: int
+    succeeded: int
+    failed: int
+    job_ids: list[JobId]
+    errors: list[BulkError]
+    has_more: bool
+    retried: NotRequired[int]
+    next_cursor: NotRequired[str]

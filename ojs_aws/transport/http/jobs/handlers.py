@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.json_text import encode
 from ojs_aws.services.batches.errors import check_count
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.change import JobChange
@@ -26,11 +26,20 @@ from ojs_aws.transport.http.jobs.wire import (
 )
 from ojs_aws.transport.http.routes import BASE
 
+if TYPE_CHECKING:
+    from ojs_aws.middleware.members import Members
+    from ojs_aws.transport.http.jobs.answers import (
+        BatchAnswer,
+        JobAnswer,
+        MiddlewareAnswer,
+        MiddlewareMember,
+    )
+
 CREATED: Final = 201
 OK: Final = 200
 
 
-def push(call: Call) -> Answer:
+def push(call: Call) -> Answer[JobAnswer]:
     """Push one job: 201, or 200 if exactly the same envelope had been pushed before."""
     settings = call.backend.settings
     check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
@@ -77,7 +86,7 @@ def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
     }
 
 
-def push_batch(call: Call) -> Answer:
+def push_batch(call: Call) -> Answer[BatchAnswer]:
     """Push several jobs, all or none."""
     settings = call.backend.settings
     members = call.members()
@@ -93,34 +102,37 @@ def push_batch(call: Call) -> Answer:
     return Answer(body, CREATED if is_new else OK, fill_headers(results))
 
 
-def show_middleware(call: Call) -> Answer:
+def show_middleware(call: Call) -> Answer[MiddlewareAnswer]:
     """Return the middleware around PUSH in this backend."""
     enqueuing = call.backend.push.enqueuing
-    shown: dict[str, RawJson] = {
-        name: encode([each.as_dict() for each in members.described()])
-        for name, members in (("enqueue", enqueuing.chain), ("hooks", enqueuing.hooks))
-    }
-    return Answer(assemble(shown))
+    return Answer({"enqueue": _described(enqueuing.chain), "hooks": _described(enqueuing.hooks)})
 
 
-def info(call: Call) -> Answer:
+def _described(members: Members) -> list[MiddlewareMember]:
+    return [
+        {"name": each.name, "kind": each.kind, "implements": [*each.implements]}
+        for each in members.described()
+    ]
+
+
+def info(call: Call) -> Answer[JobAnswer]:
     """Return the whole job (INFO)."""
     job = call.backend.info(call.job_id)
     call.note_jobs([job])
     return Answer(job_answer(render_job(job)))
 
 
-def cancel(call: Call) -> Answer:
+def cancel(call: Call) -> Answer[JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
     return _changed(call, call.backend.cancel(call.job_id))
 
 
-def activate(call: Call) -> Answer:
+def activate(call: Call) -> Answer[JobAnswer]:
     """Activate a pending job (ACTIVATE)."""
     return _changed(call, call.backend.activate(call.job_id))
 
 
-def change_job(call: Call) -> Answer:
+def change_job(call: Call) -> Answer[JobAnswer]:
     """Change a job's priority (ojs-priority, section 10.2), the only attribute that can change."""
     members = call.values()
     others = sorted(members.keys() - {"priority"})
@@ -136,7 +148,7 @@ def change_job(call: Call) -> Answer:
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def _changed(call: Call, change: JobChange) -> Answer:
+def _changed(call: Call, change: JobChange) -> Answer[JobAnswer]:
     call.note_jobs([change.after])
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
@@ -17,186 +18,148 @@ from ojs_aws.transport.http.access import (
 )
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_producer = functools.partial(Route, group=Group.PRODUCER, home="jobs.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, home="jobs.admin_handlers")
+_worker = functools.partial(Route, group=Group.WORKER_API, home="jobs.worker_handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _producer(
         method="POST",
         path=f"{BASE}/jobs",
         operation="push",
-        group=Group.PRODUCER,
         access=ENQUEUES,
-        home="jobs.handlers",
         repeatable=True,
         summary="Enqueue a job (PUSH)",
         request="PushBody",
-        response="JobAnswer",
         statuses=(201, 200),
         errors=(409, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _producer(
         method="POST",
         path=f"{BASE}/jobs/batch",
         operation="push_batch",
-        group=Group.PRODUCER,
         access=ENQUEUES,
-        home="jobs.handlers",
         repeatable=True,
         summary="Enqueue some thousands of jobs, all or none (PUSH)",
         request="BatchBody",
-        response="BatchAnswer",
         statuses=(201, 200),
         errors=(409, 413, 422),
         needs_body=True,
     ),
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/admin/middleware",
-        operation="show_middleware",
-        group=Group.PRODUCER,  # the function that has loaded them
+        operation="show_middleware",  # the producers' function has loaded them
         access=INSPECTS,
-        home="jobs.handlers",
         summary="Show the enqueue middleware and the hooks of the backend, in their order",
-        response="Middleware",
     ),
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/jobs/<job_id>",
         operation="info",
-        group=Group.PRODUCER,
         access=INSPECTS_JOB,
-        home="jobs.handlers",
         summary="Read a job (INFO)",
-        response="JobAnswer",
         errors=(404,),
     ),
-    Route(
+    _producer(
         method="DELETE",
         path=f"{BASE}/jobs/<job_id>",
         operation="cancel",
-        group=Group.PRODUCER,
         access=CANCELS_JOB,
-        home="jobs.handlers",
         repeatable=True,
         summary="Cancel a job (CANCEL)",
-        response="JobAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _producer(
         method="PATCH",
         path=f"{BASE}/jobs/<job_id>",
         aliases=(f"{BASE}/admin/jobs/<job_id>",),
         operation="change_job",
-        group=Group.PRODUCER,
         access=OPERATES_JOB,
-        home="jobs.handlers",
         repeatable=True,
         summary="Change the priority of a job that waits to begin",
         request="JobChangeBody",
-        response="JobAnswer",
         errors=(404, 409),
         needs_body=True,
     ),
-    Route(
+    _producer(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/activate",
         operation="activate",
-        group=Group.PRODUCER,
         access=ENQUEUES_JOB,
-        home="jobs.handlers",
         repeatable=True,
         summary="Release a pending job (ACTIVATE)",
-        response="JobAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/workers/fetch",
         operation="fetch",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         summary="Claim jobs (FETCH)",
         request="FetchBody",
-        response="FetchAnswer",
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/workers/ack",
         operation="ack",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         repeatable=True,
         summary="Report that a job is completed (ACK)",
         request="AckBody",
-        response="OutcomeAnswer",
         errors=(404, 409, 413),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/ack",
         operation="ack_job",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         repeatable=True,
         summary="Report that a job is completed (ACK), by its path",
         request="AckJobBody",
-        response="OutcomeAnswer",
         errors=(404, 409, 413),
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/workers/nack",
         operation="fail",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         summary="Report that a job failed (FAIL)",
         request="FailBody",
-        response="OutcomeAnswer",
         errors=(404, 409),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/nack",
         operation="fail_job",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         summary="Report that a job failed (FAIL), by its path",
         request="FailJobBody",
-        response="OutcomeAnswer",
         errors=(404, 409),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/workers/heartbeat",
         aliases=(f"{BASE}/workers/beat",),
         operation="heartbeat",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="jobs.worker_handlers",
         repeatable=True,
         summary="Show that a worker lives, and keep its jobs reserved (BEAT)",
         request="HeartbeatBody",
-        response="HeartbeatAnswer",
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/jobs",
         aliases=(f"{BASE}/jobs",),
         operation="list_jobs",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="jobs.admin_handlers",
         summary="List or search jobs by queue, state, type and time",
-        response="JobListAnswer",
         query=(
             "queue",
             "job_states",
@@ -212,74 +175,56 @@ ROUTES: Final[tuple[Route, ...]] = (
             "sort",
         ),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/jobs/<job_id>",
         operation="get_job_detail",
-        group=Group.OPERATOR,
         access=INSPECTS_JOB,
-        home="jobs.admin_handlers",
         summary="Read a job with its history",
-        response="JobDetailAnswer",
         query=("events",),
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/jobs/<job_id>/cancel",
         operation="cancel_job",
-        group=Group.OPERATOR,
         access=CANCELS_JOB,
-        home="jobs.admin_handlers",
         summary="Cancel a job",
-        response="JobAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/jobs/<job_id>/retry",
         operation="retry_job",
-        group=Group.OPERATOR,
         access=OPERATES_JOB,
-        home="jobs.admin_handlers",
         summary="Make a discarded job available again",
-        response="JobAnswer",
         errors=(404, 409, 413),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/jobs/bulk/retry",
         operation="bulk_retry_jobs",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="jobs.admin_handlers",
         summary="Retry the discarded jobs of a filter, a hundred at a time",
         request="JobBulkBody",
-        response="JobBulkAnswer",
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/jobs/bulk/cancel",
         operation="bulk_cancel_jobs",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="jobs.admin_handlers",
         summary="Cancel the jobs of a filter that have not ended, a hundred at a time",
         request="JobBulkBody",
-        response="JobBulkAnswer",
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/jobs/bulk/delete",
         operation="bulk_delete_jobs",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="jobs.admin_handlers",
         summary="Delete the jobs of a filter that have ended, a hundred at a time",
         request="JobBulkBody",
-        response="JobBulkAnswer",
         needs_body=True,
     ),
 )

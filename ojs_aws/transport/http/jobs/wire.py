@@ -8,19 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.transport.http.json_of import JsonOf
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.jobs.push_result import PushResult
     from ojs_aws.services.workers.heartbeat import Beat
+    from ojs_aws.transport.http.jobs.answers import (
+        BatchAnswer,
+        DirectiveName,
+        DroppedJob,
+        FetchAnswer,
+        HeartbeatAnswer,
+        JobAnswer,
+        OutcomeAnswer,
+    )
 
 Rendered = dict[str, RawJson]
 
@@ -45,7 +54,7 @@ _INSTANTS: Final = (
 )
 
 
-def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) -> RawJson:
+def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) -> JsonOf[JobAnswer]:
     """Return one job, wrapped and flat.
 
     :param more: further members, in both places.
@@ -53,8 +62,9 @@ def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) ->
     job = rendered | dict(more or {})
     wrapped = assemble(job)
     if len(wrapped.encode()) > FLAT_LIMIT:
-        return assemble({"job": wrapped, "id": job["id"], "state": job["state"]})
-    return assemble({"job": wrapped} | {name: raw for name, raw in job.items() if name != "job"})
+        return JsonOf(assemble({"job": wrapped, "id": job["id"], "state": job["state"]}))
+    flat = {name: raw for name, raw in job.items() if name != "job"}
+    return JsonOf(assemble({"job": wrapped} | flat))
 
 
 def changed_job(record: JobRecord) -> Rendered:
@@ -88,7 +98,7 @@ def outcome(record: JobRecord) -> Rendered:
     return members
 
 
-def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
+def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> JsonOf[OutcomeAnswer]:
     """Return the answer to ACK and FAIL: the outcome flat, the whole job in a ``job`` wrapper.
 
     A document that is kept apart was not read for it: then the wrapper has the outcome only.
@@ -99,7 +109,8 @@ def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> RawJson:
         members.pop("retry_delay_ms", None)
         job.pop("retry_delay_ms", None)
     head: Rendered = {"acknowledged": RawJson("true")} if is_acknowledged else {}
-    return assemble(head | {"job_id": encode(record.id)} | members | {"job": assemble(job)})
+    named = {"job_id": encode(record.id)}
+    return JsonOf(assemble(head | named | members | {"job": assemble(job)}))
 
 
 def _without_large_result(record: JobRecord) -> JobRecord:
@@ -107,10 +118,10 @@ def _without_large_result(record: JobRecord) -> JobRecord:
     return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
-def push_answer(pushed: PushResult, job_id: str) -> RawJson:
+def push_answer(pushed: PushResult, job_id: str) -> JobAnswer | JsonOf[JobAnswer]:
     """Return the answer to PUSH: the job, or who dropped it."""
     if pushed.record is None:
-        return assemble(_dropped(pushed, job_id) | {"job": RawJson("null")})
+        return {**_dropped(pushed, job_id), "job": None}
     return job_answer(render_job(pushed.record), _another(pushed, job_id))
 
 
@@ -123,15 +134,11 @@ def _another(pushed: PushResult, job_id: str) -> Rendered:
     return {}
 
 
-def _dropped(pushed: PushResult, job_id: str) -> Rendered:
-    return {
-        "id": encode(job_id),
-        "dropped": RawJson("true"),
-        "dropped_by": encode(pushed.dropped_by),
-    }
+def _dropped(pushed: PushResult, job_id: str) -> DroppedJob:
+    return {"id": job_id, "dropped": True, "dropped_by": pushed.dropped_by}
 
 
-def batch_answer(results: Sequence[tuple[str, PushResult]]) -> RawJson:
+def batch_answer(results: Sequence[tuple[str, PushResult]]) -> BatchAnswer:
     """Return the answer to a batch: the jobs in order, their number, and dropped ones.
 
     :param results: each job's id and what became of it.
@@ -139,16 +146,15 @@ def batch_answer(results: Sequence[tuple[str, PushResult]]) -> RawJson:
     jobs = _batch_jobs(results, render_job)
     if sum(map(len, jobs)) > BATCH_LIMIT:
         jobs = _batch_jobs(results, outcome)
-    dropped = [assemble(_dropped(p, job_id)) for job_id, p in results if p.record is None]
-    members: Rendered = {
-        "jobs": assemble_array(jobs),
-        "count": encode(len(jobs)),
-        "enqueued": encode(len(jobs)),
-        "failed": encode(0),
+    answer: BatchAnswer = {
+        "jobs": JsonOf(assemble_array(jobs)),
+        "count": len(jobs),
+        "enqueued": len(jobs),
+        "failed": 0,
     }
-    if dropped:
-        members["dropped"] = assemble_array(dropped)
-    return assemble(members)
+    if dropped := [_dropped(each, job_id) for job_id, each in results if each.record is None]:
+        answer["dropped"] = dropped
+    return answer
 
 
 def _batch_jobs(
@@ -161,7 +167,7 @@ def _batch_jobs(
     ]
 
 
-def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
+def fetch_answer(records: Sequence[JobRecord]) -> FetchAnswer:
     """Return the claimed jobs. ``timeout`` is left out: a client reads it as milliseconds.
 
     Each job has the id of its reservation, which reports on it may carry (an extension).
@@ -173,46 +179,19 @@ def fetch_answer(records: Sequence[JobRecord]) -> RawJson:
         if record.reservation is not None and record.reservation.id:
             members["reservation_id"] = encode(record.reservation.id)
         jobs.append(assemble(members))
-    return assemble({"jobs": assemble_array(jobs), "count": encode(len(jobs))})
+    return {"jobs": JsonOf(assemble_array(jobs)), "count": len(jobs)}
 
 
-def heartbeat_answer(beat: Beat, worker_id: str) -> RawJson:
+def heartbeat_answer(beat: Beat, worker_id: str) -> HeartbeatAnswer:
     """Return the answer to BEAT: the directive, and the result for each job."""
-    answer: dict[str, JsonValue] = {
+    state = cast("DirectiveName", beat.state)
+    return {
         "acknowledged": True,
-        "state": beat.state,
-        "directive": "" if beat.state == "running" else beat.state,
+        "state": state,
+        "directive": "" if state == "running" else state,
         "worker_id": worker_id,
         "jobs_extended": [*beat.extended],
         "jobs_cancelled": [*beat.cancelled],
         "jobs_lost": [*beat.lost],
         "server_time": format_instant(beat.server_time),
     }
-    return encode(answer)
-
-
-def page_answer(
-    name: str,
-    items: Sequence[RawJson],
-    *,
-    total: int,
-    limit: int,
-    offset: int = 0,
-    cursor: str = "",
-) -> RawJson:
-    """Return a page of a list (HTTP binding, section 17).
-
-    :param name: of the member that holds the items.
-    :param cursor: of the next page; empty on the last one.
-    """
-    pagination: dict[str, JsonValue] = {
-        "total": total,
-        "limit": limit,
-        "offset": offset,
-        "has_more": bool(cursor),
-    }
-    if cursor:
-        pagination["next_cursor"] = cursor
-    return assemble(
-        {name: assemble_array(items), "pagination": encode(pagination), "total": encode(total)}
-    )

@@ -2,75 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.services.limits.admin import Counted
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.limits.wire import for_reader, read_policy
 from ojs_aws.transport.http.negotiation import reader_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.limits.answers import (
+        LiftedAnswer,
+        LimitUse,
+        RateLimitAnswer,
+        RateLimitsAnswer,
+        UnlimitedQueueAnswer,
+    )
+
 _MARK: Final = "l:"
 
 
-def list_rate_limits(call: Call) -> Answer:
+def list_rate_limits(call: Call) -> Answer[RateLimitsAnswer]:
     """Return the limits by key; the total is a lower bound, because nobody counts them."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
-    items: list[JsonValue] = [_described(call, counted) for counted in page]
-    total = wanted.offset + (wanted.limit + 1 if following else len(items))
+    items = json_of([_described(call, counted) for counted in page])
+    total = wanted.offset + (wanted.limit + 1 if following else len(page))
     is_exact = not wanted.cursor and not wanted.offset and not following
     pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
-    return Answer(encode({"items": items, "rate_limits": items, "pagination": pagination}))
+    return Answer({"items": items, "rate_limits": items, "pagination": pagination})
 
 
-def get_rate_limit(call: Call) -> Answer:
+def get_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
     """Return what one limit counts."""
-    return Answer(encode(_described(call, call.backend.limits.get(unquote(call.path["key"])))))
+    return Answer(_described(call, call.backend.limits.get(unquote(call.path["key"]))))
 
 
-def override_rate_limit(call: Call) -> Answer:
+def override_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
     """Set the policy that applies to a key."""
     given = call.values()
     counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
-    return Answer(encode(_described(call, counted)))
+    return Answer(_described(call, counted))
 
 
-def lift_rate_limit(call: Call) -> Answer:
+def lift_rate_limit(call: Call) -> Answer[LiftedAnswer]:
     """Remove the policy of a key, so that the jobs' own apply again."""
     key = unquote(call.path["key"])
     call.backend.limits.lift(key)
-    return Answer(encode({"key": key, "deleted": True}))
+    return Answer({"key": key, "deleted": True})
 
 
-def limit_queue(call: Call) -> Answer:
+def limit_queue(call: Call) -> Answer[RateLimitAnswer]:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = call.values()
     counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
-    return Answer(encode(_described(call, counted)))
+    return Answer(_described(call, counted))
 
 
-def unlimit_queue(call: Call) -> Answer:
+def unlimit_queue(call: Call) -> Answer[UnlimitedQueueAnswer]:
     """Remove the limit of a queue."""
     queue = unquote(call.path["queue"])
     call.backend.limits.unlimit_queue(queue)
-    return Answer(encode({"queue": queue, "deleted": True}))
+    return Answer({"queue": queue, "deleted": True})
 
 
-def _described(call: Call, counted: Counted) -> dict[str, JsonValue]:
+def _described(call: Call, counted: Counted) -> RateLimitAnswer:
     return for_reader(_members(counted), reader_of(call.request))
 
 
-def _members(counted: Counted) -> dict[str, JsonValue]:
+def _members(counted: Counted) -> RateLimitAnswer:
     bucket, limit, now = counted.bucket, counted.limit, counted.now
-    members: dict[str, JsonValue] = {"key": bucket.key}
+    use: LimitUse = {}
     if limit.concurrency is not None:
-        members["concurrency"] = {
+        use["concurrency"] = {
             "limit": limit.concurrency,
             "active": bucket.active,
             "available": max(0, limit.concurrency - bucket.active),
@@ -78,21 +87,23 @@ def _members(counted: Counted) -> dict[str, JsonValue]:
     if limit.rate is not None:
         count = bucket.current_count(limit.rate, now)
         resets = (bucket.opened_at or now) + limit.rate.period_ms if count else now
-        members["rate"] = {
-            **limit.rate.render(),
+        use["rate"] = {
+            "limit": limit.rate.limit,
+            "period": format_duration(limit.rate.period_ms),
             "current_count": count,
             "window_resets_at": format_instant(Instant(resets)),
         }
     if limit.throttle is not None:
-        members["throttle"] = {
-            **limit.throttle.render(),
+        use["throttle"] = {
+            "limit": limit.throttle.limit,
+            "period": format_duration(limit.throttle.period_ms),
             "next_allowed_at": format_instant(max(now, bucket.next_at or now)),
         }
     if bucket.blocked_until is not None and bucket.blocked_until > now:
-        members["blocked_until"] = format_instant(bucket.blocked_until)
+        use["blocked_until"] = format_instant(bucket.blocked_until)
     if counted.override is not None:
-        members["override"] = counted.override.render()
-    members["waiting_count"] = counted.waiting
+        use["override"] = counted.override.render()
+    members: RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
     if not counted.is_exact:
         members["estimated"] = ["waiting_count"]
     return members

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.transport.http.json_of import beside
 from ojs_aws.transport.http.negotiation import Reader
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.limits.answers import RateLimitAnswer
 
 Members = dict[str, JsonValue]
 
@@ -18,24 +23,23 @@ def read_policy(given: Mapping[str, JsonValue]) -> Members:
     return policy
 
 
-def for_reader(members: Members, reader: Reader) -> Members:
+def for_reader(members: RateLimitAnswer, reader: Reader) -> RateLimitAnswer:
     """Return a limit with flat members too; the command line reads ``concurrency`` as a number."""
-    concurrency, rate = members.get("concurrency"), members.get("rate")
-    flat: Members = {"waiting": members.get("waiting_count"), **_flat_rate(members)}
-    if isinstance(rate, dict):
-        flat["active"] = rate.get("current_count")
-    override = members.get("override")
-    if isinstance(override, dict):
-        flat["override"] = _flat_override(override)
-    if isinstance(concurrency, dict):
-        flat |= {name: concurrency[name] for name in ("active", "available")}
+    flat: Members = {"waiting": members["waiting_count"], **_flat_rate(members)}
+    if "rate" in members:
+        flat["active"] = members["rate"]["current_count"]
+    if "override" in members:
+        flat["override"] = _flat_override(members["override"])
+    if "concurrency" in members:
+        concurrency = members["concurrency"]
+        flat |= {"active": concurrency["active"], "available": concurrency["available"]}
         flat.setdefault("limit", concurrency["limit"])
         if reader is Reader.CLI:
             flat["concurrency"] = concurrency["limit"]
-    return members | flat
+    return beside(members, flat)
 
 
-def _flat_rate(policy: Mapping[str, JsonValue]) -> Members:
+def _flat_rate(policy: Mapping[str, object]) -> Members:
     """Return the limit and the period of a rate, or of a throttle where there is no rate."""
     rate = policy.get("rate") or policy.get("throttle")
     return {name: rate[name] for name in ("limit", "period")} if isinstance(rate, dict) else {}

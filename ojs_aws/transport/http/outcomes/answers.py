@@ -2,90 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Any
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    JOB_ID,
-    STATE,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.transport.http.answers import (
+    Failure,
+    Fraction,
+    JobId,
+    JobState,
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Required,
+    Timestamp,
+    TypedDict,
 )
 
-_FRACTION: Final[Schema] = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-_OBJECT: Final[Schema] = {"type": ["object", "null"]}
 
-_OUTCOME: Final = {
-    "type": STRING,
-    "queue": STRING,
-    "state": STATE,
-    "attempt": INTEGER,
-    "result": {},
-    "error": ref("Failure"),
-    "result_stored_at": INSTANT,
-    "result_expires_at": INSTANT,
-    "result_size_bytes": INTEGER,
-}
+class Outcome(TypedDict, total=False):
+    """Says what became of a job; ``result`` is null until there is one."""
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Outcome": members(("state", "result"), **_OUTCOME),
-    "ResultAnswer": members(("job_id", "state", "result"), job_id=JOB_ID, **_OUTCOME),
-    "ResultsAnswer": members(
-        ("results",),
-        results={
-            "type": "object",
-            "additionalProperties": {"oneOf": [ref("Outcome"), {"type": "null"}]},
-        },
-    ),
-    "ProgressAnswer": members(
-        ("job_id", "state", "progress", "data"),
-        job_id=JOB_ID,
-        state=STATE,
-        attempt=INTEGER,
-        progress=_FRACTION,
-        percentage={"type": ["number", "null"]},
-        data=_OBJECT,
-        message={"type": ["string", "null"]},
-        updated_at={"type": ["string", "null"], "format": "date-time"},
-        accepted=BOOLEAN,
-    ),
-    "WorkflowProgressAnswer": members(
-        ("workflow_id", "type", "state", "progress", "steps"),
-        workflow_id=STRING,
-        type=STRING,
-        state=STRING,
-        progress=_FRACTION,
-        steps=array(
-            members(
-                ("job_id", "type", "state", "progress"),
-                job_id={"type": ["string", "null"]},
-                type=STRING,
-                state=STRING,
-                progress=_FRACTION,
-                data=_OBJECT,
-            )
-        ),
-    ),
-    "Checkpoint": members(
-        ("job_id", "sequence", "created_at"),
-        job_id=JOB_ID,
-        state={},
-        step_index=INTEGER,
-        metadata=_OBJECT,
-        sequence=INTEGER,
-        created_at=INSTANT,
-    ),
-    "ResumeAnswer": members(
-        ("job_id", "has_checkpoint"),
-        job_id=JOB_ID,
-        has_checkpoint=BOOLEAN,
-        checkpoint=ref("Checkpoint"),
-    ),
-    "CheckpointAnswer": members(("checkpoint", "job_id", "sequence"), checkpoint=ref("Checkpoint")),
-}
+    type: Required[str]
+    queue: Required[str]
+    state: Required[JobState]
+    attempt: Required[int]
+    result: Required[JsonOf[Any]]
+    error: JsonOf[Failure]
+    result_stored_at: Timestamp
+    result_expires_at: Timestamp
+    result_size_bytes: int
+
+
+class ResultAnswer(Outcome):
+    """Says what became of one job."""
+
+    job_id: JobId
+    id: JobId
+
+
+class ResultsAnswer(TypedDict):
+    """Says what became of several jobs; null for one that does not exist."""
+
+    results: dict[str, Outcome | None]
+
+
+class ProgressMembers(TypedDict):
+    """Says how far a job has come; null for what was not reported."""
+
+    progress: Fraction | None
+    percentage: float | None
+    data: JsonOf[JsonObject] | None
+    message: str | None
+    updated_at: Timestamp | None
+    accepted: NotRequired[bool]
+
+
+class ProgressAnswer(ProgressMembers):
+    """Shows the progress of a job."""
+
+    job_id: JobId
+    state: JobState
+    attempt: int
+
+
+class StepProgress(TypedDict):
+    """Shows the progress of a workflow's step."""
+
+    job_id: str | None
+    type: str
+    state: str
+    progress: Fraction | None
+    data: NotRequired[JsonOf[JsonObject]]
+
+
+class WorkflowProgressAnswer(TypedDict):
+    """Shows the progress of a workflow and of its first steps."""
+
+    workflow_id: str
+    type: str
+    state: str
+    progress: Fraction
+    steps: list[StepProgress]
+
+
+class CheckpointState(TypedDict, total=False):
+    """Holds what a checkpoint keeps."""
+
+    state: JsonOf[Any]
+    step_index: JsonOf[int]
+    metadata: JsonOf[JsonObject | None]
+
+
+class Checkpoint(CheckpointState):
+    """Shows a checkpoint of a job."""
+
+    job_id: JobId
+    sequence: int
+    created_at: Timestamp
+
+
+class CheckpointAnswer(Checkpoint):
+    """Shows a checkpoint in a wrapper, and flat but for what is too large."""
+
+    checkpoint: JsonOf[Checkpoint]
+
+
+class ResumeAnswer(TypedDict):
+    """Says whether there is a checkpoint, and shows it."""
+
+    job_id: JobId
+    has_checkpoint: bool
+    checkpoint: NotRequired[JsonOf[Checkpoint]]
+
+
+class CheckpointDeletedAnswer(TypedDict):
+    """Says whether there was a checkpoint to delete."""
+
+    deleted: bool
+    existed: bool
+    job_id: JobId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
@@ -15,158 +16,125 @@ from ojs_aws.transport.http.route import BASE, Group, Route
 
 _CHECKPOINTS: Final = (f"{BASE}/checkpoints/<job_id>",)
 
+_worker = functools.partial(Route, group=Group.WORKER_API, home="outcomes.handlers")
+_producer = functools.partial(Route, group=Group.PRODUCER, home="outcomes.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/jobs/<job_id>/result",
         operation="get_result",
-        group=Group.PRODUCER,
         access=INSPECTS_JOB,
-        home="outcomes.handlers",
         summary="What became of a job; may wait until it is over",
-        response="ResultAnswer",
         query=("wait", "timeout"),
         errors=(404, 408, 410),
     ),
-    Route(
+    _producer(
         method="POST",
         path=f"{BASE}/jobs/results",
         operation="get_results",
-        group=Group.PRODUCER,
         access=INSPECTS_NAMED,
-        home="outcomes.handlers",
         repeatable=True,
         summary="What became of up to 100 jobs",
         request="ResultsBody",
-        response="ResultsAnswer",
         errors=(413,),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="PUT",
         path=f"{BASE}/jobs/<job_id>/progress",
         operation="report_progress",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="outcomes.handlers",
         summary="Report how far a job has come (PROGRESS)",
         request="ProgressBody",
-        response="ProgressAnswer",
         errors=(404, 413),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/progress",
         operation="post_progress",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="outcomes.handlers",
         summary="Report how far a job has come, for clients that have no PUT",
         request="ProgressBody",
-        response="ProgressAnswer",
         errors=(404, 413),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/workers/progress",
         operation="report_progress_of",
-        group=Group.WORKER_API,
         access=WORKS,
-        home="outcomes.handlers",
         summary="Report how far a job has come; the body names it",
         request="ProgressOfBody",
-        response="ProgressAnswer",
         errors=(404, 413),
         needs_body=True,
     ),
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/jobs/<job_id>/progress",
         operation="get_progress",
-        group=Group.PRODUCER,
         access=INSPECTS_JOB,
-        home="outcomes.handlers",
         summary="Read how far a job has come",
-        response="ProgressAnswer",
         errors=(404,),
     ),
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/workflows/<workflow_id>/progress",
         operation="get_workflow_progress",
-        group=Group.PRODUCER,
         access=INSPECTS,
-        home="outcomes.handlers",
         summary="Read how far a workflow has come",
-        response="WorkflowProgressAnswer",
         errors=(404,),
     ),
-    Route(
+    _worker(
         method="POST",
         path=f"{BASE}/jobs/<job_id>/checkpoint",
         aliases=_CHECKPOINTS,
         operation="save_checkpoint",
-        group=Group.WORKER_API,
         access=WORKS_ON_JOB,
-        home="outcomes.handlers",
         repeatable=True,
         summary="Save a checkpoint of an active job",
         request="CheckpointBody",
-        response="CheckpointAnswer",
         errors=(404, 409, 413),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="PUT",
         path=f"{BASE}/jobs/<job_id>/checkpoint",
         aliases=_CHECKPOINTS,
         operation="put_checkpoint",
-        group=Group.WORKER_API,
         access=WORKS_ON_JOB,
-        home="outcomes.handlers",
         summary="Set the checkpoint of a job that is not over",
         request="CheckpointBody",
-        response="CheckpointAnswer",
         errors=(404, 409, 413),
         needs_body=True,
     ),
-    Route(
+    _worker(
         method="GET",
         path=f"{BASE}/jobs/<job_id>/checkpoint",
         aliases=_CHECKPOINTS,
         operation="get_checkpoint",
-        group=Group.WORKER_API,
         access=WORKS_ON_JOB,
-        home="outcomes.handlers",
         summary="Read the latest checkpoint of a job",
-        response="CheckpointAnswer",
         errors=(404,),
     ),
-    Route(
+    _worker(
         method="GET",
         path=f"{BASE}/jobs/<job_id>/checkpoint/resume",
         aliases=(f"{BASE}/checkpoints/<job_id>/resume",),
         operation="resume_checkpoint",
-        group=Group.WORKER_API,
         access=WORKS_ON_JOB,
-        home="outcomes.handlers",
         summary="Read the latest checkpoint of a job, if there is one",
-        response="ResumeAnswer",
         errors=(404,),
     ),
-    Route(
+    _worker(
         method="DELETE",
         path=f"{BASE}/jobs/<job_id>/checkpoint",
         aliases=_CHECKPOINTS,
         operation="delete_checkpoint",
-        group=Group.WORKER_API,
         access=WORKS_ON_JOB,
-        home="outcomes.handlers",
         repeatable=True,
         summary="Clear the checkpoint of a job",
-        response="DeletedAnswer",
         errors=(404,),
     ),
 )

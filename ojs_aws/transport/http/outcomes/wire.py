@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.checkpoints import NOTES, opened
+from ojs_aws.domain.checkpoints import opened
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import (
-    ANY_DEPTH,
     Member,
     RawJson,
-    assemble,
-    assemble_array,
-    encode,
     json_type,
-    parse_object,
 )
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.services.jobs.render import render_outcome
 from ojs_aws.transport.http.jobs.wire import FLAT_LIMIT
+from ojs_aws.transport.http.json_of import JsonOf, beside_texts, json_of
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.job import Checkpoint
+    from ojs_aws.domain.job import Checkpoint as SavedCheckpoint
     from ojs_aws.services.workflows.service import WorkflowView
-
-Rendered = dict[str, RawJson]
+    from ojs_aws.transport.http.outcomes.answers import (
+        Checkpoint,
+        CheckpointAnswer,
+        CheckpointState,
+        Outcome,
+        ProgressAnswer,
+        ProgressMembers,
+        ResultAnswer,
+        ResultsAnswer,
+        ResumeAnswer,
+        StepProgress,
+        WorkflowProgressAnswer,
+    )
 
 NULL: Final = RawJson("null")
 MAX_STEPS: Final = 1000
@@ -41,30 +48,27 @@ _ENDED: Final = frozenset(
 
 
 # ------------------------------------------------------------------------------------- results
-def result_answer(job: JobRecord) -> RawJson:
+def result_answer(job: JobRecord) -> ResultAnswer:
     """Return a job's outcome; ``result`` is null until there is one."""
-    return assemble({"job_id": encode(job.id), "id": encode(job.id), **_outcome(job)})
+    return {"job_id": job.id, "id": job.id, **_outcome(job)}
 
 
-def results_answer(jobs: Mapping[str, JobRecord | None]) -> RawJson:
+def results_answer(jobs: Mapping[str, JobRecord | None]) -> ResultsAnswer:
     """Return the outcomes of several jobs, by id; null for one that does not exist."""
-    told = {
-        job_id: NULL if job is None else assemble(_outcome(job)) for job_id, job in jobs.items()
-    }
-    return assemble({"results": assemble(told)})
+    return {"results": {name: None if job is None else _outcome(job) for name, job in jobs.items()}}
 
 
-def _outcome(job: JobRecord) -> Rendered:
-    members: Rendered = {
-        "type": encode(job.type),
-        "queue": encode(job.queue),
-        "state": encode(str(job.state)),
-        "attempt": encode(job.attempt),
-        "result": job.result if isinstance(job.result, str) else NULL,
+def _outcome(job: JobRecord) -> Outcome:
+    members: Outcome = {
+        "type": job.type,
+        "queue": job.queue,
+        "state": job.state,
+        "attempt": job.attempt,
+        "result": JsonOf(job.result if isinstance(job.result, str) else NULL),
     }
     if job.error is not None and job.state.is_terminal:
-        members["error"] = render_failure(job.error)
-    return members | render_outcome(job)
+        members["error"] = JsonOf(render_failure(job.error))
+    return beside_texts(members, render_outcome(job))
 
 
 def ids_of(members: Mapping[str, Member]) -> list[str]:
@@ -84,30 +88,29 @@ def ids_of(members: Mapping[str, Member]) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------ progress
-def progress_answer(job: JobRecord, more: Mapping[str, RawJson] | None = None) -> RawJson:
+def progress_answer(job: JobRecord, *, is_accepted: bool | None = None) -> ProgressAnswer:
     """Return how far a job has come: null if nothing was reported."""
-    return assemble(
-        {
-            "job_id": encode(job.id),
-            "state": encode(str(job.state)),
-            "attempt": encode(job.attempt),
-            **_progress(job),
-            **(more or {}),
-        }
-    )
+    answer: ProgressAnswer = {
+        "job_id": job.id,
+        "state": job.state,
+        "attempt": job.attempt,
+        **_progress(job),
+    }
+    if is_accepted is not None:
+        answer["accepted"] = is_accepted
+    return answer
 
 
-def _progress(job: JobRecord | None) -> Rendered:
+def _progress(job: JobRecord | None) -> ProgressMembers:
     known = job.current_progress if job else None
     fraction = known.fraction if known else None
-    members: Rendered = {
-        "progress": encode(fraction),
-        "percentage": encode(None if fraction is None else round(fraction * 100, 10)),
-        "data": (known.data if known else None) or NULL,
-        "message": encode(known.message if known and known.message else None),
-        "updated_at": encode(format_instant(known.updated_at) if known else None),
+    return {
+        "progress": fraction,
+        "percentage": None if fraction is None else round(fraction * 100, 10),
+        "data": JsonOf(known.data) if known and known.data else None,
+        "message": known.message or None if known else None,
+        "updated_at": format_instant(known.updated_at) if known else None,
     }
-    return members
 
 
 def progress_headers(job: JobRecord) -> dict[str, str]:
@@ -124,40 +127,36 @@ def progress_headers(job: JobRecord) -> dict[str, str]:
     return headers
 
 
-def workflow_progress_answer(view: WorkflowView) -> RawJson:
+def workflow_progress_answer(view: WorkflowView) -> WorkflowProgressAnswer:
     """Return how far a workflow has come (section 9.2): its first steps, and all in total."""
     workflow, graph = view.workflow, view.graph
     steps = [
         _step(view, index) for index in graph.jobs[:MAX_STEPS] if not graph.steps[index].is_callback
     ]
-    return assemble(
-        {
-            "workflow_id": encode(workflow.id),
-            "type": encode(str(workflow.kind)),
-            "state": encode(str(workflow.state)),
-            "progress": encode(round(_part(view, ROOT), 6)),
-            "steps": assemble_array(steps),
-        }
-    )
+    return {
+        "workflow_id": workflow.id,
+        "type": workflow.kind,
+        "state": workflow.state,
+        "progress": round(_part(view, ROOT), 6),
+        "steps": steps,
+    }
 
 
-def _step(view: WorkflowView, index: int) -> RawJson:
+def _step(view: WorkflowView, index: int) -> StepProgress:
     job = view.jobs.get(index)
     known = _progress(job)
     state = view.workflow.states[index]
     is_waiting = state in {StepState.WAITING, StepState.READY}
     word = job.state if job else "pending" if is_waiting else _NAMES.get(state, "active")
-    if state == StepState.COMPLETED:
-        known["progress"] = encode(1.0)
-    members: Rendered = {
-        "job_id": encode(None if is_waiting and job is None else view.workflow.job_id(index)),
-        "type": encode(view.graph.steps[index].type),
-        "state": encode(str(word)),
-        "progress": known["progress"],
+    step: StepProgress = {
+        "job_id": None if is_waiting and job is None else view.workflow.job_id(index),
+        "type": view.graph.steps[index].type,
+        "state": word,
+        "progress": 1.0 if state == StepState.COMPLETED else known["progress"],
     }
-    if known["data"] != NULL:
-        members["data"] = known["data"]
-    return assemble(members)
+    if known["data"] is not None:
+        step["data"] = known["data"]
+    return step
 
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -186,27 +185,31 @@ def _part(view: WorkflowView, index: int) -> float:
 
 
 # --------------------------------------------------------------------------------- checkpoints
-def checkpoint_answer(job_id: str, saved: Checkpoint, *, with_state: bool) -> RawJson:
+def checkpoint_answer(job_id: str, saved: SavedCheckpoint, *, with_state: bool) -> CheckpointAnswer:
     """Return a checkpoint, wrapped as the specification shows it and flat as its cases read it."""
-    members: Rendered = {"job_id": encode(job_id)}
-    if with_state:
-        members |= {"state": NULL, **opened(saved)}
-    members["sequence"] = encode(saved.sequence)
-    members["created_at"] = encode(format_instant(saved.created_at))
-    wrapped = assemble(members)
+    members = _checkpoint(job_id, saved, with_state=with_state)
+    wrapped = json_of(members)
     if len(wrapped) > FLAT_LIMIT:
-        for name in ("state", *NOTES):
-            members.pop(name, None)
-    return assemble({"checkpoint": wrapped, **members})
+        members = _checkpoint(job_id, saved, with_state=False)
+    return {"checkpoint": wrapped, **members}
 
 
-def resume_answer(job_id: str, saved: Checkpoint | None) -> RawJson:
+def _checkpoint(job_id: str, saved: SavedCheckpoint, *, with_state: bool) -> Checkpoint:
+    kept = {"state": NULL, **opened(saved)} if with_state else {}
+    return {
+        "job_id": job_id,
+        **cast("CheckpointState", {name: JsonOf(raw) for name, raw in kept.items()}),
+        "sequence": saved.sequence,
+        "created_at": format_instant(saved.created_at),
+    }
+
+
+def resume_answer(job_id: str, saved: SavedCheckpoint | None) -> ResumeAnswer:
     """Return whether an attempt has a checkpoint, and which, as durable replay reads it."""
-    has_one = {"job_id": encode(job_id), "has_checkpoint": encode(saved is not None)}
-    if saved is None:
-        return assemble(has_one)
-    wrapped = parse_object(checkpoint_answer(job_id, saved, with_state=True), max_depth=ANY_DEPTH)
-    return assemble({**has_one, "checkpoint": wrapped["checkpoint"].raw})
+    answer: ResumeAnswer = {"job_id": job_id, "has_checkpoint": saved is not None}
+    if saved is not None:
+        answer["checkpoint"] = json_of(_checkpoint(job_id, saved, with_state=True))
+    return answer
 
 
 def state_of(members: Mapping[str, Member]) -> RawJson:

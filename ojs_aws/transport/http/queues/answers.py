@@ -1,116 +1,171 @@
-"""Declares the answers about queues and limits."""
+"""Declares the answers about queues."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Literal, TypeAlias
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.answers import (
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Timestamp,
+    TypedDict,
 )
 
-_STATUS: Final[Schema] = {"type": "string", "enum": ["active", "paused", "draining"]}
+QueueStatus: TypeAlias = Literal["active", "paused", "draining"]
 
-_QUEUE: Final = members(
-    ("name", "status", "paused"),
-    name=STRING,
-    status=_STATUS,
-    state=_STATUS,
-    paused=BOOLEAN,
-    paused_at=INSTANT,
-    created_at=INSTANT,
-    counts={"type": "object"},
-    depth=INTEGER,
-    available=INTEGER,
-    active=INTEGER,
-    completed=INTEGER,
-    estimated=array(STRING),
-)
 
-_RATE_LIMIT: Final = members(
-    ("key",),
-    key=STRING,
-    concurrency=members((), limit=INTEGER, active=INTEGER, available=INTEGER),
-    rate=members((), limit=INTEGER, period=STRING, current_count=INTEGER),
-    throttle=members((), limit=INTEGER, period=STRING, next_allowed_at=INSTANT),
-    blocked_until=INSTANT,
-    override={"type": "object"},
-    waiting_count=INTEGER,
-    estimated=array(STRING),
-)
+class Queue(TypedDict):
+    """Says what the registry knows of a queue."""
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Queue": _QUEUE,
-    "PurgeAnswer": members(
-        ("purged_count", "states", "has_more"),
-        purged_count=INTEGER,
-        deleted=INTEGER,
-        cancelled=INTEGER,
-        dry_run=BOOLEAN,
-        states=array(STRING),
-        has_more=BOOLEAN,
-        next_cursor=STRING,
-    ),
-    "RateLimitAnswer": _RATE_LIMIT,
-    "RateLimitsAnswer": members(
-        ("items", "pagination"), items=array(_RATE_LIMIT), pagination=ref("Pagination")
-    ),
-    "QueueAnswer": members(
-        ("queue", "name", "status", "paused"),
-        queue=ref("Queue"),
-        name=STRING,
-        status=_STATUS,
-        paused=BOOLEAN,
-        paused_at=INSTANT,
-        resumed_at=INSTANT,
-    ),
-    "ConfiguredQueueAnswer": members(
-        ("name", "config", "set"),
-        name=STRING,
-        queue=STRING,
-        state=_STATUS,
-        status=_STATUS,
-        paused=BOOLEAN,
-        config={"type": "object"},
-        configuration={"type": "object"},
-        set={"type": "object"},
-        created_at=INSTANT,
-        updated_at=INSTANT,
-    ),
-    "QueueDeletionAnswer": members(
-        ("queue", "strategy", "state", "jobs_affected"),
-        queue=STRING,
-        strategy=STRING,
-        state=STRING,
-        jobs_affected=INTEGER,
-    ),
-    "QueueStatsAnswer": members(
-        ("queue", "stats", "status", "computed_at"),
-        queue=ref("Queue"),
-        stats={"type": "object"},
-        status=_STATUS,
-        computed_at=INSTANT,
-    ),
-    "PriorityStatsAnswer": members(
-        ("queue", "counts_by_priority", "total", "is_exact"),
-        queue=STRING,
-        counts_by_priority={"type": "object"},
-        total=INTEGER,
-        is_exact=BOOLEAN,
-    ),
-    "CountedQueuesAnswer": members(
-        ("items", "pagination"), items=array(ref("Queue")), pagination=ref("Pagination")
-    ),
-    "QueuesAnswer": members(
-        ("queues", "pagination"),
-        queues=array(members(("name", "status"), name=STRING, status=STRING, paused=BOOLEAN)),
-        pagination=ref("Pagination"),
-    ),
-}
+    name: str
+    status: QueueStatus
+    state: QueueStatus
+    paused: bool
+    paused_at: NotRequired[Timestamp]
+    resumed_at: NotRequired[Timestamp]
+    created_at: NotRequired[Timestamp]
+    oldest_available_at: NotRequired[Timestamp]
+
+
+class CountedQueue(Queue):
+    """Adds the numbers of a queue's jobs; ``estimated`` names those that are lower bounds."""
+
+    counts: dict[str, int]
+    depth: int
+    estimated: list[str]
+
+
+class QueuesAnswer(TypedDict):
+    """Shows a page of the queues."""
+
+    queues: list[Queue]
+    pagination: Pagination
+    total: int
+
+
+class CountedQueuesAnswer(TypedDict):
+    """Shows a page of the queues, with the numbers of their jobs."""
+
+    items: JsonOf[list[CountedQueue]]
+    queues: JsonOf[list[CountedQueue]]
+    pagination: Pagination
+    total: int
+
+
+class Percentiles(TypedDict):
+    """Gives times of the last hour in milliseconds; null where nothing was measured."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class QueueActivity(TypedDict):
+    """Says what a queue did in the last hour."""
+
+    stats: JsonObject
+    throughput: dict[str, float]
+    latency_ms: Percentiles
+    duration_ms: Percentiles
+
+
+class SettingInstants(TypedDict, total=False):
+    """Says when the settings of a queue were made and changed."""
+
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class QueueSettingsAnswer(SettingInstants):
+    """Shows the settings that apply to a queue; ``set`` are its own."""
+
+    config: JsonObject
+    configuration: JsonObject
+    set: JsonObject
+
+
+class QueueDetail(CountedQueue, QueueActivity, QueueSettingsAnswer):
+    """Shows a queue with its numbers and settings."""
+
+
+class QueueAnswer(QueueDetail):
+    """Shows one queue, flat and in a wrapper."""
+
+    queue: JsonOf[QueueDetail]
+
+
+class ConfiguredQueueAnswer(QueueSettingsAnswer):
+    """Shows a queue with its settings, or the default policy, which has no state."""
+
+    name: str
+    queue: str
+    status: NotRequired[QueueStatus]
+    state: NotRequired[QueueStatus]
+    paused: NotRequired[bool]
+    paused_at: NotRequired[Timestamp]
+
+
+class ChangedQueueAnswer(Queue):
+    """Shows a queue after a pause or a resume, flat and in a wrapper."""
+
+    queue: Queue
+
+
+class QueueNumbers(Queue, total=False):
+    """Adds the numbers of ``stats`` to a queue, such as these."""
+
+    available: int
+    active: int
+    completed: int
+    depth: int
+    estimated: list[str]
+
+
+class QueueStatsAnswer(QueueNumbers, QueueActivity):
+    """Shows the numbers of a queue, in ``stats`` and flat."""
+
+    queue: QueueNumbers
+    computed_at: Timestamp
+
+
+class PriorityCount(TypedDict):
+    """Says how many available jobs have a priority."""
+
+    priority: int
+    count: int
+
+
+class PriorityStatsAnswer(TypedDict):
+    """Counts the available jobs of a queue by priority."""
+
+    queue: str
+    counts_by_priority: dict[str, int]
+    distribution: list[PriorityCount]
+    total: int
+    is_exact: bool
+
+
+class PurgeAnswer(TypedDict):
+    """Says how many jobs were purged."""
+
+    purged_count: int
+    deleted: int
+    cancelled: int
+    states: list[JobState]
+    has_more: bool
+    dry_run: NotRequired[bool]
+    next_cursor: NotRequired[str]
+
+
+class QueueDeletionAnswer(TypedDict):
+    """Says that a queue was deleted."""
+
+    queue: str
+    name: str
+    strategy: str
+    jobs_affected: int
+    state: str
+    deleted: bool

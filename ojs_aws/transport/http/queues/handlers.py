@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.json_text import assemble, encode
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.purge import Purge
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.wire import page_answer
+from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.members import check_confirmed
 from ojs_aws.transport.http.negotiation import reader_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
@@ -22,99 +20,113 @@ from ojs_aws.transport.http.queues import wire as shapes
 from ojs_aws.transport.http.queues.wire import read_new_queue, read_settings
 from ojs_aws.transport.http.routes import BASE
 
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.answers import Pagination
+    from ojs_aws.transport.http.queues.answers import (
+        ChangedQueueAnswer,
+        ConfiguredQueueAnswer,
+        CountedQueuesAnswer,
+        PriorityStatsAnswer,
+        PurgeAnswer,
+        QueueAnswer,
+        QueueDeletionAnswer,
+        QueuesAnswer,
+        QueueStatsAnswer,
+    )
+
 _MARK: Final = "q:"
 _PURGED: Final = "p:"
 
 
-def list_queues(call: Call) -> Answer:
+def list_queues(call: Call) -> Answer[QueuesAnswer]:
     """Return the queues by name; the cursor names the last one shown."""
     query = call.request.query
     limit, offset = number_of(query, "limit"), number_of(query, "offset")
-    after = read_mark(_MARK, text_of(query, "cursor"))
-    queues, states = _queues(call)
-    rest = [info for info in queues if info.name > after][offset:]
-    shown = rest[:limit]
-    body = page_answer(
-        "queues",
-        [encode(shapes.queue_members(info, states.get(info.name))) for info in shown],
-        total=len(queues),
-        limit=limit,
-        offset=offset,
-        cursor=write_mark(_MARK, shown[-1].name) if len(rest) > limit else "",
-    )
-    return Answer(body)
+    shown, total, cursor = _page(call, limit, offset, text_of(query, "cursor"))
+    pagination: Pagination = {
+        "total": total,
+        "limit": limit,
+        "offset": offset,
+        "has_more": bool(cursor),
+    }
+    if cursor:
+        pagination["next_cursor"] = cursor
+    queues = [shapes.queue_members(*each) for each in shown]
+    return Answer({"queues": queues, "pagination": pagination, "total": total})
 
 
-def list_queues_with_counts(call: Call) -> Answer:
+def list_queues_with_counts(call: Call) -> Answer[CountedQueuesAnswer]:
     """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
-    after = read_mark(_MARK, wanted.cursor)
-    queues, states = _queues(call)
-    rest = [info for info in queues if info.name > after][wanted.offset :]
-    shown = rest[: wanted.limit]
+    shown, total, cursor = _page(call, wanted.limit, wanted.offset, wanted.cursor)
     counts = call.backend.queue_statistics.counts
-    items = [shapes.counted_queue(info, counts(info.name), states.get(info.name)) for info in shown]
-    cursor = write_mark(_MARK, shown[-1].name) if len(rest) > wanted.limit else ""
-    body = {
-        "items": encode([{**item} for item in items]),
-        "queues": encode([{**item} for item in items]),
-        "pagination": encode(wanted.pagination(len(queues), cursor)),
-        "total": encode(len(queues)),
-    }
-    return Answer(assemble(body))
+    items = json_of([shapes.counted_queue(info, counts(info.name), own) for info, own in shown])
+    pagination = wanted.pagination(total, cursor)
+    return Answer({"items": items, "queues": items, "pagination": pagination, "total": total})
 
 
-def get_queue(call: Call) -> Answer:
+def _page(
+    call: Call, limit: int, offset: int, cursor: str
+) -> tuple[list[tuple[QueueInfo, QueueSettings | None]], int, str]:
+    """Return the queues of a page with their settings, how many there are, and the next cursor."""
+    after = read_mark(_MARK, cursor)
+    queues, states = _queues(call)
+    rest = [info for info in queues if info.name > after][offset:]
+    shown = [(info, states.get(info.name)) for info in rest[:limit]]
+    mark = write_mark(_MARK, rest[limit - 1].name) if len(rest) > limit else ""
+    return shown, len(queues), mark
+
+
+def get_queue(call: Call) -> Answer[QueueAnswer | ConfiguredQueueAnswer]:
     """Return one queue, with the number of its jobs."""
     name = _name(call)
     if name == DEFAULT_POLICY:
-        return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(name))))
+        return get_queue_config(call)
     configured = call.backend.queue_config.get(name)
     info = configured.info or call.backend.queues.get(name)
     stats = call.backend.queue_statistics(info.name)
     today = call.backend.queue_statistics.today(info.name)
     oldest = call.backend.ports.store.oldest_ready(name) if stats.counts.depth else None
-    return Answer(encode(shapes.queue_answer(info, stats, configured, today, oldest)))
+    return Answer(shapes.queue_answer(info, stats, configured, today, oldest))
 
 
-def queue_stats(call: Call) -> Answer:
+def queue_stats(call: Call) -> Answer[QueueStatsAnswer]:
     """Return what a queue holds, and what it did in the last hour."""
     info = call.backend.queues.get(_name(call))
     stats = call.backend.queue_statistics(info.name)
-    return Answer(encode(shapes.stats_answer(info, stats, reader_of(call.request))))
+    return Answer(shapes.stats_answer(info, stats, reader_of(call.request)))
 
 
-def priority_stats(call: Call) -> Answer:
+def priority_stats(call: Call) -> Answer[PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
     info = call.backend.queues.get(_name(call))
     counts, is_exact = call.backend.ports.store.count_priorities(info.name)
-    shown: dict[str, JsonValue] = {str(each): counts[each] for each in sorted(counts, reverse=True)}
-    body: dict[str, JsonValue] = {
+    body: PriorityStatsAnswer = {
         "queue": info.name,
-        "counts_by_priority": shown,
-        "distribution": [{"priority": each, "count": counts[each]} for each in sorted(counts)],
+        "counts_by_priority": {str(at): counts[at] for at in sorted(counts, reverse=True)},
+        "distribution": [{"priority": at, "count": counts[at]} for at in sorted(counts)],
         "total": sum(counts.values()),
         "is_exact": is_exact,
     }
-    return Answer(encode(body))
+    return Answer(body)
 
 
-def pause_queue(call: Call) -> Answer:
+def pause_queue(call: Call) -> Answer[ChangedQueueAnswer]:
     """Stop fetches from a queue."""
     info = call.backend.queues.pause(_name(call))
-    return Answer(encode(shapes.changed_queue(info, reader=reader_of(call.request))))
+    return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
-def resume_queue(call: Call) -> Answer:
+def resume_queue(call: Call) -> Answer[ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = _name(call)
     at = call.backend.queues.resume(name)
     call.backend.queue_config.undrain(name)
     info, reader = QueueInfo(name=name), reader_of(call.request)
-    return Answer(encode(shapes.changed_queue(info, at, reader)))
+    return Answer(shapes.changed_queue(info, at, reader))
 
 
-def purge_queue(call: Call) -> Answer:
+def purge_queue(call: Call) -> Answer[PurgeAnswer]:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
     from ojs_aws.transport.http.queues.bodies import PurgeBody  # pydantic
 
@@ -125,19 +137,18 @@ def purge_queue(call: Call) -> Answer:
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
     report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
-    shown: list[JsonValue] = [str(state) for state in states]
-    answer: dict[str, JsonValue] = {
+    answer: PurgeAnswer = {
         "purged_count": report.deleted + report.cancelled,
         "deleted": report.deleted,
         "cancelled": report.cancelled,
-        "states": shown,
+        "states": [*states],
         "has_more": bool(report.cursor),
     }
     if body.dry_run:
         answer["dry_run"] = True
     if report.cursor:
         answer["next_cursor"] = write_mark(_PURGED, report.cursor)
-    return Answer(encode(answer))
+    return Answer(answer)
 
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
@@ -151,34 +162,35 @@ def _name(call: Call) -> str:
     return unquote(call.path["queue"])
 
 
-def create_queue(call: Call) -> Answer:
+def create_queue(call: Call) -> Answer[ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
     configured = call.backend.queue_config.create(name, config)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
-    return Answer(encode(shapes.configured_queue(configured)), 201, location)
+    return Answer(shapes.configured_queue(configured), 201, location)
 
 
-def get_queue_config(call: Call) -> Answer:
+def get_queue_config(call: Call) -> Answer[ConfiguredQueueAnswer]:
     """Return the settings that apply, and those that were set."""
-    return Answer(encode(shapes.configured_queue(call.backend.queue_config.get(_name(call)))))
+    return Answer(shapes.configured_queue(call.backend.queue_config.get(_name(call))))
 
 
-def change_queue_config(call: Call) -> Answer:
+def change_queue_config(call: Call) -> Answer[ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
     configured = call.backend.queue_config.change(_name(call), read_settings(call.values()))
-    return Answer(encode(shapes.configured_queue(configured)))
+    return Answer(shapes.configured_queue(configured))
 
 
 patch_queue_config = change_queue_config
 
 
-def drain_queue(call: Call) -> Answer:
+def drain_queue(call: Call) -> Answer[ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
-    return Answer(encode(shapes.configured_queue(call.backend.queue_config.drain(_name(call)))))
+    return Answer(shapes.configured_queue(call.backend.queue_config.drain(_name(call))))
 
 
-def delete_queue(call: Call) -> Answer:
+def delete_queue(call: Call) -> Answer[QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
-    return Answer(encode(call.backend.queue_config.delete(_name(call), given)))
+    done = call.backend.queue_config.delete(_name(call), given)
+    return Answer(cast("QueueDeletionAnswer", done))

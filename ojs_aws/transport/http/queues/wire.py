@@ -8,7 +8,7 @@ The binding names the queue by a text, the cases by an object: who asks decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
@@ -17,7 +17,25 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.config_view import QueueConfigView
 from ojs_aws.services.queues.stats import QueueCounts, QueueStats
+from ojs_aws.transport.http.json_of import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.queues.answers import (
+        ChangedQueueAnswer,
+        ConfiguredQueueAnswer,
+        CountedQueue,
+        Percentiles,
+        Queue,
+        QueueActivity,
+        QueueAnswer,
+        QueueDetail,
+        QueueNumbers,
+        QueueSettingsAnswer,
+        QueueStatsAnswer,
+        QueueStatus,
+        SettingInstants,
+    )
 
 _HOUR_MINUTES: Final = 60
 _HOUR_SECONDS: Final = 3600
@@ -35,12 +53,12 @@ _STATES: Final = (
 Members = dict[str, JsonValue]
 
 
-def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Members:
+def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Queue:
     """Return what the registry says of a queue, and whether it drains."""
     is_paused = info.paused_at is not None
     is_draining = settings is not None and settings.state is QueueState.DRAINING
-    status = "paused" if is_paused else "draining" if is_draining else "active"
-    members: Members = {
+    status: QueueStatus = "paused" if is_paused else "draining" if is_draining else "active"
+    members: Queue = {
         "name": info.name,
         "status": status,
         "state": status,
@@ -55,33 +73,42 @@ def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Mem
 
 def changed_queue(
     info: QueueInfo, resumed_at: Instant | None = None, reader: Reader = Reader.CASES
-) -> Members:
+) -> ChangedQueueAnswer:
     """Return the answer to PAUSE and RESUME: the queue, wrapped and flat."""
     members = queue_members(info)
     if resumed_at is not None:
         members["resumed_at"] = format_instant(resumed_at)
-    return {"queue": _named_queue(info, members, reader), **members}
+    return {"queue": _named_queue(members, reader), **members}
 
 
-def _named_queue(info: QueueInfo, members: Members, reader: Reader) -> JsonValue:
-    """Return ``queue``: its name for clients that read the binding, an object for cases."""
-    return {**members} if reader is Reader.CASES else info.name
+def _named_queue(members: T, reader: Reader) -> T:
+    """Return ``queue``: an object, but for clients that read the binding its name."""
+    return members if reader is Reader.CASES else cast("Any", members)["name"]
 
 
-def configured_queue(configured: QueueConfigView) -> Members:
+def configured_queue(configured: QueueConfigView) -> ConfiguredQueueAnswer:
     """Return a queue with its settings; ``set`` are its own."""
-    settings = configured.settings
-    members: Members = {"name": configured.name, "queue": configured.name}
+    about: Mapping[str, object] = {}
     if configured.info is not None:
-        members |= queue_members(configured.info, settings)
-    for name, instant in (
-        ("created_at", settings.created_at),
-        ("updated_at", settings.updated_at),
-    ):
-        if instant is not None:
-            members[name] = format_instant(instant)
+        about = queue_members(configured.info, configured.settings)
+    name = {"name": configured.name, "queue": configured.name}
+    return cast("ConfiguredQueueAnswer", {**name, **about, **_settings(configured)})
+
+
+def _settings(configured: QueueConfigView) -> QueueSettingsAnswer:
+    settings = configured.settings
+    dated: SettingInstants = {}
+    if settings.created_at is not None:
+        dated["created_at"] = format_instant(settings.created_at)
+    if settings.updated_at is not None:
+        dated["updated_at"] = format_instant(settings.updated_at)
     config = {**configured.config, "backpressure": _backpressure(configured.config)}
-    return {**members, "config": config, "configuration": config, "set": configured.own}
+    return {
+        **dated,
+        "config": config,
+        "configuration": config,
+        "set": configured.own,
+    }
 
 
 def _backpressure(config: Members) -> JsonValue:
@@ -93,7 +120,7 @@ def _backpressure(config: Members) -> JsonValue:
 
 def counted_queue(
     info: QueueInfo, counts: QueueCounts, settings: QueueSettings | None = None
-) -> Members:
+) -> CountedQueue:
     """Return a queue of the admin API's list."""
     return {
         **queue_members(info, settings),
@@ -109,28 +136,24 @@ def queue_answer(
     configured: QueueConfigView,
     today: Tally,
     oldest: Instant | None = None,
-) -> Members:
+) -> QueueAnswer:
     """Return one queue of the admin API, with its settings and counts since midnight."""
     numbers = _numbers(stats) | {
         f"{kind}_today": today.counts[kind] for kind in (TallyKind.COMPLETED, TallyKind.FAILED)
     }
-    members: Members = {
+    members: QueueDetail = {
         **counted_queue(info, stats.counts, configured.settings),
-        "stats": {"queue": info.name, **numbers},
-        "throughput": _throughput(stats),
-        **_latencies(stats),
-        **{
-            name: member
-            for name, member in configured_queue(configured).items()
-            if name in ("config", "configuration", "set", "created_at", "updated_at")
-        },
+        **_activity(info, stats, numbers),
+        **_settings(configured),
     }
     if oldest is not None:
         members["oldest_available_at"] = format_instant(oldest)
-    return {"queue": {**members}, **members}
+    return {"queue": json_of(members), **members}
 
 
-def stats_answer(info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES) -> Members:
+def stats_answer(
+    info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES
+) -> QueueStatsAnswer:
     """Return statistics of a queue: in ``queue``, in ``stats``, and flat.
 
     An average of nothing is null, and left out for clients that read numbers there.
@@ -138,15 +161,22 @@ def stats_answer(info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CAS
     numbers = _numbers(stats)
     if reader is not Reader.CASES:
         numbers = {name: value for name, value in numbers.items() if value is not None}
-    about = queue_members(info)
+    about = cast("QueueNumbers", {**queue_members(info), **numbers})
     return {
         **about,
-        **numbers,
-        "queue": _named_queue(info, about | numbers, reader),
+        "queue": _named_queue(about, reader),
+        **_activity(info, stats, numbers),
+        "computed_at": format_instant(stats.computed_at),
+    }
+
+
+def _activity(info: QueueInfo, stats: QueueStats, numbers: Members) -> QueueActivity:
+    """Return what a queue did, and its times of waiting, from enqueueing to start, and running."""
+    return {
         "stats": {"queue": info.name, **numbers},
         "throughput": _throughput(stats),
-        **_latencies(stats),
-        "computed_at": format_instant(stats.computed_at),
+        "latency_ms": _percentiles(stats.hour.waits),
+        "duration_ms": _percentiles(stats.hour.runs),
     }
 
 
@@ -168,7 +198,7 @@ def _numbers(stats: QueueStats) -> Members:
     }
 
 
-def _throughput(stats: QueueStats) -> Members:
+def _throughput(stats: QueueStats) -> dict[str, float]:
     counts = stats.hour.counts
     processed = counts[TallyKind.COMPLETED] + counts[TallyKind.FAILED]
     return {
@@ -178,19 +208,11 @@ def _throughput(stats: QueueStats) -> Members:
     }
 
 
-def _latency(times: Times) -> Members:
+def _percentiles(times: Times) -> Percentiles:
     return {
         "p50": times.percentile_ms(0.5),
         "p95": times.percentile_ms(0.95),
         "p99": times.percentile_ms(0.99),
-    }
-
-
-def _latencies(stats: QueueStats) -> Members:
-    """Return the times of waiting, from enqueueing to start, and of running."""
-    return {
-        "latency_ms": _latency(stats.hour.waits),
-        "duration_ms": _latency(stats.hour.runs),
     }
 
 

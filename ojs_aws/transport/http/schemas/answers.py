@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.transport.http.answers import (
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Timestamp,
+    TypedDict,
 )
 
-_SCHEMA_NAME: Final = members(
-    ("uri", "type", "version", "created_at"),
-    uri=STRING,
-    type=STRING,
-    job_type=STRING,
-    version={"type": ["string", "integer"]},
-    created_at=INSTANT,
-    is_latest=BOOLEAN,
-)
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "SchemaName": _SCHEMA_NAME,
-    "SchemaAnswer": members(
-        ("uri", "type", "version", "created_at", "schema"),
-        **_SCHEMA_NAME["properties"],
-        schema={"type": "object"},
-    ),
-    "SchemasAnswer": members(
-        ("schemas", "pagination"),
-        schemas=array(ref("SchemaName")),
-        pagination=ref("Pagination"),
-    ),
-    "SchemaVersionsAnswer": members(
-        ("type", "versions"), type=STRING, versions=array(ref("SchemaName"))
-    ),
-    "SchemaDeletedAnswer": members(
-        ("deleted", "uri", "type", "version"),
-        deleted=BOOLEAN,
-        **_SCHEMA_NAME["properties"],
-    ),
-}
+class SchemaName(TypedDict):
+    """Names a version of a job type's schema."""
+
+    uri: str
+    type: str
+    job_type: str
+    version: str | int
+    created_at: Timestamp
+    is_latest: NotRequired[bool]
+
+
+class SchemaRecord(SchemaName):
+    """Shows a version with its schema, as the admin API does."""
+
+    schema: JsonOf[JsonObject]
+
+
+class SchemaAnswer(SchemaName):
+    """Shows a version with its schema; ``schema`` wraps the record in the HTTP binding."""
+
+    schema: JsonOf[SchemaRecord] | JsonOf[JsonObject]
+
+
+class SchemasAnswer(TypedDict):
+    """Shows a page of all versions of all types."""
+
+    schemas: JsonOf[list[SchemaName]]
+    items: JsonOf[list[SchemaName]]
+    pagination: Pagination
+
+
+class SchemaVersionsAnswer(TypedDict):
+    """Shows the versions of a type, the newest first."""
+
+    type: str
+    job_type: str
+    versions: list[SchemaName]
+    count: int
+
+
+class SchemaDeletedAnswer(SchemaName):
+    """Names the version that was removed."""
+
+    deleted: bool

@@ -2,112 +2,91 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_operator = functools.partial(Route, group=Group.OPERATOR, home="schemas.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/schemas",
         aliases=(f"{BASE}/admin/schemas",),
         operation="list_schemas",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="schemas.handlers",
         summary="List the schemas of job types",
-        response="SchemasAnswer",
         query=("limit", "cursor", "offset", "page", "per_page"),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/schemas",
         aliases=(f"{BASE}/admin/schemas",),
         operation="register_schema",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="schemas.handlers",
         summary="Register a schema of a job type",
         request="SchemaBody",
-        response="SchemaAnswer",
         statuses=(201,),
         errors=(409, 413),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/schemas/<name>",
         aliases=(f"{BASE}/admin/schemas/<name>",),
         operation="get_schema",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="schemas.handlers",
         summary="Read the schema of a URI, or of a type's latest version",
-        response="SchemaAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/schemas/<name>",
         aliases=(f"{BASE}/admin/schemas/<name>",),
         operation="delete_schema",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="schemas.handlers",
         summary="Remove the schema of a URI",
-        response="SchemaDeletedAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/schemas/<type>/versions",
         aliases=(f"{BASE}/admin/schemas/<type>/versions",),
         operation="list_schema_versions",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="schemas.handlers",
         summary="List the versions of a type's schema, the newest first",
-        response="SchemaVersionsAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/schemas/<type>/<version>",
         aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
         operation="get_schema_version",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="schemas.handlers",
         summary="Read the schema of one version",
-        response="SchemaAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="PUT",
         path=f"{BASE}/schemas/<type>/<version>",
         aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
         operation="put_schema",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="schemas.handlers",
         summary="Register the schema of one version; the same again changes nothing",
         request="SchemaPutBody",
-        response="SchemaAnswer",
         statuses=(201, 200),
         errors=(409, 413),
         needs_body=True,
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/schemas/<type>/<version>",
         aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
         operation="delete_schema_version",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="schemas.handlers",
         summary="Remove the schema of one version",
-        response="SchemaDeletedAnswer",
         errors=(404,),
     ),
 )

@@ -8,10 +8,11 @@ answer is the schema's record itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
+from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.schemas.schema import (
     SchemaEntry,
     SchemaName,
@@ -20,6 +21,18 @@ from ojs_aws.domain.schemas.schema import (
 )
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.schemas.registry import SchemaRegistration
+from ojs_aws.transport.http.json_of import JsonOf, json_of
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.answers import Pagination
+    from ojs_aws.transport.http.schemas.answers import (
+        SchemaAnswer,
+        SchemaDeletedAnswer,
+        SchemaRecord,
+        SchemasAnswer,
+        SchemaVersionsAnswer,
+    )
+    from ojs_aws.transport.http.schemas.answers import SchemaName as ShownName
 
 
 def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
@@ -67,7 +80,7 @@ def _value(members: Mapping[str, Member], *names: str) -> JsonValue:
     return None if member is None else member.value
 
 
-def described(name: SchemaName) -> dict[str, JsonValue]:
+def described(name: SchemaName) -> ShownName:
     """Return a version without its schema."""
     return {
         "uri": name.uri,
@@ -78,30 +91,28 @@ def described(name: SchemaName) -> dict[str, JsonValue]:
     }
 
 
-def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> RawJson:
+def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> SchemaAnswer:
     """Return one schema: in the wrapper of the binding, or as the admin API shows it."""
-    named = {key: encode(value) for key, value in described(entry).items()}
-    record = assemble({**named, "schema": entry.schema})
-    return record if is_admin else assemble({**named, "schema": record})
+    named = described(entry)
+    record: SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
+    return {**named, "schema": record["schema"] if is_admin else json_of(record)}
 
 
-def versions_answer(names: Sequence[SchemaName]) -> RawJson:
+def versions_answer(names: Sequence[SchemaName]) -> SchemaVersionsAnswer:
     """Return the versions of a type, the newest first."""
-    versions: list[JsonValue] = [
-        {**described(name), "is_latest": position == 0} for position, name in enumerate(names)
-    ]
+    versions = [described(name) for name in names]
+    for position, version in enumerate(versions):
+        version["is_latest"] = position == 0
     job_type = names[0].type
-    return encode(
-        {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
-    )
+    return {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
 
 
-def schemas_answer(names: Sequence[SchemaName], pagination: Mapping[str, JsonValue]) -> RawJson:
+def schemas_answer(names: Sequence[SchemaName], pagination: Pagination) -> SchemasAnswer:
     """Return a page of all versions."""
-    items: list[JsonValue] = [described(name) for name in names]
-    return encode({"schemas": items, "items": items, "pagination": {**pagination}})
+    items = json_of([described(name) for name in names])
+    return {"schemas": items, "items": items, "pagination": pagination}
 
 
-def deleted_answer(name: SchemaName) -> RawJson:
+def deleted_answer(name: SchemaName) -> SchemaDeletedAnswer:
     """Return what was removed."""
-    return encode({"deleted": True, **described(name)})
+    return {"deleted": True, **described(name)}

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws._version import __version__
 from ojs_aws.config import Settings
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.system.statistics import Point, Totals
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.pages import read_mark, write_mark
 from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
 from ojs_aws.transport.http.system.wire import bottlenecks, for_reader, throughput
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.system.answers import (
+        ConfigAnswer,
+        HistoryAnswer,
+        HistoryPoint,
+        RepairAnswer,
+        TotalsAnswer,
+    )
 
 SHOWN: Final = frozenset(
     {
@@ -53,21 +62,22 @@ SHOWN: Final = frozenset(
 here, are not shown."""
 
 
-def show_stats(call: Call) -> Answer:
+def show_stats(call: Call) -> Answer[TotalsAnswer]:
     """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
     if reader is Reader.CLI and boolean_of(query, "detail"):
         by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
-        return Answer(encode({"queues": bottlenecks(by_queue, number_of(query, "limit"))}))
-    return Answer(encode(for_reader(stats_of(call), reader)))
+        shown = {"queues": bottlenecks(by_queue, number_of(query, "limit"))}
+        return Answer(JsonOf(json_of(shown)))
+    return Answer(for_reader(stats_of(call), reader))
 
 
-def stats_of(call: Call) -> dict[str, JsonValue]:
+def stats_of(call: Call) -> TotalsAnswer:
     """Return what all queues hold and did recently, or the one that the query names."""
     return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
 
 
-def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
+def stats_members(call: Call, totals: Totals) -> TotalsAnswer:
     """Return statistics under the names of the documents."""
     workers = call.backend.workers.list(1)
     now = call.backend.clock.now()
@@ -86,7 +96,7 @@ def stats_members(call: Call, totals: Totals) -> dict[str, JsonValue]:
     }
 
 
-def show_gauges(call: Call) -> Answer:
+def show_gauges(call: Call) -> Answer[str]:
     """Return the numbers of jobs and workers now, for Prometheus (ojs-observability, 8.3).
 
     Read from the totals of the queues, in a few queries.
@@ -117,7 +127,7 @@ def show_gauges(call: Call) -> Answer:
     return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def show_stats_history(call: Call) -> Answer:
+def show_stats_history(call: Call) -> Answer[HistoryAnswer]:
     """Return what was done in each period (section 10.2) of the last month."""
     query = call.request.query
     period = text_of(query, "period") or "5m"
@@ -129,11 +139,11 @@ def show_stats_history(call: Call) -> Answer:
         instant_or_age(until, "until", now) if until else None,
         text_of(query, "queue"),
     )
-    data: list[JsonValue] = [_point(point) for point in points]
-    return Answer(encode({"period": period, "data": data, "data_points": data}))
+    data = [_point(point) for point in points]
+    return Answer({"period": period, "data": data, "data_points": data})
 
 
-def _point(point: Point) -> dict[str, JsonValue]:
+def _point(point: Point) -> HistoryPoint:
     tally = point.tally
     completed, failed = tally.counts[TallyKind.COMPLETED], tally.counts[TallyKind.FAILED]
     return {
@@ -152,7 +162,7 @@ def _point(point: Point) -> dict[str, JsonValue]:
     }
 
 
-def show_config(call: Call) -> Answer:
+def show_config(call: Call) -> Answer[ConfigAnswer]:
     """Return the backend's settings (section 12.2): no names of resources, no secrets."""
     settings = call.backend.settings
     shown: dict[str, JsonValue] = {
@@ -160,12 +170,12 @@ def show_config(call: Call) -> Answer:
         for each in fields(Settings)
         if each.name in SHOWN
     }
-    body: dict[str, JsonValue] = {
+    body: ConfigAnswer = {
         "implementation": {"name": "ojs-aws", "version": __version__},
         "specversion": OJS_VERSION,
         "settings": shown,
     }
-    return Answer(encode(body))
+    return Answer(body)
 
 
 def _plain(value: object) -> JsonValue:
@@ -180,7 +190,7 @@ def _plain(value: object) -> JsonValue:
 _MARK: Final = "r:"
 
 
-def repair(call: Call) -> Answer:
+def repair(call: Call) -> Answer[RepairAnswer]:
     """Do the next part of a repair, or only count what it would do."""
     values = call.values(optional=True)
     is_dry, cursor = values.get("dry_run", False), values.get("cursor") or ""
@@ -189,7 +199,7 @@ def repair(call: Call) -> Answer:
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
     report = call.backend.repair(read_mark(_MARK, cursor), is_dry=is_dry)
-    body: dict[str, JsonValue] = {
+    body: RepairAnswer = {
         "dry_run": is_dry,
         "queues": [*report.queues],
         "ready": report.ready,
@@ -200,4 +210,4 @@ def repair(call: Call) -> Answer:
     }
     if report.cursor:
         body["next_cursor"] = write_mark(_MARK, report.cursor)
-    return Answer(encode(body))
+    return Answer(body)

@@ -1,82 +1,214 @@
-"""Declares the answers about the server itself, events and errors."""
+"""Declares the answers about the server and the whole deployment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Literal
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.transport.http.answers import (
+    JsonObject,
+    NotRequired,
+    Required,
+    Timestamp,
+    TypedDict,
 )
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Object": {"type": "object"},
-    "ManifestAnswer": members(
-        ("specversion", "implementation", "conformance_level", "capabilities"),
-        specversion=STRING,
-        ojs_version=STRING,
-        implementation=members(
-            ("name", "version", "language"), name=STRING, version=STRING, language=STRING
-        ),
-        conformance_level=INTEGER,
-        protocols=array(STRING),
-        backend=STRING,
-        capabilities={"type": "object"},
-        extensions=array(STRING),
-    ),
-    "HealthAnswer": members(
-        ("status", "version", "uptime_seconds", "backend"),
-        status={"type": "string", "enum": ["ok", "degraded"]},
-        version=STRING,
-        uptime_seconds=INTEGER,
-        backend=members(
-            ("type", "status", "latency_ms"),
-            type=STRING,
-            status={"type": "string", "enum": ["ok", "unhealthy"]},
-            latency_ms=INTEGER,
-            error=STRING,
-        ),
-    ),
-    "Middleware": members(
-        ("enqueue", "hooks"), enqueue=array(ref("Member")), hooks=array(ref("Member"))
-    ),
-    "Member": members(
-        ("name", "kind", "implements"), name=STRING, kind=STRING, implements=array(STRING)
-    ),
-    "EventsAnswer": members(
-        ("events", "cursor", "has_more"),
-        events=array(
-            members(
-                ("specversion", "id", "type", "source", "time", "data"),
-                id=STRING,
-                type=STRING,
-                time=INSTANT,
-                subject=STRING,
-                data={"type": "object"},
-            )
-        ),
-        cursor=STRING,
-        has_more=BOOLEAN,
-    ),
-    "ErrorAnswer": members(
-        ("error",),
-        error=members(
-            ("code", "message", "retryable", "request_id"),
-            code=STRING,
-            type=STRING,
-            message=STRING,
-            retryable=BOOLEAN,
-            details={"type": "object"},
-            hint=STRING,
-            docs_url=STRING,
-            request_id=STRING,
-        ),
-    ),
-}
+
+class Release(TypedDict):
+    """Names the release of this implementation."""
+
+    name: str
+    version: str
+
+
+class Implementation(Release):
+    """Names this implementation."""
+
+    language: str
+
+
+class Authentication(TypedDict):
+    """Says which credentials the deployment asks for."""
+
+    required: bool
+    schemes: list[str]
+
+
+class EventGuarantees(TypedDict):
+    """Declares the guarantees of events (ojs-events, section 9)."""
+
+    delivery: str
+    ordering: str
+    retention_seconds: int
+
+
+class ResultLimits(TypedDict):
+    """Declares the limits of results (ojs-results, section 7)."""
+
+    max_size_bytes: int
+    max_ttl_seconds: int
+    max_wait_ms: int
+
+
+class PayloadLimits(TypedDict):
+    """Declares the limits of payloads (ojs-payload-limits, section 8)."""
+
+    max_envelope_bytes: int
+    max_meta_bytes: int
+    max_queue_name_bytes: int
+    max_job_type_bytes: int
+    max_request_bytes: int
+    max_batch_jobs: int
+    supported_compression: list[str]
+    external_references: bool
+    chunking: bool
+    per_queue_limits: bool
+
+
+class ManifestAnswer(TypedDict):
+    """Says what works (HTTP binding, section 21)."""
+
+    specversion: str
+    ojs_version: str
+    implementation: Implementation
+    conformance_level: int
+    conformance_tier: str
+    protocols: list[str]
+    backend: str
+    capabilities: dict[str, bool]
+    extensions: list[str]
+    authentication: Authentication
+    events: EventGuarantees
+    unique_jobs: dict[str, str]
+    unique_job_strength: str
+    results: ResultLimits
+    payload_limits: PayloadLimits
+    endpoints: dict[str, str]
+
+
+class TableHealth(TypedDict, total=False):
+    """Says whether the table answers, or why not."""
+
+    status: Required[Literal["ok", "unhealthy"]]
+    error: str
+
+
+class BackendHealth(TableHealth):
+    """Says how fast the table answers, too."""
+
+    type: str
+    latency_ms: int
+
+
+class SweepHealth(TypedDict):
+    """Says when the last sweep ended, and how late it was."""
+
+    status: Literal["ok", "late"]
+    last_run_at: Timestamp
+    lag_ms: int
+
+
+class HealthAnswer(TypedDict):
+    """Says whether the server works."""
+
+    status: Literal["ok", "degraded"]
+    version: str
+    uptime_seconds: int
+    backend: BackendHealth
+    sweep: NotRequired[SweepHealth]
+
+
+class Throughput(TypedDict):
+    """Gives rates under the names of documents, and rounded up under the command line's."""
+
+    enqueued_per_minute: float
+    processed_per_minute: float
+    failed_per_minute: float
+    enqueued_per_min: int
+    completed_per_min: int
+    failed_per_min: int
+    avg_latency_ms: int | None
+
+
+class TotalsAnswer(TypedDict):
+    """Says what all queues hold and did recently; ``estimated`` names lower bounds."""
+
+    queues: int
+    queues_paused: int
+    queues_counted: int
+    workers: int
+    workers_by_state: dict[str, int]
+    jobs: dict[str, int]
+    throughput: Throughput
+    is_exact: bool
+    estimated: list[str]
+    uptime_seconds: int
+    computed_at: Timestamp
+
+
+class Bottleneck(TypedDict):
+    """Describes a deep queue, for the command line."""
+
+    name: str
+    depth: int
+    avg_duration_ms: float
+    error_rate: float
+
+
+class MetricsAnswer(TypedDict):
+    """Gives the metrics of the command line."""
+
+    uptime_seconds: int
+    jobs_enqueued_total: int
+    jobs_completed_total: int
+    jobs_failed_total: int
+    jobs_active: int
+    queues_active: int
+    workers_active: int
+    avg_latency_ms: float
+    throughput_per_second: float
+
+
+class HistoryPoint(TypedDict):
+    """Says what was done in a period."""
+
+    timestamp: Timestamp
+    enqueued: int
+    processed: int
+    completed: int
+    failed: int
+    retried: int
+    cancelled: int
+    latency_p50_ms: int | None
+    latency_p99_ms: int | None
+    avg_wait_ms: int | None
+    avg_duration_ms: int | None
+    avg_latency_ms: int | None
+
+
+class HistoryAnswer(TypedDict):
+    """Says what was done in each period."""
+
+    period: str
+    data: list[HistoryPoint]
+    data_points: list[HistoryPoint]
+
+
+class ConfigAnswer(TypedDict):
+    """Shows the backend's settings."""
+
+    implementation: Release
+    specversion: str
+    settings: JsonObject
+
+
+class RepairAnswer(TypedDict):
+    """Says what a part of a repair did."""
+
+    dry_run: bool
+    queues: list[str]
+    ready: int
+    waiting: int
+    paused: int
+    workflows: int
+    has_more: bool
+    next_cursor: NotRequired[str]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import Permission
-from ojs_aws.domain.errors import JsonValue, OjsError
-from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.answers import JsonObject
+    from ojs_aws.transport.http.system.answers import HealthAnswer, ManifestAnswer, TableHealth
 
 LATE_MS: Final = 180_000
 """A sweep that ended before, or is behind by more, is shown as late."""
@@ -19,32 +23,32 @@ LATE_MS: Final = 180_000
 _UNAVAILABLE: Final = 503
 
 
-def manifest(call: Call) -> Answer:
+def manifest(call: Call) -> Answer[ManifestAnswer]:
     """Return the conformance manifest (HTTP binding, section 21)."""
     from ojs_aws.transport.http.system.manifest import manifest_of  # rarely asked for
 
-    return Answer(encode(manifest_of(call.backend.settings, call.request)))
+    return Answer(manifest_of(call.backend.settings, call.request))
 
 
-def health(call: Call) -> Answer:
+def health(call: Call) -> Answer[HealthAnswer]:
     """Return whether the table answers: 200, or 503 when it does not (section 8.1).
 
     What is read is the end of the last sweep, which is shown too.
     """
     begun = time.perf_counter()
-    backend: dict[str, JsonValue] = {"type": "dynamodb", "status": "ok"}
+    table: TableHealth = {"status": "ok"}
     last = None
     try:
         last = call.backend.ports.queues.last_tick()
     except OjsError as problem:
-        backend |= {"status": "unhealthy", "error": problem.message}
-    backend["latency_ms"] = round((time.perf_counter() - begun) * 1000)
-    is_well = backend["status"] == "ok"
-    answer: dict[str, JsonValue] = {
+        table = {"status": "unhealthy", "error": problem.message}
+    latency_ms = round((time.perf_counter() - begun) * 1000)
+    is_well = table["status"] == "ok"
+    answer: HealthAnswer = {
         "status": "ok" if is_well else "degraded",
         "version": OJS_VERSION,
         "uptime_seconds": _uptime_s(call),
-        "backend": backend,
+        "backend": {"type": "dynamodb", **table, "latency_ms": latency_ms},
     }
     if last is not None:
         is_late = max(call.backend.clock.now() - last.at, last.lag_ms) > LATE_MS
@@ -53,14 +57,14 @@ def health(call: Call) -> Answer:
             "last_run_at": format_instant(last.at),
             "lag_ms": last.lag_ms,
         }
-    return Answer(encode(answer), 200 if is_well else _UNAVAILABLE)
+    return Answer(answer, 200 if is_well else _UNAVAILABLE)
 
 
 def _uptime_s(call: Call) -> int:
     return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
 
 
-def metrics(call: Call) -> Answer:
+def metrics(call: Call) -> Answer[str]:
     """Return that this function is up. CloudWatch counts what jobs do, over all functions."""
     lines = (
         "# HELP ojs_up Whether the server answers.",
@@ -74,7 +78,7 @@ def metrics(call: Call) -> Answer:
     return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def show_metrics(call: Call) -> Answer:
+def show_metrics(call: Call) -> Answer[str]:
     """Return metrics as JSON for the official command line, or as text for everybody else."""
     if reader_of(call.request) is not Reader.CLI or "prometheus" in call.request.query.values():
         return metrics(call)
@@ -86,16 +90,16 @@ def show_metrics(call: Call) -> Answer:
 
     totals = call.backend.statistics.totals()
     body = stats_members(call, totals)
-    return Answer(encode(metrics_answer(_uptime_s(call), body, totals.today)))
+    return Answer(json_of(metrics_answer(_uptime_s(call), body, totals.today)))
 
 
-def openapi(call: Call) -> Answer:
+def openapi(call: Call) -> Answer[JsonObject]:
     """Return this API as an OpenAPI document."""
     return Answer(_document(call.backend.settings.base_url), media_type=JSON_TYPE)
 
 
 @functools.cache
-def _document(base_url: str) -> str:
+def _document(base_url: str) -> JsonOf[JsonObject]:
     from ojs_aws.transport.http.openapi import openapi_document  # rarely asked for
 
-    return encode(openapi_document(base_url))
+    return json_of(openapi_document(base_url))

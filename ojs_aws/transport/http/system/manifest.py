@@ -14,7 +14,7 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.transport.http.system.answers import ManifestAnswer
 
 CONFORMANCE_LEVEL: Final = 4
 
@@ -65,9 +65,8 @@ UNIQUE_JOBS: Final[Mapping[str, str]] = {
 """The declaration of unique jobs, section 8.3; clients read the capability as a boolean."""
 
 
-def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
+def manifest_of(settings: Settings, request: Request) -> ManifestAnswer:
     """Return the manifest, with the server's URL as clients use it."""
-    capabilities: dict[str, JsonValue] = {**CAPABILITIES}
     return {
         "specversion": OJS_VERSION,
         "ojs_version": OJS_VERSION,
@@ -80,7 +79,7 @@ def manifest_of(settings: Settings, request: Request) -> dict[str, JsonValue]:
         "conformance_tier": "runtime",
         "protocols": ["http"],
         "backend": "dynamodb",
-        "capabilities": capabilities,
+        "capabilities": {**CAPABILITIES},
         "extensions": [*EXTENSIONS],
         "authentication": {  # HTTP binding, section 5.2: requirements must be documented
             "required": settings.auth != "none",

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS, KNOWN, PUBLIC
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_operator = functools.partial(Route, group=Group.OPERATOR, home="system.admin_handlers")
+_system = functools.partial(Route, group=Group.SYSTEM, home="system.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _system(
         method="GET",
         path="/ojs/manifest",
         operation="manifest",
-        group=Group.SYSTEM,
         access=PUBLIC,
-        home="system.handlers",
         summary="What this server implements",
-        response="ManifestAnswer",
     ),
-    Route(
+    _system(
         method="GET",
         path=f"{BASE}/health",
         aliases=("/health", "/ready", f"{BASE}/ready"),
         operation="health",
-        group=Group.SYSTEM,
         access=PUBLIC,
-        home="system.handlers",
         summary="Whether the server and its table can be reached",
-        response="HealthAnswer",
         errors=(503,),
     ),
-    Route(
+    _system(
         method="GET",
         path=f"{BASE}/openapi.json",
         operation="openapi",
-        group=Group.SYSTEM,
         access=KNOWN,
-        home="system.handlers",
         summary="This API as an OpenAPI 3.1 document",
         media_type="application/json",
     ),
-    Route(
+    _system(
         method="GET",
         path="/metrics",
         operation="metrics",
-        group=Group.SYSTEM,
         access=KNOWN,
-        home="system.handlers",
         summary="That the function is up, in the Prometheus text format",
         media_type="text/plain",
     ),
@@ -60,59 +54,45 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="The same, and numbers as JSON for the official command line",
         media_type="text/plain",
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/stats",
         operation="show_stats",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="system.admin_handlers",
         summary="Count the jobs of all queues",
-        response="TotalsAnswer",
         query=("queue", "detail", "limit"),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/metrics",
         operation="show_gauges",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="system.admin_handlers",
         summary="Count jobs and workers, in the Prometheus text format",
         media_type="text/plain",
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/stats/history",
         operation="show_stats_history",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="system.admin_handlers",
         summary="Count what ended in each period",
-        response="HistoryAnswer",
         query=("period", "since_time", "until", "queue"),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/system/config",
         aliases=(f"{BASE}/admin/config",),
         operation="show_config",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="system.admin_handlers",
         summary="Show how the backend is set, without names of resources or secrets",
-        response="ConfigAnswer",
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/repair",
         operation="repair",
-        group=Group.OPERATOR,
         access=ADMINISTERS,
-        home="system.admin_handlers",
         repeatable=True,
         summary="Send the messages again that SQS lost, after a restore of the table",
         request="RepairBody",
-        response="RepairAnswer",
     ),
 )

@@ -1,77 +1,92 @@
-"""Declares the answers about workers, and to them."""
+"""Declares the answers about workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Literal, TypeAlias
 
-from ojs_aws.transport.http.schema_parts import (
-    BOOLEAN,
-    INSTANT,
-    INTEGER,
-    JOB_ID,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.transport.http.answers import (
+    JobId,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Required,
+    Timestamp,
+    TypedDict,
 )
+from ojs_aws.transport.http.jobs.answers import DirectiveName
 
-_DIRECTIVE: Final[Schema] = {"type": "string", "enum": ["running", "quiet", "terminate"]}
-_STATE: Final[Schema] = {"type": "string", "enum": ["running", "quiet", "terminate", "stale"]}
+WorkerState: TypeAlias = Literal["running", "quiet", "terminate", "stale"]
 
-_WORKER: Final = members(
-    ("id", "state", "directive", "last_heartbeat_at"),
-    id=STRING,
-    state=_STATE,
-    directive=_DIRECTIVE,
-    hostname=STRING,
-    queues=array(STRING),
-    concurrency=INTEGER,
-    labels=array(STRING),
-    active_jobs=INTEGER,
-    active_job_ids=array(JOB_ID),
-    last_heartbeat_at=INSTANT,
-    expected_until=INSTANT,
-    heartbeat_interval_ms=INTEGER,
-)
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "HeartbeatAnswer": members(
-        ("state", "jobs_extended", "server_time"),
-        state=_DIRECTIVE,
-        directive={"type": "string", "enum": ["", "quiet", "terminate"]},
-        acknowledged=BOOLEAN,
-        jobs_extended=array(JOB_ID),
-        jobs_cancelled=array(JOB_ID),
-        jobs_lost=array(JOB_ID),
-        server_time=INSTANT,
-    ),
-    "Worker": _WORKER,
-    "WorkerHealthAnswer": members(
-        ("status", "worker_id", "state", "directive", "draining"),
-        status={"type": "string", "enum": ["ok", "draining", "stale"]},
-        worker_id=STRING,
-        state=_STATE,
-        directive=_DIRECTIVE,
-        draining=BOOLEAN,
-        active_jobs=INTEGER,
-        last_heartbeat_at=INSTANT,
-    ),
-    "WorkerAnswer": members(("worker", "id"), worker=ref("Worker"), id=STRING),
-    "WorkersAnswer": members(
-        ("items", "summary", "pagination"),
-        items=array(ref("Worker")),
-        summary=members(("total",), total=INTEGER, running=INTEGER, stale=INTEGER),
-        pagination=ref("Pagination"),
-    ),
-    "DirectedAnswer": members(
-        ("directive", "updated", "workers"),
-        directive=STRING,
-        updated=INTEGER,
-        workers=array(STRING),
-        refused=array(STRING),
-        has_more=BOOLEAN,
-        next_cursor=STRING,
-    ),
-}
+class Worker(TypedDict, total=False):
+    """Shows a worker by what it last reported."""
+
+    id: Required[str]
+    state: Required[WorkerState]
+    directive: Required[DirectiveName]
+    hostname: str
+    queues: list[str]
+    concurrency: int
+    labels: list[str]
+    active_jobs: int
+    active_job_ids: list[JobId]
+    last_heartbeat_at: Required[Timestamp]
+    expected_until: Timestamp
+    heartbeat_interval_ms: int
+    previous_directive: DirectiveName
+
+
+class WorkerAnswer(Worker):
+    """Shows a worker, flat and in a wrapper."""
+
+    worker: Worker
+
+
+class WorkerSummary(TypedDict, total=False):
+    """Counts the workers by state."""
+
+    total: Required[int]
+    running: int
+    stale: int
+    is_exact: bool
+
+
+class WorkersAnswer(TypedDict):
+    """Shows a page of workers."""
+
+    items: JsonOf[list[Worker]]
+    workers: JsonOf[list[Worker]]
+    summary: WorkerSummary
+    pagination: Pagination
+    total: int
+
+
+class WorkerHealthAnswer(TypedDict):
+    """Says whether a worker takes jobs."""
+
+    status: Literal["ok", "draining", "stale"]
+    worker_id: str
+    state: WorkerState
+    directive: DirectiveName
+    draining: bool
+    active_jobs: int
+    last_heartbeat_at: Timestamp
+
+
+class DirectedAnswer(TypedDict):
+    """Names the workers that received a directive, and those that refuse it."""
+
+    directive: str
+    updated: int
+    workers: list[str]
+    refused: list[str]
+    has_more: bool
+    next_cursor: NotRequired[str]
+
+
+class WorkerDeletedAnswer(TypedDict):
+    """Says that a worker was removed, and which jobs are available again."""
+
+    deleted: bool
+    id: str
+    jobs_requeued: list[JobId]

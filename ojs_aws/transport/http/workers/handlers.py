@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import WorkerInfo
 from ojs_aws.services.workers.service import (
     STALE,
     Directive,
@@ -19,38 +19,56 @@ from ojs_aws.services.workers.service import (
     unknown_worker,
 )
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.jobs.answers import DirectiveName
+    from ojs_aws.transport.http.workers.answers import (
+        DirectedAnswer,
+        Worker,
+        WorkerAnswer,
+        WorkerDeletedAnswer,
+        WorkerHealthAnswer,
+        WorkersAnswer,
+        WorkerState,
+        WorkerSummary,
+    )
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
 _UNAVAILABLE: Final = 503
 
 
-def list_workers(call: Call) -> Answer:
+def list_workers(call: Call) -> Answer[WorkersAnswer]:
     """Return the workers by id, and how many are in each state."""
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
     page = call.backend.workers.list(wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset)
-    items: list[JsonValue] = [{**render_worker(worker, now)} for worker in page.workers]
+    items = json_of([_rendered(worker, now) for worker in page.workers])
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
-    body: dict[str, JsonValue] = {
+    body: WorkersAnswer = {
         "items": items,
         "workers": items,
-        "summary": {**page.summary, "is_exact": page.is_exact},
+        "summary": {**cast("WorkerSummary", page.summary), "is_exact": page.is_exact},
         "pagination": wanted.pagination(total, cursor, is_exact=page.is_exact),
         "total": total,
     }
-    return Answer(encode(body))
+    return Answer(body)
 
 
-def get_worker(call: Call) -> Answer:
+def _rendered(worker: WorkerInfo, now: Instant) -> Worker:
+    return cast("Worker", render_worker(worker, now))
+
+
+def get_worker(call: Call) -> Answer[WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
-    worker = call.backend.workers.get(_worker_id(call))
-    return Answer(_answered(render_worker(worker, call.backend.clock.now())))
+    worker = _rendered(call.backend.workers.get(_worker_id(call)), call.backend.clock.now())
+    return Answer({"worker": worker, **worker})
 
 
-def get_worker_health(call: Call) -> Answer:
+def get_worker_health(call: Call) -> Answer[WorkerHealthAnswer]:
     """Return whether a worker takes jobs: 200, or 503 while it drains or is silent.
 
     Credentials with bounds see the workers that beat with these credentials, and no others.
@@ -61,69 +79,64 @@ def get_worker_health(call: Call) -> Answer:
         raise unknown_worker(worker_id)
     now = call.backend.clock.now()
     state = state_of(worker, now)
-    status = STALE if state == STALE else "draining" if worker.is_draining else "ok"
-    body: dict[str, JsonValue] = {
-        "status": status,
+    body: WorkerHealthAnswer = {
+        "status": "stale" if state == STALE else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
-        "state": state,
-        "directive": worker.directive,
+        "state": cast("WorkerState", state),
+        "directive": cast("DirectiveName", worker.directive),
         "draining": worker.is_draining,
         "active_jobs": worker.active_jobs,
         "last_heartbeat_at": format_instant(worker.last_seen),
     }
-    return Answer(encode(body), 200 if status == "ok" else _UNAVAILABLE)
+    return Answer(body, 200 if body["status"] == "ok" else _UNAVAILABLE)
 
 
-def quiet_worker(call: Call) -> Answer:
+def quiet_worker(call: Call) -> Answer[WorkerAnswer]:
     """Let a worker finish its jobs and fetch no more."""
     return _direct(call, Directive.QUIET)
 
 
-def terminate_worker(call: Call) -> Answer:
+def terminate_worker(call: Call) -> Answer[WorkerAnswer]:
     """Ask a worker to end within its grace period."""
     return _direct(call, Directive.TERMINATE)
 
 
-def resume_worker(call: Call) -> Answer:
+def resume_worker(call: Call) -> Answer[WorkerAnswer]:
     """Let a quiet worker fetch again."""
     return _direct(call, Directive.RUNNING)
 
 
-def _direct(call: Call, directive: Directive) -> Answer:
+def _direct(call: Call, directive: Directive) -> Answer[WorkerAnswer]:
     worker = call.backend.workers.direct(_worker_id(call), directive)
-    rendered = render_worker(worker, call.backend.clock.now())
-    more: dict[str, JsonValue] = {
-        "previous_directive": worker.directive,
-        "directive": str(directive),
-    }
-    return Answer(_answered(rendered | more))
+    shown = _rendered(worker, call.backend.clock.now())
+    shown["previous_directive"] = shown["directive"]
+    shown["directive"] = directive.value
+    return Answer({"worker": shown, **shown})
 
 
-def _answered(worker: dict[str, JsonValue]) -> str:
-    return encode({"worker": {**worker}, **worker})
-
-
-def quiet_workers(call: Call) -> Answer:
+def quiet_workers(call: Call) -> Answer[DirectedAnswer]:
     """Quiet the selected workers."""
     return _direct_all(call, Directive.QUIET)
 
 
-def terminate_workers(call: Call) -> Answer:
+def terminate_workers(call: Call) -> Answer[DirectedAnswer]:
     """Terminate the selected workers."""
     return _direct_all(call, Directive.TERMINATE)
 
 
-def resume_workers(call: Call) -> Answer:
+def resume_workers(call: Call) -> Answer[DirectedAnswer]:
     """Resume the selected workers."""
     return _direct_all(call, Directive.RUNNING)
 
 
-def _direct_all(call: Call, directive: Directive) -> Answer:
+def _direct_all(call: Call, directive: Directive) -> Answer[DirectedAnswer]:
     values = call.values(optional=True)
     return direct_chosen(call, directive, values)
 
 
-def direct_chosen(call: Call, directive: Directive, values: Mapping[str, JsonValue]) -> Answer:
+def direct_chosen(
+    call: Call, directive: Directive, values: Mapping[str, JsonValue]
+) -> Answer[DirectedAnswer]:
     """Direct the workers of a queue, with a label, or all of them; one must be given."""
     queue, label = values.get("queue"), values.get("label")
     cursor = values.get("cursor") or ""
@@ -140,26 +153,23 @@ def direct_chosen(call: Call, directive: Directive, values: Mapping[str, JsonVal
         queue=check_queue(queue) if queue is not None else "", label=str(label or "")
     )
     done = call.backend.workers.direct_all(selection, directive, read_mark(_MARK, cursor))
-    told: list[JsonValue] = list(done.told)
-    refused: list[JsonValue] = list(done.refused)
-    body: dict[str, JsonValue] = {
-        "directive": str(directive),
-        "updated": len(told),
-        "workers": told,
-        "refused": refused,
+    body: DirectedAnswer = {
+        "directive": directive.value,
+        "updated": len(done.told),
+        "workers": [*done.told],
+        "refused": [*done.refused],
         "has_more": bool(done.cursor),
     }
     if done.cursor:
         body["next_cursor"] = write_mark(_MARK, done.cursor)
-    return Answer(encode(body))
+    return Answer(body)
 
 
-def deregister_worker(call: Call) -> Answer:
+def deregister_worker(call: Call) -> Answer[WorkerDeletedAnswer]:
     """Remove a worker that missed its heartbeats."""
     worker_id = _worker_id(call)
-    jobs: list[JsonValue] = list(call.backend.workers.deregister(worker_id))
-    body: dict[str, JsonValue] = {"deleted": True, "id": worker_id, "jobs_requeued": jobs}
-    return Answer(encode(body))
+    jobs = call.backend.workers.deregister(worker_id)
+    return Answer({"deleted": True, "id": worker_id, "jobs_requeued": [*jobs]})
 
 
 def _worker_id(call: Call) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import INSPECTS, OPERATES, WORKS
 from ojs_aws.transport.http.route import BASE, Group, Route
+
+_operator = functools.partial(Route, group=Group.OPERATOR, home="workers.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -16,111 +19,84 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS,
         home="workers.handlers",
         summary="Tell whether a worker takes jobs: 200, or 503 while it drains",
-        response="WorkerHealthAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/workers",
         operation="list_workers",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="workers.handlers",
         summary="List the workers that beat",
-        response="WorkersAnswer",
         query=("limit", "cursor", "offset", "page", "per_page"),
     ),
-    Route(
+    _operator(
         method="GET",
         path=f"{BASE}/admin/workers/<worker_id>",
         operation="get_worker",
-        group=Group.OPERATOR,
         access=INSPECTS,
-        home="workers.handlers",
         summary="Read a worker",
-        response="WorkerAnswer",
         errors=(404,),
     ),
-    Route(
+    _operator(
         method="DELETE",
         path=f"{BASE}/admin/workers/<worker_id>",
         operation="deregister_worker",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         summary="Remove a worker that missed its heartbeats",
         errors=(404, 409),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/<worker_id>/quiet",
         operation="quiet_worker",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Let a worker fetch no more, with its next heartbeat",
-        response="WorkerAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/<worker_id>/terminate",
         operation="terminate_worker",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Let a worker end within its grace period, with its next heartbeat",
-        response="WorkerAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/<worker_id>/resume",
         operation="resume_worker",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Let a worker fetch again, with its next heartbeat",
-        response="WorkerAnswer",
         errors=(404, 409),
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/quiet",
         operation="quiet_workers",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Quiet the workers of a queue, with a label, or all of them",
         request="SelectionBody",
-        response="DirectedAnswer",
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/terminate",
         operation="terminate_workers",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Terminate the workers of a queue, with a label, or all of them",
         request="SelectionBody",
-        response="DirectedAnswer",
     ),
-    Route(
+    _operator(
         method="POST",
         path=f"{BASE}/admin/workers/resume",
         operation="resume_workers",
-        group=Group.OPERATOR,
         access=OPERATES,
-        home="workers.handlers",
         repeatable=True,
         summary="Resume the workers of a queue, with a label, or all of them",
         request="SelectionBody",
-        response="DirectedAnswer",
     ),
 )

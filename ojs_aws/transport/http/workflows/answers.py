@@ -2,68 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Any, Literal, TypeAlias
 
-from ojs_aws.transport.http.schema_parts import (
-    INSTANT,
-    INTEGER,
-    STATE,
-    STRING,
-    Schema,
-    array,
-    members,
-    ref,
+from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.transport.http.answers import (
+    JobId,
+    JobState,
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Required,
+    Timestamp,
+    TypedDict,
 )
 
-_STEP: Final = members(
-    ("type", "state", "job_id"),
-    id=STRING,
-    index=INTEGER,
-    type=STRING,
-    args={"type": "array"},
-    state=STRING,
-    job_id={"type": ["string", "null"]},
-    job_state=STATE,
-    depends_on=array(STRING),
-    started_at=INSTANT,
-    completed_at=INSTANT,
-    result={},
-    steps=array(ref("Step")),
-    jobs=array(ref("Step")),
-    callbacks={"type": "object", "additionalProperties": ref("Step")},
-)
+WorkflowKind: TypeAlias = Literal["chain", "group", "batch", "dag"]
 
-_WORKFLOW: Final = members(
-    ("id", "type", "state", "metadata", "created_at"),
-    id=STRING,
-    type={"type": "string", "enum": ["chain", "group", "batch", "dag"]},
-    name=STRING,
-    state={"type": "string", "enum": ["running", "completed", "failed", "cancelled"]},
-    steps=array(ref("Step")),
-    jobs=array(ref("Step")),
-    callbacks={"type": "object", "additionalProperties": ref("Step")},
-    steps_total=INTEGER,
-    steps_completed=INTEGER,
-    jobs_total=INTEGER,
-    jobs_completed=INTEGER,
-    metadata={"type": "object"},
-    created_at=INSTANT,
-    started_at=INSTANT,
-    completed_at=INSTANT,
-    cancelled_at=INSTANT,
-)
 
-ANSWERS: Final[Mapping[str, Schema]] = {
-    "Step": _STEP,
-    "Workflow": _WORKFLOW,
-    "WorkflowAnswer": members(
-        ("workflow", "id", "state"), workflow=ref("Workflow"), id=STRING, state=STRING
-    ),
-    "WorkflowsAnswer": members(
-        ("workflows", "items", "pagination"),
-        workflows=array(ref("Workflow")),
-        items=array(ref("Workflow")),
-        pagination=ref("Pagination"),
-    ),
-}
+class Parts(TypedDict, total=False):
+    """Holds the steps of a workflow, under the names that its kind has."""
+
+    steps: JsonOf[list[Step]]
+    jobs: JsonOf[list[Step]]
+    callbacks: dict[str, Step]
+
+
+class Step(Parts, total=False):
+    """Shows a step: a job, or a workflow within a workflow."""
+
+    id: str
+    name: str
+    index: int
+    type: Required[str]
+    state: Required[str]
+    job_id: Required[str | None]
+    job_state: JobState
+    depends_on: list[str]
+    started_at: Timestamp
+    completed_at: Timestamp
+    args: JsonOf[list[Any]]
+    result: JsonOf[Any]
+    error: JsonOf[JsonObject]
+
+
+class WorkflowInstants(TypedDict):
+    """Says when a workflow entered its states."""
+
+    created_at: Timestamp
+    started_at: NotRequired[Timestamp]
+    completed_at: NotRequired[Timestamp]
+    cancelled_at: NotRequired[Timestamp]
+
+
+class WorkflowError(TypedDict):
+    """Says why a step did not complete."""
+
+    job_id: str
+    code: str
+    message: str
+    attempt: int
+    step_id: str
+
+
+class WorkflowMetadata(WorkflowInstants):
+    """Counts the jobs of a workflow, and says what went wrong."""
+
+    job_count: int
+    completed_count: int
+    failed_count: int
+    cancelled_count: int
+    failed_step_index: NotRequired[int]
+    failed_job_ids: NotRequired[list[JobId]]
+    errors: NotRequired[list[WorkflowError]]
+    failed_callback: NotRequired[str]
+
+
+class WorkflowSummary(WorkflowInstants):
+    """Shows a workflow without its steps."""
+
+    id: str
+    type: WorkflowKind
+    name: str
+    state: WorkflowState
+    steps_total: int
+    steps_completed: int
+    step_count: int
+    jobs_total: int
+    jobs_completed: int
+    metadata: WorkflowMetadata
+
+
+class CancelledSteps(TypedDict, total=False):
+    """Says what a cancellation found."""
+
+    steps_cancelled: int
+    cancelled_steps: int
+    steps_already_completed: int
+
+
+class Workflow(WorkflowSummary, Parts, CancelledSteps):
+    """Shows a workflow with its steps."""
+
+
+class WorkflowAnswer(TypedDict, total=False):
+    """Shows a workflow in a wrapper, and flat unless it is very large."""
+
+    workflow: Required[JsonOf[Workflow]]
+    id: Required[str]
+    state: Required[WorkflowState]
+
+
+class WorkflowsAnswer(TypedDict):
+    """Shows a page of workflows."""
+
+    workflows: JsonOf[list[WorkflowSummary]]
+    items: JsonOf[list[WorkflowSummary]]
+    pagination: Pagination
+    total: int

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
-from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.ports import WorkflowPage
 from ojs_aws.transport.http.authorization import bind_jobs
@@ -14,19 +13,17 @@ from ojs_aws.transport.http.jobs.envelope import read_job
 from ojs_aws.transport.http.pages import RequestedPage, requested_page
 from ojs_aws.transport.http.queries import text_of
 from ojs_aws.transport.http.routes import BASE
-from ojs_aws.transport.http.workflows.wire import (
-    cancelled_steps,
-    render_summary,
-    workflow_answer,
-    workflows_answer,
-)
+from ojs_aws.transport.http.workflows.wire import workflow_answer, workflows_answer
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.workflows.answers import WorkflowAnswer, WorkflowsAnswer
 
 CREATED: Final = 201
 OK: Final = 200
 SKIPPED_AT_ONCE: Final = 100
 
 
-def create_workflow(call: Call) -> Answer:
+def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Create and start a workflow: 201, or 200 if the same request made it before."""
     max_depth = call.backend.settings.max_depth
     definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
@@ -38,29 +35,28 @@ def create_workflow(call: Call) -> Answer:
     return Answer(workflow_answer(created.view), status, {"Location": location})
 
 
-def get_workflow(call: Call) -> Answer:
+def get_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Return a workflow with the states of its steps."""
     return Answer(workflow_answer(call.backend.workflows.get(_id(call))))
 
 
-def cancel_workflow(call: Call) -> Answer:
+def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Cancel a workflow."""
     view = call.backend.workflows.cancel(_id(call))
-    return Answer(workflow_answer(view, cancelled_steps(view)))
+    return Answer(workflow_answer(view, is_cancelled=True))
 
 
 post_workflow_cancel = cancel_workflow
 
 
-def list_workflows(call: Call) -> Answer:
+def list_workflows(call: Call) -> Answer[WorkflowsAnswer]:
     """Return the workflows without their steps, newest first."""
     query = call.request.query
     wanted = requested_page(query)
     page = _skipped(call, text_of(query, "state"), wanted)
-    items: list[RawJson] = [assemble(render_summary(each)) for each in page.workflows]
-    total = wanted.offset + len(items) + bool(page.cursor)
+    total = wanted.offset + len(page.workflows) + bool(page.cursor)
     pagination = wanted.pagination(total, page.cursor, is_exact=not page.cursor)
-    return Answer(workflows_answer(items, pagination))
+    return Answer(workflows_answer(page.workflows, pagination))
 
 
 def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:

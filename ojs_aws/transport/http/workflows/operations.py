@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import CANCELS, ENQUEUES, INSPECTS
 from ojs_aws.transport.http.route import BASE, Group, Route
 
+_producer = functools.partial(Route, group=Group.PRODUCER, home="workflows.handlers")
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _producer(
         method="POST",
         path=f"{BASE}/workflows",
         operation="create_workflow",
-        group=Group.PRODUCER,
         access=ENQUEUES,
-        home="workflows.handlers",
         repeatable=True,
         summary="Create and start a workflow",
         request="WorkflowBody",
-        response="WorkflowAnswer",
         statuses=(201, 200),
         errors=(409, 413, 422),
         needs_body=True,
@@ -31,30 +31,23 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=INSPECTS,
         home="workflows.handlers",
         summary="List the workflows, the newest first",
-        response="WorkflowsAnswer",
         query=("limit", "cursor", "offset", "page", "per_page", "state"),
     ),
-    Route(
+    _producer(
         method="GET",
         path=f"{BASE}/workflows/<workflow_id>",
         operation="get_workflow",
-        group=Group.PRODUCER,
         access=INSPECTS,
-        home="workflows.handlers",
         summary="Read a workflow and its steps",
-        response="WorkflowAnswer",
         errors=(404,),
     ),
-    Route(
+    _producer(
         method="DELETE",
         path=f"{BASE}/workflows/<workflow_id>",
         operation="cancel_workflow",
-        group=Group.PRODUCER,
         access=CANCELS,
-        home="workflows.handlers",
         repeatable=True,
         summary="Cancel a workflow; jobs that are executed may end",
-        response="WorkflowAnswer",
         errors=(404, 409),
     ),
 )

@@ -7,26 +7,34 @@ A step's ``state`` has the names of ojs-workflows (section 4.4), for steps with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.json_text import (
-    ANY_DEPTH,
-    RawJson,
-    assemble,
-    assemble_array,
-    encode,
-    parse_object,
-)
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.transport.http.jobs.wire import FLAT_LIMIT, Rendered
+from ojs_aws.domain.workflows.workflow import Workflow as WorkflowRecord
+from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.transport.http.jobs.wire import FLAT_LIMIT
+from ojs_aws.transport.http.json_of import JsonOf, json_of
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.errors import JsonValue
     from ojs_aws.services.workflows.service import WorkflowView
+    from ojs_aws.transport.http.answers import Pagination
+    from ojs_aws.transport.http.workflows.answers import (
+        CancelledSteps,
+        Parts,
+        Step,
+        Workflow,
+        WorkflowAnswer,
+        WorkflowError,
+        WorkflowInstants,
+        WorkflowKind,
+        WorkflowMetadata,
+        WorkflowsAnswer,
+        WorkflowSummary,
+    )
 
 MAX_ARGS: Final = 250_000
 """Characters of arguments that an answer shows; steps that have no room go without them."""
@@ -51,40 +59,39 @@ _WORDS: Final[Mapping[str, str]] = {
 _BINDING_WORDS: Final = {**_WORDS, StepState.WAITING: "pending", StepState.READY: "available"}
 
 
-def workflow_answer(view: WorkflowView, more: Mapping[str, RawJson] | None = None) -> RawJson:
+def workflow_answer(view: WorkflowView, *, is_cancelled: bool = False) -> WorkflowAnswer:
     """Return one workflow with its steps, wrapped and flat.
 
-    :param more: further members, in both places.
+    :param is_cancelled: show what the cancellation found, too.
     """
-    workflow = render_summary(view.workflow)
-    workflow["metadata"] = encode(_metadata(view))
-    workflow |= _Steps(view).of(ROOT)
-    workflow |= dict(more or {})
-    wrapped = assemble(workflow)
+    cancelled: CancelledSteps = _cancelled(view.workflow) if is_cancelled else {}
+    workflow: Workflow = {
+        **render_summary(view.workflow, _metadata(view)),
+        **_Steps(view).of(ROOT),
+        **cancelled,
+    }
+    wrapped = json_of(workflow)
     if len(wrapped) > FLAT_LIMIT:
-        few = {name: workflow[name] for name in ("id", "state")}
-        return assemble({"workflow": wrapped} | few)
-    return assemble({"workflow": wrapped} | workflow)
+        return {"workflow": wrapped, "id": workflow["id"], "state": workflow["state"]}
+    return cast("WorkflowAnswer", {"workflow": wrapped, **workflow})
 
 
-def workflows_answer(items: Sequence[RawJson], pagination: Mapping[str, JsonValue]) -> RawJson:
+def workflows_answer(items: Sequence[WorkflowRecord], pagination: Pagination) -> WorkflowsAnswer:
     """Return a page of workflows."""
-    listed = assemble_array(items)
-    return assemble(
-        {
-            "workflows": listed,
-            "items": listed,
-            "pagination": encode({**pagination}),
-            "total": encode(pagination["total"]),
-        }
-    )
+    listed = json_of([render_summary(each, _counted(each)) for each in items])
+    return {
+        "workflows": listed,
+        "items": listed,
+        "pagination": pagination,
+        "total": pagination["total"],
+    }
 
 
-def render_summary(workflow: Workflow) -> Rendered:
+def render_summary(workflow: WorkflowRecord, metadata: WorkflowMetadata) -> WorkflowSummary:
     """Return how a workflow describes itself, without its steps."""
-    members: dict[str, JsonValue] = {
+    return {
         "id": workflow.id,
-        "type": workflow.kind,
+        "type": cast("WorkflowKind", workflow.kind),
         "name": workflow.name,
         "state": workflow.state,
         "steps_total": workflow.steps_total,
@@ -93,42 +100,44 @@ def render_summary(workflow: Workflow) -> Rendered:
         "jobs_total": workflow.steps_total,
         "jobs_completed": workflow.steps_completed,
         **_instants(workflow),
-        "metadata": _counted(workflow),
+        "metadata": metadata,
     }
-    return {name: encode(value) for name, value in members.items()}
 
 
-def cancelled_steps(view: WorkflowView) -> Rendered:
+def _cancelled(workflow: WorkflowRecord) -> CancelledSteps:
     """Return what a cancellation says of the steps (HTTP binding, section 14.3)."""
-    workflow = view.workflow
     return {
-        "steps_cancelled": encode(workflow.cancelled_count),
-        "cancelled_steps": encode(workflow.cancelled_count),
-        "steps_already_completed": encode(workflow.completed_count),
+        "steps_cancelled": workflow.cancelled_count,
+        "cancelled_steps": workflow.cancelled_count,
+        "steps_already_completed": workflow.completed_count,
     }
 
 
-def _instants(workflow: Workflow) -> dict[str, JsonValue]:
-    instants: dict[str, Instant | None] = {
-        "created_at": workflow.created_at,
-        "started_at": workflow.started_at,
-        "completed_at": workflow.completed_at,
-        "cancelled_at": workflow.cancelled_at,
-    }
-    return {name: format_instant(at) for name, at in instants.items() if at is not None}
+def _instants(workflow: WorkflowRecord) -> WorkflowInstants:
+    instants: WorkflowInstants = {"created_at": format_instant(workflow.created_at)}
+    if workflow.started_at is not None:
+        instants["started_at"] = format_instant(workflow.started_at)
+    if workflow.completed_at is not None:
+        instants["completed_at"] = format_instant(workflow.completed_at)
+    if workflow.cancelled_at is not None:
+        instants["cancelled_at"] = format_instant(workflow.cancelled_at)
+    return instants
 
 
-def _counted(workflow: Workflow) -> dict[str, JsonValue]:
-    return {
-        **_instants(workflow),
-        "job_count": workflow.job_count,
-        "completed_count": workflow.completed_count,
-        "failed_count": workflow.failed_count,
-        "cancelled_count": workflow.cancelled_count,
-    }
+def _counted(workflow: WorkflowRecord) -> WorkflowMetadata:
+    return cast(
+        "WorkflowMetadata",
+        {
+            **_instants(workflow),
+            "job_count": workflow.job_count,
+            "completed_count": workflow.completed_count,
+            "failed_count": workflow.failed_count,
+            "cancelled_count": workflow.cancelled_count,
+        },
+    )
 
 
-def _metadata(view: WorkflowView) -> dict[str, JsonValue]:
+def _metadata(view: WorkflowView) -> WorkflowMetadata:
     """Return times, counters, and what went wrong (ojs-workflows, sections 3.3, 9.5 and 9.6)."""
     workflow, graph = view.workflow, view.graph
     metadata = _counted(workflow)
@@ -145,7 +154,8 @@ def _metadata(view: WorkflowView) -> dict[str, JsonValue]:
             metadata["failed_step_index"] = int(graph.steps[next(first)].key)
     metadata["failed_job_ids"] = [workflow.job_id(index) for index in failed[:MAX_FAILED_IDS]]
     metadata["errors"] = [
-        {**each.as_dict(), "step_id": graph.path(each.index)} for each in workflow.failures
+        cast("WorkflowError", {**each.as_dict(), "step_id": graph.path(each.index)})
+        for each in workflow.failures
     ]
     if workflow.failed_callback:
         metadata["failed_callback"] = workflow.failed_callback
@@ -161,7 +171,7 @@ class _Steps:
         self._args_left = MAX_ARGS
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
 
-    def of(self, index: int) -> Rendered:
+    def of(self, index: int) -> Parts:
         """Return the parts of a workflow, under their names."""
         graph = self._view.graph
         kind = graph.steps[index].kind
@@ -169,81 +179,82 @@ class _Steps:
         callbacks = [part for part in graph.parts[index] if graph.steps[part].is_callback]
         if kind is Kind.DAG:  # as they were sent
             parts, callbacks = [*graph.parts[index]], []
-        listed = assemble_array(assemble(self._step(part, kind)) for part in parts)
-        names = ["steps"] if kind in {Kind.CHAIN, Kind.DAG} else ["jobs"]
-        if names == ["jobs"] and len(parts) <= MAX_TWICE and index == ROOT:
-            names.append("steps")
-        members = dict.fromkeys(names, listed)
+        listed = json_of([self._step(part, kind) for part in parts])
+        shown: Parts = {}
+        if kind in {Kind.CHAIN, Kind.DAG}:
+            shown["steps"] = listed
+        else:
+            shown["jobs"] = listed
+            if len(parts) <= MAX_TWICE and index == ROOT:
+                shown["steps"] = listed
         if callbacks:
-            told = {graph.steps[part].key: assemble(self._step(part, kind)) for part in callbacks}
-            members["callbacks"] = assemble(told)
-        return members
+            shown["callbacks"] = {graph.steps[at].key: self._step(at, kind) for at in callbacks}
+        return shown
 
-    def _step(self, index: int, parent: Kind) -> Rendered:
+    def _step(self, index: int, parent: Kind) -> Step:
         view, step = self._view, self._view.graph.steps[index]
         state = view.workflow.states[index]
-        members: dict[str, JsonValue] = {"id": step.name or step.key}
+        members = cast("Step", {"id": step.name or step.key})
         if step.label:
             members["name"] = step.label
         if step.key.isdigit() and parent is not Kind.DAG:
             members["index"] = int(step.key)
         members["type"] = step.type or step.kind
         if step.kind is Kind.JOB:
-            members |= self._job(index, state)
+            self._add_job(members, index, state)
         else:
-            words = "active" if state == StepState.RUNNING else self._words[state]
-            members |= {"state": words, "job_id": None}
+            members["state"] = "active" if state == StepState.RUNNING else self._words[state]
+            members["job_id"] = None
         if parent in {Kind.CHAIN, Kind.DAG}:
             before = [view.graph.steps[index] for index in step.waits_for]
             members["depends_on"] = [each.name or each.key for each in before]
-        rendered = {name: encode(value) for name, value in members.items()}
         if step.kind is not Kind.JOB:
-            return rendered | self.of(index)
-        return rendered | self._args(index) | self._result(index, state)
+            return {**members, **self.of(index)}
+        self._add_args(members, index)
+        self._add_result(members, index, state)
+        return members
 
-    def _job(self, index: int, state: str) -> dict[str, JsonValue]:
+    def _add_job(self, members: Step, index: int, state: str) -> None:
         workflow, job = self._view.workflow, self._view.jobs.get(index)
         was_enqueued = (
             job is not None
             or index in self._view.enqueued
             or state in {StepState.RUNNING, StepState.COMPLETED, StepState.FAILED}
         )
-        members: dict[str, JsonValue] = {
-            "state": self._words[state],
-            "job_id": workflow.job_id(index) if was_enqueued else None,
-        }
+        members["state"] = self._words[state]
+        members["job_id"] = workflow.job_id(index) if was_enqueued else None
         if job is None:
-            return members
+            return
         if state == StepState.RUNNING and (
             self._words is _BINDING_WORDS or job.state is JobState.ACTIVE
         ):
             members["state"] = job.state
         members["job_state"] = job.state
+        if job.started_at is not None:
+            members["started_at"] = format_instant(job.started_at)
         ended = job.completed_at or job.discarded_at or job.cancelled_at
-        for name, at in (("started_at", job.started_at), ("completed_at", ended)):
-            if at is not None:
-                members[name] = format_instant(at)
-        return members
+        if ended is not None:
+            members["completed_at"] = format_instant(ended)
 
-    def _args(self, index: int) -> Rendered:
-        """Return the arguments of a job, if there is room."""
+    def _add_args(self, members: Step, index: int) -> None:
+        """Show the arguments of a job, if there is room."""
         envelope = self._view.envelopes.get(index)
         if envelope is None or len(envelope) > self._args_left:
-            return {}
+            return
         args = parse_object(envelope, max_depth=ANY_DEPTH).get("args")
-        if args is None:
-            return {}
-        self._args_left -= len(args.raw)
-        return {"args": args.raw}
+        if args is not None:
+            self._args_left -= len(args.raw)
+            members["args"] = JsonOf(args.raw)
 
-    def _result(self, index: int, state: str) -> Rendered:
-        """Return the result of a completed job, if there is room."""
+    def _add_result(self, members: Step, index: int, state: str) -> None:
+        """Show the result of a completed job, if there is room."""
         value = self._view.results.get(index)
         if value is None or state == StepState.SKIPPED:
-            return {}
+            return
         self._results_left -= len(value)
         if self._results_left < 0:
-            return {}
+            return
         if state == StepState.COMPLETED:
-            return {"result": value}
-        return {"error": RawJson(value[len('{"error":') : -1])}
+            members["result"] = JsonOf(value)
+        else:
+            members["error"] = JsonOf(value[len('{"error":') : -1])

@@ -1,0 +1,80 @@
+"""Holds what the answers of several features have in common. Only the OpenAPI document imports it.
+
+Each feature declares its answers in a module of this name. Handlers and the functions that shape
+answers name them as their types, so that mypy checks what is answered. Further members may stand
+beside those that are declared.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired, Required, TypeAlias
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
+
+from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.bodies import JobId
+from ojs_aws.transport.http.json_of import JsonOf
+
+__all__ = [
+    "ErrorAnswer",
+    "Failure",
+    "Fraction",
+    "JobId",
+    "JobState",
+    "JsonObject",
+    "JsonOf",
+    "NotRequired",
+    "Pagination",
+    "Required",
+    "Timestamp",
+    "TypedDict",
+]
+
+Timestamp: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+JsonObject: TypeAlias = dict[str, Any]
+Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class Pagination(TypedDict):
+    """Describes a page of a list; ``total_is_exact`` is false where nobody counted the rest."""
+
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    total_is_exact: NotRequired[bool]
+    page: NotRequired[int]
+    per_page: NotRequired[int]
+    next_cursor: NotRequired[str]
+
+
+class Failure(TypedDict, total=False):
+    """Describes a failed attempt."""
+
+    type: Required[str]
+    code: str
+    message: Required[str]
+    retryable: bool
+    backtrace: list[str]
+    attempt: Required[int]
+    occurred_at: Required[Timestamp]
+
+
+class ErrorObject(TypedDict):
+    """Says what went wrong, and whether to send the request again."""
+
+    code: str
+    message: str
+    retryable: bool
+    request_id: str
+    type: NotRequired[str]
+    details: NotRequired[JsonObject]
+    hint: NotRequired[str]
+    docs_url: NotRequired[str]
+
+
+class ErrorAnswer(TypedDict):
+    """Answers a request that was refused or failed."""
+
+    error: ErrorObject

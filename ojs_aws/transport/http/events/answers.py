@@ -1,0 +1,36 @@
+"""Declares the answers about lifecycle events."""
+
+from __future__ import annotations
+
+from ojs_aws.transport.http.answers import (
+    JsonObject,
+    JsonOf,
+    NotRequired,
+    Pagination,
+    Required,
+    Timestamp,
+    TypedDict,
+)
+
+
+class Event(TypedDict, total=False):
+    """Shows a lifecycle event (ojs-events, section 2)."""
+
+    specversion: Required[str]
+    id: Required[str]
+    type: Required[str]
+    source: Required[str]
+    time: Required[Timestamp]
+    subject: str
+    data: Required[JsonObject]
+    timestamp: Timestamp
+
+
+class EventsAnswer(TypedDict):
+    """Shows a page of the event log; numbered pages have ``items`` too."""
+
+    items: NotRequired[JsonOf[list[Event]]]
+    events: JsonOf[list[Event]]
+    pagination: Pagination
+    cursor: str
+    has_more: bool
