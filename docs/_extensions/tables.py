@@ -1,4 +1,4 @@
-"""Tables that are made from the code: routes, settings, errors."""
+"""Make tables of the documentation from the code: routes, settings, errors."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import OjsError
 
 
-_AREAS: Final = {
-    "producer": "jobs",
-    "worker_api": "workers: fetch, acknowledge, fail, heartbeat",
-    "operator": "events",
-    "system": "the server itself",
+_TITLES: Final = {
+    "clients": "Operations of other clients",
+    "outcomes": "Results, progress and checkpoints",
+    "system": "The server",
 }
+"""Headings of the features whose name is not the heading."""
 
 
 class Routes(SphinxDirective):
-    """Each operation of the HTTP API, by area."""
+    """Lists the operations of the HTTP API by feature."""
 
     def run(self) -> list[nodes.Node]:
-        """One table per area."""
+        """Return a heading and a table for each feature."""
         from ojs_aws.transport.http.routes import ROUTES, Route  # noqa: PLC0415
 
-        areas: dict[str, list[Route]] = {}
+        features: dict[str, list[Route]] = {}
         for route in ROUTES:
-            areas.setdefault(_AREAS.get(route.home or route.group, route.home), []).append(route)
+            features.setdefault(route.home.partition(".")[0], []).append(route)
         lines: list[str] = []
-        for area, routes in areas.items():
-            lines += [f"## {(area or 'others').replace('_', ' ').capitalize()}", ""]
+        for feature, routes in features.items():
+            title = _TITLES.get(feature, feature.replace("_", " ").capitalize())
+            lines += [f"## {title}", ""]
             lines += ["| operation | request | answers |", "|---|---|---|"]
             lines += [
                 f"| {route.summary} | `{route.method} {route.path}` "
@@ -46,20 +47,20 @@ class Routes(SphinxDirective):
 
 
 class Settings(SphinxDirective):
-    """The settings, with their defaults."""
+    """Lists the settings with their defaults."""
 
     def run(self) -> list[nodes.Node]:
-        """The table that `ojs-aws settings --markdown` prints."""
+        """Return the table that `ojs-aws settings --markdown` prints."""
         from ojs_aws.config import settings_table  # noqa: PLC0415
 
         return self.parse_text_to_nodes(settings_table())
 
 
 class Errors(SphinxDirective):
-    """The error codes."""
+    """Lists the error codes."""
 
     def run(self) -> list[nodes.Node]:
-        """A row for each class that has a code of its own."""
+        """Return a table with a row for each class that has a code of its own."""
         from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
         rows = {
@@ -73,7 +74,7 @@ class Errors(SphinxDirective):
 
 
 def _family(kind: type[OjsError]) -> Iterator[type[OjsError]]:
-    """The errors of the catalogue."""
+    """Return the errors of the catalogue."""
     for child in kind.__subclasses__():
         if child.__module__ == kind.__module__:
             yield child

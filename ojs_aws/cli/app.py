@@ -27,7 +27,7 @@ from ojs_aws.cli import (
 
 app = typer.Typer(
     name="ojs-aws",
-    help="Open Job Spec on AWS: enqueue jobs, look after them, and run the backend locally.",
+    help="Open Job Spec on AWS: enqueue and manage jobs, and run the backend locally.",
     epilog="OJS_URL and OJS_API_KEY say which server, and who you are. Start with: ojs-aws local, "
     "then ojs-aws enqueue demo.echo '[1]' -q demo --wait. Exit codes: 0 done, 1 failed, 2 wrong "
     "usage, 3 not found, 4 conflict, 5 unreachable, 6 refused, 7 a check failed.",
@@ -86,7 +86,7 @@ def local(
         typer.Option(help="Another AWS endpoint (an emulator); default: moto in this process."),
     ] = None,
     auth: Annotated[
-        bool, typer.Option("--auth", help="Ask for API keys, as a deployment does; prints some.")
+        bool, typer.Option("--auth", help="Require API keys, as a deployment does; print some.")
     ] = False,
     cors_origin: Annotated[
         list[str] | None,
@@ -98,8 +98,8 @@ def local(
 ) -> None:
     """Run the whole backend on this machine: API, storage, queues, triggers and timers.
 
-    The requests are answered by the very Lambda handlers that `cdk deploy` deploys. Nothing
-    leaves this machine and nothing is kept: stopping it forgets everything.
+    It runs the same Lambda handlers as a deployment. No data leaves this machine, and all data is
+    lost when the server stops.
     """
     from ojs_aws.cli.local import run_local
     from ojs_aws.local.server import LocalOptions
@@ -143,7 +143,7 @@ def middleware(
         str,
         typer.Argument(
             help="What to show, as module:attribute: a chain, hooks, extensions, a client or a "
-            "worker. Without it, the backend's, as OJS_ENQUEUE_MIDDLEWARE and OJS_HOOKS say."
+            "worker. Default: what OJS_ENQUEUE_MIDDLEWARE and OJS_HOOKS name for the backend."
         ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -21,7 +21,7 @@ class WorkloadOptions:
     jobs: Annotated[float, typer.Argument(min=0, help="Jobs a month.")] = 1_000_000
     rate: Annotated[
         float | None,
-        typer.Option(min=0, help="Jobs per second while they arrive; else spread over the month."),
+        typer.Option(min=0, help="Jobs per second while jobs arrive; by default evenly all month."),
     ] = None
     size_bytes: Annotated[
         int, typer.Option("--size", min=0, help="Bytes of an envelope's JSON.")
@@ -67,15 +67,13 @@ class WorkloadOptions:
         float, typer.Option(min=0, max=1, help="Share of jobs that are steps of workflows.")
     ] = 0.0
     limited: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs with a limit on how they begin.")
+        float, typer.Option(min=0, max=1, help="Share of jobs with a rate or concurrency limit.")
     ] = 0.0
     batched: Annotated[
         float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches.")
     ] = 0.0
-    batch_jobs: Annotated[int, typer.Option(min=1, help="Jobs of such a batch.")] = 1000
-    scheduled: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs that begin later.")
-    ] = 0.0
+    batch_jobs: Annotated[int, typer.Option(min=1, help="Jobs in each batch.")] = 1000
+    scheduled: Annotated[float, typer.Option(min=0, max=1, help="Share of scheduled jobs.")] = 0.0
 
 
 def register(app: typer.Typer) -> None:
@@ -92,8 +90,8 @@ def cost(
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with the assumptions.
 
-    Standing costs are those of a month without a job. The units of each operation are measured by
-    the benchmarks; no AWS account is asked.
+    Standing costs are those of a month without a job. The benchmarks have measured the units of
+    each operation; the command needs no AWS account.
     """
     from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing
 

@@ -61,7 +61,7 @@ async def register_cron(
     timezone: Annotated[str, typer.Option(help="Timezone as an IANA name.")] = "UTC",
     overlap: Annotated[
         str,
-        typer.Option(help="If the run before is active: skip, allow, cancel_previous, enqueue."),
+        typer.Option(help="If the last run is active: skip, allow, cancel_previous, enqueue."),
     ] = "skip",
     description: Annotated[str, typer.Option(help="Description for people.")] = "",
 ) -> None:
@@ -86,7 +86,7 @@ async def register_cron(
 
 @command(app, "pause", epilog="Example: ojs-aws cron pause nightly")
 async def pause_cron(session: Session, name: Name) -> None:
-    """Disable a cron job; runs missed meanwhile are not caught up."""
+    """Disable a cron job; occurrences that it misses do not run later."""
     _shown(session, await session.client.cron.pause(name))
 
 
@@ -98,7 +98,7 @@ async def resume_cron(session: Session, name: Name) -> None:
 
 @command(app, "trigger", epilog="Example: ojs-aws cron trigger nightly")
 async def trigger_cron(session: Session, name: Name) -> None:
-    """Run a cron job now, under its overlap policy."""
+    """Run a cron job now; its overlap policy applies."""
     done = await session.client.cron.trigger(name)
     text = done.job_id or f"Not run: {done.reason}."
     session.out.said(text, {"job_id": done.job_id, "reason": done.reason})
@@ -110,7 +110,7 @@ async def delete_cron(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Remove a cron job; its jobs stay."""
+    """Remove a cron job; jobs that it has enqueued stay."""
     session.confirm(f"Remove the cron job {name}?", is_sure=yes)
     await session.client.cron.delete(name)
     session.out.said(f"{name} is removed.", {"name": name, "deleted": True})

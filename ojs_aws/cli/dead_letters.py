@@ -51,7 +51,7 @@ async def list_dead_letters(
     wanted: ChosenDeadLetters,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
 ) -> None:
-    """List the dead letters, newest first within a queue. Times are when they ended."""
+    """List the dead letters and when each ended, newest first within a queue."""
     chosen = wanted.chosen
     jobs, read = await listed(
         limit,
@@ -104,11 +104,11 @@ async def retry_dead_letters(
     ids: Ids = None,
     every: All = False,
     override: Annotated[
-        str, typer.Option(help="For ids: changes of the envelope, a JSON object.")
+        str, typer.Option(help="With ids: a JSON object of changes to the envelope.")
     ] = "",
     consent: Consent,
 ) -> None:
-    """Enqueue dead letters again: attempt 0, the old errors kept apart."""
+    """Enqueue dead letters again, with attempt 0; their old errors stay readable."""
     changes = json_of(override, "--override") if override else {}
     if ids:
         for job_id in ids:

@@ -90,14 +90,14 @@ async def doctor(
         bool,
         typer.Option(
             "--probe",
-            help="Enqueue a job that is held back, cancel it, and wait for the event: measures "
-            "how far behind the stream is.",
+            help="Enqueue a pending job, cancel it, and wait for the event: this measures how far "
+            "behind the stream is.",
         ),
     ] = False,
 ) -> None:
     """Check a running deployment: reachability, credentials, clocks, sweep, queues, workers.
 
-    Ends with 7 where something is bad; "look" alone does not.
+    The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
     checks: list[Check] = [
         _health,

@@ -25,35 +25,36 @@ def register(app: typer.Typer) -> None:
         "\n\nojs-aws enqueue report.make --at +PT10M --wait",
     )(enqueue)
     command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(get)
-    command(app, "cancel", epilog="Cancels one job; `ojs-aws jobs cancel` does many.")(cancel)
+    command(app, "cancel", epilog="`ojs-aws jobs cancel` cancels many jobs.")(cancel)
 
 
 async def enqueue(
     session: Session,
     type: Annotated[str, typer.Argument(help="The job type, such as email.send.")],
     args: Annotated[
-        str, typer.Argument(help="The arguments: a JSON array; another value becomes the only one.")
+        str,
+        typer.Argument(help="A JSON array of arguments; any other value is the only one."),
     ] = "[]",
     queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = "default",
     priority: Annotated[
         int, typer.Option(help="Priority from -100 to 100; higher runs first.")
     ] = 0,
     at: Annotated[
-        str, typer.Option(help="When it becomes available: RFC 3339, or from now on (+PT10M).")
+        str, typer.Option(help="When the job is due: RFC 3339, or an offset from now (+PT10M).")
     ] = "",
-    expires: Annotated[str, typer.Option(help="When the job expires: same forms as --at.")] = "",
+    expires: Annotated[str, typer.Option(help="When the job expires; the same forms.")] = "",
     timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
     max_attempts: Annotated[
         int, typer.Option(help="Maximum number of executions; 0: the default.")
     ] = 0,
     dead_letter: Annotated[
-        bool, typer.Option("--dead-letter", help="Keep it as a dead letter if it fails for good.")
+        bool, typer.Option("--dead-letter", help="Keep the job as a dead letter if it fails.")
     ] = False,
     meta: Annotated[
         list[str] | None, typer.Option("--meta", "-m", help="name=value; repeatable.")
     ] = None,
     job_id: Annotated[str, typer.Option("--id", help="A UUIDv7 of your own.")] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
     wait_s: Annotated[float, typer.Option(help="Seconds to wait at most.")] = 60.0,
 ) -> None:
     """Enqueue a job, and show its id; with --wait, its result."""
@@ -95,7 +96,7 @@ async def get(
 async def cancel(
     session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
 ) -> None:
-    """Cancel a job that has not ended; a cancelled one stays cancelled."""
+    """Cancel a job that has not ended. This cannot be undone."""
     job = await session.client.cancel(job_id)
     session.out.said(f"{job.id} is {job.state}.", _members(job))
 

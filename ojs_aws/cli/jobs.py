@@ -25,12 +25,14 @@ MAX_NAMED: Final = 20
 
 Queue = Annotated[str, typer.Option("--queue", "-q", help="Only jobs of this queue.")]
 Type = Annotated[
-    str, typer.Option("--type", "-t", help="Only this job type, or all that begin so: 'mail.*'.")
+    str, typer.Option("--type", "-t", help="Only this job type, or all with a prefix: 'mail.*'.")
 ]
 Since = Annotated[
-    str, typer.Option(help="Created since: an RFC 3339 time, or how long ago (2h, 30m, P1D).")
+    str, typer.Option(help="Created since an RFC 3339 time, or in the last 2h, 30m, P1D.")
 ]
-Until = Annotated[str, typer.Option(help="Created until; the same forms.")]
+Until = Annotated[
+    str, typer.Option(help="Created before this time; the same forms.")
+]
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; leave out to use a filter.")]
 
 
@@ -92,8 +94,8 @@ async def list_jobs(
 ) -> None:
     """List or search jobs, queue by queue and state by state, newest first in each.
 
-    A queue and a state are found at once. A type or a time is compared job by job, so looking for
-    something rare among very many takes a while.
+    A search by queue and state is fast. A type or a time is compared job by job, so a search for a
+    few among very many jobs takes a while.
     """
     chosen = wanted.chosen
     entries, read = await listed(
@@ -174,7 +176,7 @@ async def show_job(
 async def retry_jobs(
     session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
 ) -> None:
-    """Make discarded jobs available again: attempt 0, the old errors kept apart."""
+    """Make discarded jobs available again, with attempt 0; their old errors stay readable."""
     await _change(session, "retry", ids, wanted.chosen, consent)
 
 
@@ -187,7 +189,7 @@ async def retry_jobs(
 async def cancel_jobs(
     session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
 ) -> None:
-    """Cancel jobs that have not ended; a worker learns it with its next heartbeat."""
+    """Cancel jobs that have not ended. Workers of active jobs learn it at their next heartbeat."""
     await _change(session, "cancel", ids, wanted.chosen, consent)
 
 

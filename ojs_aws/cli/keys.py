@@ -91,7 +91,7 @@ def create(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key, and print it; it is never shown again.
+    """Create a key and print it. It cannot be shown again.
 
     Example: ojs-aws keys create checkout --scope producer --queue email --expires-in 90d
     """
@@ -137,13 +137,13 @@ def list_keys(
 def rotate(
     key_id: Annotated[str, typer.Argument(help="The key's id.")],
     grace: Annotated[
-        str, typer.Option(help="How long the present secret stays valid: 24h, 0s.")
+        str, typer.Option(help="How long the old secret stays valid: 24h, 0s.")
     ] = "24h",
     table: Table = "ojs",
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a key a new secret, and print it; the last one stays valid for a while."""
+    """Give a key a new secret and print it. The old secret stays valid for a while."""
     from ojs_aws.domain.timestamps import parse_duration
 
     issued = _done(

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
-    name="queues", no_args_is_help=True, help="Show what queues hold; pause, resume, purge them."
+    name="queues", no_args_is_help=True, help="Show, configure, pause, resume and purge queues."
 )
 
 Name = Annotated[str, typer.Argument(help="Name of the queue.")]
-NameOrAll = Annotated[str, typer.Argument(help="Name of the queue; or say --all.")]
+NameOrAll = Annotated[str, typer.Argument(help="Name of the queue; leave out with --all.")]
 All = Annotated[bool, typer.Option("--all", help="All queues.")]
 
 _COUNTS = ("available", "active", "scheduled", "retryable", "completed", "discarded")
@@ -34,7 +34,7 @@ async def list_queues(
     session: Session,
     counts: Annotated[bool, typer.Option("--counts", help="Count the queues' jobs, too.")] = False,
 ) -> None:
-    """List the queues; with --counts, how many jobs each has (eight queries a queue)."""
+    """List the queues; with --counts, how many jobs each has (eight queries per queue)."""
     entries = await session.client.queues.list()
     state: Columns = {"Name": "name", "State": lambda each: "paused" if each.paused else "active"}
     if not counts:
@@ -115,7 +115,7 @@ async def purge_queue(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Empty a queue: jobs that ended are deleted, others cancelled. Active ones stay."""
+    """Empty a queue: delete ended jobs and cancel the others. Active jobs stay."""
     before = moment(older_than)
     data: dict[str, JsonValue] = {"queue": name}
     if dry_run or not yes:
@@ -152,7 +152,7 @@ async def _purge(
 # ------------------------------------------------------------------------------------- settings
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(help="name=value; the value is JSON, or a text. Empty takes a setting away."),
+    typer.Argument(help="name=value; the value is JSON or text. Without a value, remove it."),
 ]
 
 
@@ -179,7 +179,7 @@ async def configure_queue(session: Session, name: Name, settings: Settings = Non
 
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
 async def drain_queue(session: Session, name: Name) -> None:
-    """Let a queue take no new jobs; workers finish the present ones. `queues resume` ends it."""
+    """Refuse new jobs; workers finish those in the queue. `queues resume` ends this."""
     found = await session.client.queues.drain(name)
     session.out.said(f"{name} takes no new jobs.", {**found.described})
 

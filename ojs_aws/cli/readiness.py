@@ -31,9 +31,9 @@ async def deploy_check(
         str, typer.Option(help="A synthesised CloudFormation template to look at as well.")
     ] = "",
 ) -> None:
-    """Check that a deployment is ready for production: closed, encrypted, watched.
+    """Check that a deployment is ready for production: authentication, encryption, alarms.
 
-    Ends with 7 where something is bad; "look" alone does not.
+    The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
     checks: list[Check] = [_transport, _closed, _settings]
     if template:

@@ -49,8 +49,8 @@ def table(
 ) -> None:
     """Restore the table as a new one, with stream, TTL, backups and protection switched on.
 
-    The old table stays as it is. DynamoDB needs from minutes to hours; when the command is
-    stopped, run it again: it goes on where the restore is.
+    The old table does not change. DynamoDB needs from minutes to hours. If the command is
+    interrupted, run it again: it continues with the same restore.
     """
     out = Output(as_json=as_json)
     moment_of = _instant(out, at) if at else None
@@ -86,7 +86,7 @@ def documents(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore the large documents that were deleted since; the restored jobs name them."""
+    """Restore large documents that were deleted since, so that restored jobs find them."""
     out = Output(as_json=as_json)
     begin = _instant(out, since)
 
@@ -110,9 +110,9 @@ def documents(
 async def messages(session: Session, dry_run: DryRun = False) -> None:
     """Send a message again for every job that can run now or within 15 minutes.
 
-    SQS messages are part of no backup. Later jobs get theirs from the sweep, as ever; paused
-    queues when they are resumed. Workflows take over what has ended. Needs an administrator's key;
-    doing it again is harmless.
+    No backup contains SQS messages. The sweep sends those of later jobs, as usual, and a resume
+    sends those of a paused queue. Running workflows take over the outcomes of ended jobs. Needs an
+    administrator's key. Running it again does no harm.
     """
     queues: list[str] = []
     ready = waiting = paused = workflows = 0
@@ -165,7 +165,7 @@ def _instant(out: Output, text: str) -> Instant:
 
 documents_app = typer.Typer(
     name="documents",
-    help="The bucket of large documents: remove what no job needs, with your AWS credentials.",
+    help="Remove large documents that no job needs from the bucket, with your AWS credentials.",
     no_args_is_help=True,
 )
 
@@ -191,7 +191,7 @@ def sweep(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents of jobs that are gone, left by a process that died between two calls.
+    """Delete documents whose jobs are gone. A process that dies between two calls leaves them.
 
     Counts only, unless --yes is given. The bucket must keep versions, so that
     `ojs-aws restore documents` can undo it. Reads the list of the bucket ($0.005 for a million

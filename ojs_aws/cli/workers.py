@@ -121,6 +121,6 @@ async def _direct(
 
 @command(app, "remove", epilog="Example: ojs-aws workers remove worker-1")
 async def remove_worker(session: Session, worker_id: WorkerId) -> None:
-    """Remove a worker that missed its heartbeats; its jobs come back by themselves."""
+    """Remove a worker that missed its heartbeats; its jobs become available by themselves."""
     await session.client.workers.deregister(worker_id)
     session.out.said(f"{worker_id} is removed.", {"id": worker_id, "deleted": True})
