@@ -30,9 +30,7 @@ Type = Annotated[
 Since = Annotated[
     str, typer.Option(help="Created since an RFC 3339 time, or in the last 2h, 30m, P1D.")
 ]
-Until = Annotated[
-    str, typer.Option(help="Created before this time; the same forms.")
-]
+Until = Annotated[str, typer.Option(help="Created before this time; the same forms.")]
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids of jobs; leave out to use a filter.")]
 
 
