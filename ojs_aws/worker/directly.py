@@ -6,7 +6,8 @@ The services are called in threads, since botocore blocks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from ojs_aws.domain.attempts import AttemptRef, attempt_of
 from ojs_aws.domain.errors import JsonValue
@@ -15,6 +16,8 @@ from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker.reservations import NO_IDS, Pulse
+
+R = TypeVar("R")
 
 
 class DirectReservations:
@@ -45,58 +48,47 @@ class DirectReservations:
 
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """Complete a job."""
+        which = self._which(job_id, reservation_id)
+        ack = self._backend.ack
         await asyncio.to_thread(
-            self._backend.ack,
-            job_id,
-            self._worker_id,
-            result,
-            which=self._which(job_id, reservation_id),
-            has_message=False,
+            ack, job_id, self._worker_id, result, which=which, has_message=False
         )
 
     async def fail(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
         """Record a failure."""
-        await asyncio.to_thread(
-            self._backend.fail,
-            job_id,
-            self._worker_id,
-            _members(error),
-            which=self._which(job_id, reservation_id),
-            start=self._start(job_id),
-            has_message=False,
-        )
+        await self._report(self._backend.fail, job_id, _members(error), reservation_id)
 
     async def requeue(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
         """Give a job back."""
-        await asyncio.to_thread(
-            self._backend.fail.requeue,
-            job_id,
-            self._worker_id,
-            _members(error),
-            which=self._which(job_id, reservation_id),
-            start=self._start(job_id),
-            has_message=False,
-        )
+        await self._report(self._backend.fail.requeue, job_id, _members(error), reservation_id)
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:
         """Report progress."""
-        known, is_noted = await asyncio.to_thread(
-            self._backend.progress,
+        report = read_report(_members(said))
+        self._known, is_noted = await self._report(
+            self._backend.progress, job_id, report, reservation_id
+        )
+        return is_noted
+
+    async def _report(
+        self, service: Callable[..., R], job_id: str, said: object, reservation_id: str
+    ) -> R:
+        """Report something of a job, starting from the job as last seen."""
+        return await asyncio.to_thread(
+            service,
             job_id,
             self._worker_id,
-            read_report(_members(said)),
+            said,
             which=self._which(job_id, reservation_id),
             start=self._start(job_id),
             has_message=False,
         )
-        self._known = known
-        return is_noted
 
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """Save a checkpoint."""

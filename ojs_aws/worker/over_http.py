@@ -7,18 +7,22 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ojs_aws.client.areas.area import Area
+from ojs_aws.client.timer import SystemTimer
+from ojs_aws.client.transports.answers import Values, texts_in
 from ojs_aws.client.transports.connection import HttpConnection
-from ojs_aws.client.transports.requests import segment
+from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
-from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
+from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.worker.reservations import NO_IDS, Pulse
 
 _CANCELLED: Final = ("cancelled", "jobs_cancelled")
 _LOST: Final = ("lost", "jobs_lost")
 
 
-class HttpJobSource:
+class HttpJobSource(Area):
     """Fetches, acknowledges, fails and extends jobs over HTTP(S)."""
 
     def __init__(
@@ -37,7 +41,7 @@ class HttpJobSource:
             after three missed heartbeats.
         :param about: what each heartbeat reports of the worker (queues, concurrency, labels ...).
         """
-        self._connection = connection
+        super().__init__(HttpTransport(connection), SystemTimer())
         self._worker_id = worker_id
         self._terms: dict[str, JsonValue] = {"worker_id": worker_id}
         if visibility_timeout_ms is not None:
@@ -47,58 +51,51 @@ class HttpJobSource:
         self._about = {"hostname": platform.node(), "pid": os.getpid(), **(about or {})}
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
-        """Send POST /workers/fetch. Never repeated: a claim whose answer is lost comes back."""
-        body = encode({**self._terms, "queues": list(queues), "count": count})
-        answer = await self._connection.request("POST", "/workers/fetch", body, repeatable=False)
-        return answer.jobs
+        """Send FETCH. Never repeated: a claim whose answer is lost comes back."""
+        body: dict[str, JsonValue] = {**self._terms, "queues": [*queues], "count": count}
+        return (await self._ask("fetch", body=body)).jobs
 
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
-        """Send POST /workers/ack; a repeat that finds the job completed is a success."""
-        reporter = self._reporter(reservation_id).items()
-        members = {"job_id": encode(job_id), **{name: encode(value) for name, value in reporter}}
-        if result is not None:
-            members["result"] = result
-        await self._report("/workers/ack", assemble(members), frozenset({"completed"}))
+        """Send ACK; a repeat that finds the job completed is a success."""
+        body = self._reporter(reservation_id) | {"job_id": job_id}
+        raw = {} if result is None else {"result": result}
+        await self._report("ack", _with_raw(body, raw), {"completed"})
 
     async def fail(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
-        """Send POST /workers/nack; a repeat that finds the failure recorded is a success."""
-        body = encode({"job_id": job_id, **self._reporter(reservation_id), "error": error})
-        done = frozenset({"retryable", "discarded", "available"})
-        await self._report("/workers/nack", body, done)
+        """Send FAIL; a repeat that finds the failure recorded is a success."""
+        body = {"job_id": job_id, **self._reporter(reservation_id), "error": error}
+        await self._report("fail", encode(body), {"retryable", "discarded", "available"})
 
     async def requeue(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
-        """Send POST /workers/nack with ``requeue``; a repeat that finds it available is a success.
+        """Send FAIL with ``requeue``; a repeat that finds it available is a success.
 
         A server that knows nothing of it takes it for a failure.
         """
         reporter = self._reporter(reservation_id)
         body = encode({"job_id": job_id, **reporter, "requeue": True, "error": error})
-        await self._report("/workers/nack", body, frozenset({"available"}))
+        await self._report("fail", body, {"available"})
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:
-        """Send PUT /jobs/:id/progress; never repeated, the next report says more."""
-        body = encode({**said, **self._reporter(reservation_id)})
-        path = f"/jobs/{segment(job_id)}/progress"
-        answer = await self._connection.request("PUT", path, body, repeatable=False)
-        accepted = answer.members.get("accepted")
-        return accepted is None or accepted.value is not False
+        """Report progress; never repeated, the next report says more."""
+        body = {**said, **self._reporter(reservation_id)}
+        answer = await self._ask("report_progress", job_id=job_id, body=body, repeatable=False)
+        return answer.values.get("accepted") is not False
 
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
-        """Send POST /jobs/:id/checkpoint; a repeat saves the same."""
-        reporter = self._reporter(reservation_id).items()
-        body = assemble({"state": state, **{name: encode(value) for name, value in reporter}})
-        await self._connection.request("POST", f"/jobs/{segment(job_id)}/checkpoint", body)
+        """Save a checkpoint; a repeat saves the same."""
+        body = _with_raw(self._reporter(reservation_id), {"state": state})
+        await self._ask("save_checkpoint", job_id=job_id, body=body)
 
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
     ) -> Pulse:
-        """Send POST /workers/heartbeat."""
+        """Send BEAT."""
         ids: list[JsonValue] = list(job_ids)
         body: dict[str, JsonValue] = {
             **self._about,
@@ -109,19 +106,14 @@ class HttpJobSource:
         }
         if reservation_ids:
             body["reservation_ids"] = dict(reservation_ids)
-        answer = await self._connection.exchange("POST", "/workers/heartbeat", encode(body))
-        if isinstance(answer.error, ConflictError):
+        try:
+            values = (await self._ask("heartbeat", body=body)).values
+        except ConflictError:
             # A backend up to 0.1 refuses a heartbeat whose jobs are all lost, and gives no
             # directive then: the worker stays what it is.
             return Pulse(state, lost=frozenset(job_ids))
-        if answer.error is not None:
-            raise answer.error
-        directive = answer.members.get("state")
-        return Pulse(
-            str(directive.value) if directive else "running",
-            _ids(answer.members, _CANCELLED),
-            _ids(answer.members, _LOST),
-        )
+        directive = str(values.get("state", "running"))
+        return Pulse(directive, _ids(values, _CANCELLED), _ids(values, _LOST))
 
     def _reporter(self, reservation_id: str) -> dict[str, JsonValue]:
         """Return who reports, and for which reservation if known."""
@@ -130,23 +122,25 @@ class HttpJobSource:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._connection.close()
+        await self._transport.close()
 
-    async def _report(self, path: str, body: RawJson, done: frozenset[str]) -> None:
-        answer = await self._connection.exchange("POST", path, body)
-        is_repeated = isinstance(answer.error, ConflictError) and answer.sends > 1
-        if answer.error is None:
-            return
-        if not (is_repeated and answer.error.details.get("current_state") in done):
-            raise answer.error
+    async def _report(self, operation: str, body: RawJson, done: set[str]) -> None:
+        """Report the end of a job, again where the answer was lost.
+
+        :param done: the states in which a repeat finds a job whose report took effect before.
+        """
+        request = RouteRequest(operation=operation, body=body, repeatable=True)
+        answer = await self._transport.ask(request)
+        refusal = answer.error if isinstance(answer.error, ConflictError) else None
+        state = refusal.details.get("current_state") if refusal and answer.sends > 1 else None
+        if str(state) not in done:
+            answer.or_raise()
 
 
-def _ids(members: Mapping[str, Member], names: Sequence[str]) -> frozenset[str]:
-    listed = [members[name].value for name in names if name in members]
-    return frozenset(
-        item
-        for value in listed
-        if isinstance(value, list)
-        for item in value
-        if isinstance(item, str)
-    )
+def _with_raw(values: Mapping[str, JsonValue], raw: Mapping[str, RawJson]) -> RawJson:
+    """Return a JSON object of values, and of texts that are JSON already."""
+    return assemble({name: encode(value) for name, value in values.items()} | {**raw})
+
+
+def _ids(values: Values, names: Sequence[str]) -> frozenset[str]:
+    return frozenset(item for name in names for item in texts_in(values, name))
