@@ -115,7 +115,7 @@ WAYS: Final[dict[str, Callable[[Backend], None]]] = {
 def main() -> None:
     """Measure and print."""
     from benchmarks.laboratory import Laboratory  # noqa: PLC0415 - sets up an embedded AWS
-    from ojs_aws.local.queues import fast_queues  # noqa: PLC0415
+    from ojs_aws.local.patches import fast_queues  # noqa: PLC0415
 
     os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
     os.environ.pop("AWS_ENDPOINT_URL", None)

@@ -17,7 +17,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws
-from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.patches import fast_queues
 from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.topology import TABLE

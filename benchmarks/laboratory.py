@@ -20,7 +20,7 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
-from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.patches import fast_queues
 from ojs_aws.ports import Clock
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend

@@ -102,7 +102,7 @@ def local(
     lost when the server stops.
     """
     from ojs_aws.cli.local import run_local
-    from ojs_aws.local.server import LocalOptions
+    from ojs_aws.local.options import LocalOptions
 
     workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
     run_local(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -38,9 +38,23 @@ Check = Callable[[Session], Awaitable[list[Finding]]]
 """Looks at one thing; its name, where it fails, is its function's."""
 
 
-def fine(name: str) -> Finding:
-    """Return the finding of a check without problems."""
-    return Finding(name, Verdict.OK, "as it should be")
+def judged(
+    check: str, is_well: object, told: str, hint: str, otherwise: Verdict = Verdict.LOOK
+) -> Finding:
+    """Return a finding that is fine if that is true; the hint is for the other case."""
+    if is_well:
+        return Finding(check, Verdict.OK, told)
+    return Finding(check, otherwise, told, hint)
+
+
+def found_by(rules: Iterable[tuple[str, object, Verdict, str, str]]) -> list[Finding]:
+    """Return a finding for each rule: its name, whether it is broken, and what to say then."""
+    return [
+        Finding(name, verdict, told, hint)
+        if is_broken
+        else Finding(name, Verdict.OK, "as it should be")
+        for name, is_broken, verdict, told, hint in rules
+    ]
 
 
 async def report(session: Session, checks: Sequence[Check]) -> None:
@@ -99,16 +113,8 @@ async def doctor(
 
     The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
-    checks: list[Check] = [
-        _health,
-        _access_and_clock,
-        _queues,
-        _workers,
-        _dead_letters,
-    ]
-    if probe:
-        checks.append(_stream)
-    await report(session, checks)
+    checks: list[Check] = [_health, _access_and_clock, _queues, _workers, _dead_letters]
+    await report(session, [*checks, _stream] if probe else checks)
 
 
 async def _health(session: Session) -> list[Finding]:
@@ -116,20 +122,17 @@ async def _health(session: Session) -> list[Finding]:
     health = await session.client.admin.health()
     took_ms = (time.perf_counter() - begun) * 1000
     status = health.get("status")
-    verdict = Verdict.OK if status == "ok" else Verdict.BAD
-    slow = Verdict.LOOK if took_ms > SLOW_MS else Verdict.OK
     found = [
-        Finding("server", verdict, f"says {status}", "" if status == "ok" else "See its backend."),
-        Finding("latency", slow, f"{took_ms:.0f} ms", "A cold start?" if slow != "ok" else ""),
+        judged("server", status == "ok", f"says {status}", "See its backend.", Verdict.BAD),
+        judged("latency", took_ms <= SLOW_MS, f"{took_ms:.0f} ms", "A cold start?"),
     ]
     sweep = health.get("sweep")
     if not isinstance(sweep, dict):
         hint = "Within two minutes of a deployment it should have."
         return [*found, Finding("sweep", Verdict.LOOK, "has not ended yet", hint)]
-    is_well = sweep.get("status") == "ok"
     told = f"last {sweep.get('last_run_at')}, {sweep.get('lag_ms')} ms behind"
-    hint = "" if is_well else "See docs/operations.md: the sweep is late."
-    return [*found, Finding("sweep", Verdict.OK if is_well else Verdict.BAD, told, hint)]
+    hint = "See docs/operations.md: the sweep is late."
+    return [*found, judged("sweep", sweep.get("status") == "ok", told, hint, Verdict.BAD)]
 
 
 async def _access_and_clock(session: Session) -> list[Finding]:
@@ -141,14 +144,9 @@ async def _access_and_clock(session: Session) -> list[Finding]:
     if not isinstance(told, str):
         return found
     there = datetime.fromisoformat(told)
-    apart = 0.0
-    if there < before:
-        apart = (before - there).total_seconds()
-    elif there > after:
-        apart = (there - after).total_seconds()
-    verdict = Verdict.LOOK if apart > SKEW_S else Verdict.OK
-    hint = "Set this machine's clock; schedules it makes are off by that." if apart > SKEW_S else ""
-    return [*found, Finding("clock", verdict, f"{apart:.1f} s apart", hint)]
+    apart = max((before - there).total_seconds(), (there - after).total_seconds(), 0.0)
+    hint = "Set this machine's clock; schedules it makes are off by that."
+    return [*found, judged("clock", apart <= SKEW_S, f"{apart:.1f} s apart", hint)]
 
 
 async def _queues(session: Session) -> list[Finding]:
@@ -183,16 +181,12 @@ async def _workers(session: Session) -> list[Finding]:
     summary = (await session.client.workers.list(limit=1)).summary
     stale = summary.get("stale", 0)
     told = f"{summary.get('running', 0)} running, {stale} silent (Lambda workers do not beat)"
-    hint = "They died or hang: ojs-aws workers list." if stale else ""
-    return [Finding("workers", Verdict.LOOK if stale else Verdict.OK, told, hint)]
+    return [judged("workers", not stale, told, "They died or hang: ojs-aws workers list.")]
 
 
 async def _dead_letters(session: Session) -> list[Finding]:
-    stats = await session.client.dead_letter.stats()
-    total = stats.get("total")
-    verdict = Verdict.LOOK if total else Verdict.OK
-    hint = "ojs-aws dead-letter stats" if total else ""
-    return [Finding("dead letters", verdict, f"{total}", hint)]
+    total = (await session.client.dead_letter.stats()).get("total")
+    return [judged("dead letters", not total, f"{total}", "ojs-aws dead-letter stats")]
 
 
 async def _stream(session: Session) -> list[Finding]:

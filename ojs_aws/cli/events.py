@@ -12,6 +12,7 @@ from ojs_aws.cli.options import moment
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
+    from ojs_aws.client.areas.events import EventFilter
     from ojs_aws.domain.errors import JsonValue
 
 
@@ -46,27 +47,17 @@ async def events(
     ] = False,
 ) -> None:
     """Show lifecycle events in the order in which they were published; one line each."""
-    wanted = {"types": type or [], "queues": queue or [], "job_ids": job or []}
+    wanted: EventFilter = {"types": type or [], "queues": queue or [], "job_ids": job or []}
+    log, begin = session.client.events, moment(since)
     if follow:
-        stream = session.client.events.follow(
-            types=wanted["types"],
-            queues=wanted["queues"],
-            job_ids=wanted["job_ids"],
-            since=moment(since),
-        )
-        async for event in stream:
+        async for event in log.follow(since=begin, **wanted):
             _event(session, event)
         return
     shown, cursor = 0, ""
     while shown < limit:
-        page = await session.client.events.read(
-            types=wanted["types"],
-            queues=wanted["queues"],
-            job_ids=wanted["job_ids"],
-            since=None if cursor else moment(since),
-            limit=min(1000, limit - shown),
-            cursor=cursor,
-        )
+        most = min(1000, limit - shown)
+        start = None if cursor else begin
+        page = await log.read(since=start, limit=most, cursor=cursor, **wanted)
         for event in page.events:
             _event(session, event)
         shown += len(page.events)

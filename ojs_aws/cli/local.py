@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 
-from ojs_aws.local.server import LocalOptions, LocalServer, StartError, running
+from ojs_aws.local.options import LocalOptions, StartError
+from ojs_aws.local.server import LocalServer, running
 
 _EXAMPLE = """\
   curl -s {url}/ojs/v1/jobs -H 'Content-Type: application/json' \\

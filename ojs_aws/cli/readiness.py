@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ojs_aws.cli.doctor import Check, Finding, Verdict, fine, report
+from ojs_aws.cli.doctor import Check, Finding, Verdict, found_by, judged, report
 from ojs_aws.cli.session import ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:
@@ -78,16 +78,8 @@ async def _settings(session: Session) -> list[Finding]:
     given, about = config.get("settings"), config.get("implementation")
     settings: Mapping[str, JsonValue] = given if isinstance(given, dict) else {}
     version = about.get("version") if isinstance(about, dict) else None
-    found = [
-        Finding("version", Verdict.OK, f"{version}")
-        if version == __version__
-        else Finding(
-            "version",
-            Verdict.LOOK,
-            f"{version}; this is {__version__}",
-            "Deploy, or install the same.",
-        )
-    ]
+    told = f"{version}" if version == __version__ else f"{version}; this is {__version__}"
+    hint = "Deploy, or install the same."
     rules: list[tuple[str, bool, Verdict, str, str]] = [
         ("test mode", settings.get("test_mode") is True, Verdict.BAD, "on", "Unset OJS_TEST_MODE."),
         (
@@ -105,9 +97,7 @@ async def _settings(session: Session) -> list[Finding]:
             "OJS_REDACT_BACKTRACES=1 drops them.",
         ),
     ]
-    for name, is_found, verdict, told, hint in rules:
-        found.append(Finding(name, verdict, told, hint) if is_found else fine(name))
-    return found
+    return [judged("version", version == __version__, told, hint), *found_by(rules)]
 
 
 def _read_template(path: Path) -> Mapping[str, Any]:
@@ -137,32 +127,25 @@ def _template(template: Mapping[str, Any]) -> list[Finding]:
             if each.get("Type") == f"AWS::{kind}"
         }
 
-    tables = of("DynamoDB::GlobalTable")
-    silent = [
-        name for name, each in of("CloudWatch::Alarm").items() if not each.get("AlarmActions")
-    ]
-    forever = [name for name, each in of("Logs::LogGroup").items() if "RetentionInDays" not in each]
-    loose = [
-        name
-        for name, each in tables.items()
-        for replica in each.get("Replicas", [])
-        if not replica.get("DeletionProtectionEnabled")
-    ]
-    unsaved = [
-        name
-        for name, each in tables.items()
-        for replica in each.get("Replicas", [])
-        if not replica.get("PointInTimeRecoverySpecification", {}).get("PointInTimeRecoveryEnabled")
-    ]
+    def lacking(kind: str, promised: Callable[[Any], object]) -> list[str]:
+        return [name for name, each in of(kind).items() if not promised(each)]
+
+    def all_replicas(promised: Callable[[Any], object]) -> Callable[[Any], bool]:
+        return lambda table: all(promised(each) for each in table.get("Replicas", []))
+
+    recovery, is_on = "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"
+    silent = lacking("CloudWatch::Alarm", lambda each: each.get("AlarmActions"))
+    forever = lacking("Logs::LogGroup", lambda each: "RetentionInDays" in each)
+    table = "DynamoDB::GlobalTable"
+    loose = lacking(table, all_replicas(lambda each: each.get("DeletionProtectionEnabled")))
+    unsaved = lacking(table, all_replicas(lambda each: each.get(recovery, {}).get(is_on)))
     rules = [
         ("alarms", silent, Verdict.BAD, "reach nobody", "Pass alarm_topic to JobBackendProps."),
         ("logs", forever, Verdict.LOOK, "are kept for ever", "Set a retention."),
         ("tables", loose, Verdict.LOOK, "can be deleted", "Turn deletion protection on."),
         ("backups", unsaved, Verdict.BAD, "cannot be restored", "Turn point-in-time recovery on."),
     ]
-    return [
-        Finding(name, verdict, f"{len(names)} {told}: {', '.join(names[:3])}", hint)
-        if names
-        else fine(name)
+    return found_by(
+        (name, names, verdict, f"{len(names)} {told}: {', '.join(names[:3])}", hint)
         for name, names, verdict, told, hint in rules
-    ]
+    )

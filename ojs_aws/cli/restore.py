@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from ojs_aws.cli.session import ExitCode, Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
+    from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.timestamps import Instant
 
 app = typer.Typer(
@@ -115,31 +117,25 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
     administrator's key. Running it again does no harm.
     """
     queues: list[str] = []
-    ready = waiting = paused = workflows = 0
+    counts: Counter[str] = Counter()
     with session.out.progress("Messages ...", None) as step:
         async for part in session.client.system.repair(dry_run=dry_run):
             queues += part.queues
-            ready, waiting = ready + part.ready, waiting + part.waiting
-            paused, workflows = paused + part.paused, workflows + part.workflows
+            counts += Counter({name: getattr(part, name) for name in _COUNTED})
             step(part.ready + part.waiting)
     verb = "Would send" if dry_run else "Sent"
     text = (
-        f"{verb} {ready} messages for ready jobs and {waiting} for jobs that are due soon, in "
-        f"{len(queues)} queues; {'would look' if dry_run else 'looked'} at {workflows} workflows."
+        f"{verb} {counts['ready']} messages for ready jobs and {counts['waiting']} for jobs that "
+        f"are due soon, in {len(queues)} queues; {'would look' if dry_run else 'looked'} at "
+        f"{counts['workflows']} workflows."
     )
-    if paused:
-        text += f"\n{paused} jobs wait in paused queues: ojs-aws queues resume."
-    session.out.said(
-        text,
-        {
-            "dry_run": dry_run,
-            "queues": [*queues],
-            "ready": ready,
-            "waiting": waiting,
-            "paused": paused,
-            "workflows": workflows,
-        },
-    )
+    if counts["paused"]:
+        text += f"\n{counts['paused']} jobs wait in paused queues: ojs-aws queues resume."
+    told: dict[str, JsonValue] = {name: counts[name] for name in _COUNTED}
+    session.out.said(text, {"dry_run": dry_run, "queues": [*queues], **told})
+
+
+_COUNTED = ("ready", "waiting", "paused", "workflows")
 
 
 def _instant(out: Output, text: str) -> Instant:

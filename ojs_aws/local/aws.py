@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.local.expressions import fast_expressions
 from ojs_aws.local.items import fast_items
-from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.patches import fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import (
     ALARM_RETENTION_S,

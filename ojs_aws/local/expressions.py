@@ -11,10 +11,12 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Final
+
+from ojs_aws.local.patches import patched
 
 Process = Callable[[Any], Any]
 
@@ -23,26 +25,19 @@ KEPT: Final = 1000
 """Expressions whose reading is kept."""
 
 
-@contextmanager
-def fast_expressions() -> Iterator[None]:
+def fast_expressions() -> AbstractContextManager[None]:
     """Patch how moto reads and checks expressions."""
-    traverser, validators = _nodes().DepthFirstTraverser, _parsing("validators")
-    updates = _parsing("expressions").UpdateExpressionParser
-    conditions: Any = importlib.import_module("moto.dynamodb.comparisons").ConditionExpressionParser
-    patches: list[tuple[Any, str, Any]] = [
-        (traverser, "traverse", _traverse),
-        (validators, "deepcopy", _copy),
-        (updates, "make", staticmethod(lru_cache(KEPT)(updates.make))),
-        (conditions, "_lex_condition_expression", _lex(conditions._lex_condition_expression)),  # noqa: SLF001
-    ]
-    originals = [vars(owner)[name] for owner, name, _ in patches]
-    for owner, name, patched in patches:
-        setattr(owner, name, patched)
-    try:
-        yield
-    finally:
-        for (owner, name, _), original in zip(patches, originals, strict=True):
-            setattr(owner, name, original)
+    conditions = importlib.import_module("moto.dynamodb.comparisons").ConditionExpressionParser
+    return patched(
+        (_nodes().DepthFirstTraverser, "traverse", lambda _: _traverse),
+        (_parsing("validators"), "deepcopy", lambda _: _copy),
+        (
+            _parsing("expressions").UpdateExpressionParser,
+            "make",
+            lambda make: staticmethod(lru_cache(KEPT)(make)),
+        ),
+        (conditions, "_lex_condition_expression", _lex),
+    )
 
 
 def _lex(original: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -8,39 +8,25 @@ attribute value that it answers with. What is answered stays the same.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Final
+
+from ojs_aws.local.patches import Original, patched
 
 MAX_ITEM_BYTES: Final = 405_000
 """What moto takes an item for too large at."""
 
-Original = Callable[..., Any]
 
-
-@contextmanager
-def fast_items() -> Iterator[None]:
+def fast_items() -> AbstractContextManager[None]:
     """Patch moto's items, and how they are answered."""
     from moto.core.serialize import BaseJSONSerializer  # an extra
     from moto.dynamodb.models.dynamo_type import Item
 
-    patches: list[tuple[Any, str, Callable[[Original], Original]]] = [
+    return patched(
         (Item, "__init__", _init),
         (Item, "project", _project),
         (BaseJSONSerializer, "_serialize_type_structure", _serialize),
-    ]
-    own = [name in vars(owner) for owner, name, _ in patches]
-    originals = [getattr(owner, name) for owner, name, _ in patches]
-    for (owner, name, patched), original in zip(patches, originals, strict=True):
-        setattr(owner, name, patched(original))
-    try:
-        yield
-    finally:
-        for (owner, name, _), original, is_own in zip(patches, originals, own, strict=True):
-            if is_own:
-                setattr(owner, name, original)
-            else:
-                delattr(owner, name)
+    )
 
 
 def _init(_: Original) -> Original:

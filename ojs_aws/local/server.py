@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import importlib
 import logging
-import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import replace
+from typing import Final, Self
 
 from ojs_aws.config import Settings
 from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.lambdas import Handler
+from ojs_aws.local.options import LocalOptions, check_port, load_worker
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
-
-if TYPE_CHECKING:
-    from ojs_aws.worker.lambda_worker import LambdaWorker
 
 BUCKET: Final = "ojs-documents"
 DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
@@ -33,81 +28,8 @@ GROUPS: Final = ("producer", "worker_api", "operator", "system")
 _log = logging.getLogger(__name__)
 
 
-class StartError(Exception):
-    """Reports that the server cannot start; the message says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalOptions:
-    """Says how to run the local server.
-
-    :ivar workers: Lambda workers to run in the server, as ``module:attribute``.
-    :ivar endpoint_url: another AWS endpoint; None embeds moto.
-    :ivar has_auth: ask for API keys, as a deployment does.
-    :ivar cors_origins: origins whose pages may read the answers.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8080
-    workers: tuple[str, ...] = ()
-    endpoint_url: str | None = None
-    has_auth: bool = False
-    cors_origins: tuple[str, ...] = ()
-
-
-def load_attribute(path: str) -> Any:
-    """Return the object at ``module:attribute``; the working directory is searched, too.
-
-    :raises StartError: there is no such module or attribute.
-    """
-    module_name, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return getattr(importlib.import_module(module_name), attribute or "worker")
-    except ModuleNotFoundError as problem:
-        raise StartError(f"Cannot import {module_name!r}: {problem}.") from problem
-    except AttributeError:
-        raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
-
-
-def load_worker(path: str) -> LambdaWorker:
-    """Load the worker at ``module:attribute``, or the one whose ``lambda_handler`` is there.
-
-    :raises StartError: there is no such module or attribute, or it is no Lambda worker.
-    """
-    from ojs_aws.worker.lambda_worker import LambdaWorker  # only with workers
-
-    found = load_attribute(path)
-    if not isinstance(found, LambdaWorker):  # what Lambda is given: worker.lambda_handler
-        found = getattr(found, "__self__", found)
-    if isinstance(found, LambdaWorker):
-        return found
-    raise StartError(
-        f"{path!r} is a {type(found).__name__} and no LambdaWorker: name the worker itself, such "
-        "as jobs:worker, or its lambda_handler."
-    )
-
-
 RESULT_WAIT_MS: Final = "20000"
 """Here waiting for results costs nothing."""
-
-
-def check_port(host: str, port: int) -> None:
-    """Refuse a port that is taken, before anything else is started.
-
-    :raises StartError: naming the port and the ways out.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as problem:
-            raise StartError(
-                f"Port {port} on {host} is not free ({problem.strerror}). Stop what uses it, or "
-                "choose another one with --port or OJS_PORT."
-            ) from problem
 
 
 class LocalServer:

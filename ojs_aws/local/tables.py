@@ -9,10 +9,11 @@ moto's affair.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from ojs_aws.local.patches import patched
 from ojs_aws.topology import TABLE
 
 Change = tuple[Any, Any]
@@ -23,30 +24,18 @@ _CANDIDATES: Final = "_ojs_candidates"
 _JOURNAL: Final = "_ojs_journal"
 
 
-@contextmanager
-def fast_tables() -> Iterator[None]:
+def fast_tables() -> AbstractContextManager[None]:
     """Patch moto's tables; calls to them must come one at a time."""
     from moto.dynamodb.models import DynamoDBBackend  # an extra
     from moto.dynamodb.models.table import StreamShard, Table
 
-    names: list[tuple[Any, str, Callable[[Any], Any]]] = [
+    return patched(
         (Table, "query", _query),
         (Table, "all_items", _all_items),
         (Table, "__deepcopy__", lambda _: lambda table, _memo: table),
         (StreamShard, "add", _add),
         (DynamoDBBackend, "transact_write_items", _transact),
-    ]
-    originals = [(owner, name, owner.__dict__.get(name)) for owner, name, _ in names]
-    for owner, name, patched in names:
-        setattr(owner, name, patched(getattr(owner, name, None)))
-    try:
-        yield
-    finally:
-        for owner, name, original in originals:
-            if original is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
+    )
 
 
 # -------------------------------------------------------------------------------------- queries
@@ -79,19 +68,8 @@ def _query(original: Any) -> Any:
             chosen = heapq.nlargest if forward is False else heapq.nsmallest
             found = chosen(limit + 1, found, key=lambda item: _place(item, key))
         setattr(self, _CANDIDATES, list(found))
-        return original(
-            self,
-            hash_key,
-            comparison,
-            operands,
-            limit,
-            start,
-            forward,
-            projection,
-            index_name,
-            *args,
-            **more,
-        )
+        found_by = (hash_key, comparison, operands, limit, start, forward, projection, index_name)
+        return original(self, *found_by, *args, **more)
 
     return query
 

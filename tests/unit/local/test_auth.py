@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from ojs_aws.local.cors import Cors
-from ojs_aws.local.server import LocalOptions, LocalServer, running
+from ojs_aws.local.options import LocalOptions
+from ojs_aws.local.server import LocalServer, running
 
 JOB = {"type": "demo.echo", "args": ["hi"]}
 

@@ -23,7 +23,7 @@ from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ig
 from ojs_aws.local.aws import ACCOUNT, REGION, create_table
 from ojs_aws.local.expressions import fast_expressions
 from ojs_aws.local.items import fast_items
-from ojs_aws.local.queues import fast_queues
+from ojs_aws.local.patches import fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import TABLE
 
