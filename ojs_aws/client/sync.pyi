@@ -36,7 +36,7 @@ from ojs_aws.client.results import TransactItems
 from ojs_aws.client.transports.connection import Resends
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.config import Settings
-from ojs_aws.domain.cron.bodies import OverlapPolicy
+from ojs_aws.domain.cron.bodies import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_attributes import JobAttributes
@@ -84,13 +84,14 @@ class SyncAdmin:
 class SyncCronJobs:
     """:class:`CronJobs` for code that is not asynchronous."""
 
-    def register(self, name: str, cron: str, job: Job | str, args: Sequence[JsonValue]=(), *, timezone: str='UTC', overlap_policy: OverlapPolicy='skip', enabled: bool=True, description: str | None=None) -> CronJob:
+    def register(self, name: str, cron: str, job: Job | str, args: Sequence[JsonValue]=(), **options: Unpack[CronOptions]) -> CronJob:
         """Register a cron job, or change the one of this name. Applications do so at each start.
 
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
         :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
-        :param timezone: an IANA name; the expression is read in local time.
-        :param overlap_policy: what happens when the run before is still active.
+        :param options: ``timezone`` (an IANA name, UTC by default; the expression is read in local
+            time), ``overlap_policy`` (what happens when the run before is still active),
+            ``enabled`` and ``description``.
         :raises InvalidRequestError: naming what is at fault, and the field of the expression.
         :raises TypeError: neither a job nor a type, or ``args`` beside a job.
 

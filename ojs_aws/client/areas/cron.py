@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.insertion import whole_job
 from ojs_aws.client.transports.answers import Answer, Values, entry_of, text_in, unwrapped
-from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
+from ojs_aws.domain.cron.bodies import CronOptions, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 
@@ -51,24 +52,21 @@ class CronTrigger:
 class CronJobs(Area):
     """Looks after cron jobs; every method raises the errors of ``ojs_aws.domain.errors``."""
 
-    async def register(  # noqa: PLR0913 - each of them is named
+    async def register(
         self,
         name: str,
         cron: str,
         job: Job | str,
         args: Sequence[JsonValue] = (),
-        *,
-        timezone: str = "UTC",
-        overlap_policy: OverlapPolicy = "skip",
-        enabled: bool = True,
-        description: str | None = None,
+        **options: Unpack[CronOptions],
     ) -> CronJob:
         """Register a cron job, or change the one of this name. Applications do so at each start.
 
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
         :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
-        :param timezone: an IANA name; the expression is read in local time.
-        :param overlap_policy: what happens when the run before is still active.
+        :param options: ``timezone`` (an IANA name, UTC by default; the expression is read in local
+            time), ``overlap_policy`` (what happens when the run before is still active),
+            ``enabled`` and ``description``.
         :raises InvalidRequestError: naming what is at fault, and the field of the expression.
         :raises TypeError: neither a job nor a type, or ``args`` beside a job.
 
@@ -76,15 +74,7 @@ class CronJobs(Area):
 
             await client.cron.register("report", "0 9 * * *", Job("report.make", ["daily"]))
         """
-        body = registration_body(
-            name,
-            cron,
-            whole_job(job, args, {}),
-            timezone=timezone,
-            overlap_policy=overlap_policy,
-            enabled=enabled,
-            description=description,
-        )
+        body = registration_body(name, cron, whole_job(job, args, {}), **options)
         return _entry(await self._ask("register_cron", body=body))
 
     async def get(self, name: str) -> CronJob:

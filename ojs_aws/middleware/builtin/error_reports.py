@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
@@ -42,16 +42,9 @@ class ErrorReport:
 
     def as_dict(self) -> dict[str, JsonValue]:
         """Return the report as JSON data, without the exception."""
-        return {
-            "type": self.type,
-            "message": self.message,
-            "backtrace": [*self.backtrace],
-            "job_id": self.job_id,
-            "job_type": self.job_type,
-            "queue": self.queue,
-            "attempt": self.attempt,
-            "args": [*self.args],
-        }
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        del told["error"]
+        return told | {"backtrace": [*self.backtrace], "args": [*self.args]}
 
 
 Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]

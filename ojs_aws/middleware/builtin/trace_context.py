@@ -27,6 +27,8 @@ EXECUTE_SPAN: Final = "ojs.job.execute"
 SEVERAL_QUEUES: Final = "several"
 XRAY_VARIABLE: Final = "_X_AMZN_TRACE_ID"
 
+NO_ATTRIBUTES: Final[Mapping[str, int]] = {}
+
 _FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _log = logging.getLogger(__name__)
@@ -106,15 +108,10 @@ class TraceContextMiddleware:
         )
         with self._inside(span):
             self._inject(job)
-            try:
-                stored = await call_next(job)
-            except Exception as problem:
-                self._fail(span, problem)
-                raise
+            stored = await call_next(job)
             if stored is not None and stored.queue != job.queue:
                 span.update_name(f"{stored.queue} enqueue")
                 span.set_attributes(_attributes(stored, stored.queue, "publish"))
-            span.set_status(self._trace.StatusCode.OK)
             return stored
 
     async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
@@ -135,13 +132,7 @@ class TraceContextMiddleware:
             },
         )
         with self._inside(span):
-            try:
-                results = await call_next(jobs)
-            except Exception as problem:
-                self._fail(span, problem)
-                raise
-            span.set_status(self._trace.StatusCode.OK)
-            return results
+            return await call_next(jobs)
 
     def _inject(self, job: Job) -> None:
         """Write the current context into ``meta``; one that is no object is left to be refused."""
@@ -168,18 +159,8 @@ class TraceContextMiddleware:
         if known.is_valid:
             ctx.metadata["trace_id"] = self._trace.format_trace_id(known.trace_id)
             ctx.metadata["span_id"] = self._trace.format_span_id(known.span_id)
-        with self._inside(span, remote):
-            try:
-                result = await call_next()
-            except BaseException as problem:
-                if outcome_of(problem) == GIVEN_UP:  # an intentional end is no error
-                    span.set_status(self._trace.StatusCode.OK)
-                else:
-                    self._fail(span, problem)
-                    span.set_attribute("ojs.job.error.attempt", ctx.attempt)
-                raise
-            span.set_status(self._trace.StatusCode.OK)
-            return result
+        with self._inside(span, remote, {"ojs.job.error.attempt": ctx.attempt}):
+            return await call_next()
 
     def _start_execution(self, job: Job, ctx: JobContext, remote: Context) -> Span:
         trace, here = self._trace, self._here()
@@ -198,11 +179,25 @@ class TraceContextMiddleware:
 
     # ------------------------------------------------------------------ contexts
     @contextmanager
-    def _inside(self, span: Span, base: Context | None = None) -> Iterator[None]:
-        """Make a span current, with the baggage of ``base``; it ends here."""
+    def _inside(
+        self, span: Span, base: Context | None = None, of_failure: Mapping[str, int] = NO_ATTRIBUTES
+    ) -> Iterator[None]:
+        """Make a span current, with the baggage of ``base``; it ends here, and says how.
+
+        :param of_failure: attributes that it gets where it fails.
+        """
         token = self._context.attach(self._trace.set_span_in_context(span, base))
         try:
             yield
+        except BaseException as problem:
+            if outcome_of(problem) == GIVEN_UP:  # an intentional end is no error
+                span.set_status(self._trace.StatusCode.OK)
+            else:
+                self._fail(span, problem)
+                span.set_attributes(of_failure)
+            raise
+        else:
+            span.set_status(self._trace.StatusCode.OK)
         finally:
             self._context.detach(token)
             span.end()

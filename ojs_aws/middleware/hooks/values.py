@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Unpack
 
-from ojs_aws.domain.cron.bodies import OverlapPolicy
+from ojs_aws.domain.cron.bodies import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 
@@ -69,22 +69,19 @@ class HookEvent:
 class Periodic(Protocol):
     """Registers cron jobs of the backend; the hook ``periodic_start`` gets it."""
 
-    def register(  # noqa: PLR0913 - each of them is named
+    def register(
         self,
         name: str,
         cron: str,
         job: Job | str,
         args: Sequence[JsonValue] = (),
-        *,
-        timezone: str = "UTC",
-        overlap_policy: OverlapPolicy = "skip",
-        enabled: bool = True,
-        description: str | None = None,
+        **options: Unpack[CronOptions],
     ) -> None:
         """Register a cron job, or change the one of this name, as ``client.cron.register`` does.
 
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
         :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
-        :param timezone: an IANA name; the expression is read in local time.
+        :param options: ``timezone``, ``overlap_policy``, ``enabled``, ``description``: see
+            :class:`~ojs_aws.domain.cron.bodies.CronOptions`.
         :raises InvalidRequestError: it names what is wrong, and the field of the expression.
         """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from ojs_aws.domain.cron.bodies import OverlapPolicy, registration_body
+from ojs_aws.domain.cron.bodies import CronOptions, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode, parse_object
@@ -22,28 +22,17 @@ class PeriodicJobs:
         """Register with a backend's service."""
         self._backend = backend
 
-    def register(  # noqa: PLR0913 - each of them is named
+    def register(
         self,
         name: str,
         cron: str,
         job: Job | str,
         args: Sequence[JsonValue] = (),
-        *,
-        timezone: str = "UTC",
-        overlap_policy: OverlapPolicy = "skip",
-        enabled: bool = True,
-        description: str | None = None,
+        **options: Unpack[CronOptions],
     ) -> None:
         """Register a cron job, like :meth:`ojs_aws.middleware.Periodic.register`."""
-        body = registration_body(
-            name,
-            cron,
-            job if isinstance(job, Job) else Job(job, args),
-            timezone=timezone,
-            overlap_policy=overlap_policy,
-            enabled=enabled,
-            description=description,
-        )
+        whole = job if isinstance(job, Job) else Job(job, args)
+        body = registration_body(name, cron, whole, **options)
         depth = self._backend.settings.max_depth
         members = parse_object(encode(body), max_depth=depth)
         self._backend.cron.register(read_registration(members, depth))
