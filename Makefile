@@ -27,6 +27,8 @@ unexport AWS_ENDPOINT_URL
 CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples docs,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 TEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 E2E_ARGS ?=
+BROWSER_ARGS ?=
+WEB := ojs_aws/dashboard/web
 RUN_ARGS ?=
 
 # ------------------------------------------------------------------------------ the two commands
@@ -39,7 +41,7 @@ run: $(VENV)/.ready-run ## Start a complete backend on http://127.0.0.1:8080 (RU
 test: setup ## Run the tests, all but the end-to-end ones (TEST_ARGS="-k retry" to choose)
 	command -v node >/dev/null 2>&1 || echo "test: no Node here, so the infrastructure tests are skipped (they need Node 18+)"
 	echo "test: running pytest; the end-to-end tests are left to 'make e2e'"
-	$(BIN)/python -m pytest -m "not e2e" $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "not e2e and not browser" $(TEST_ARGS)
 
 # -------------------------------------------------------------------------------------- building
 
@@ -69,6 +71,12 @@ e2e: node setup emulator ## Deploy with the real CDK to an emulator and test wha
 	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
 	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
 
+.PHONY: browser
+browser: setup $(VENV)/.ready-browser ## Drive the dashboard in a real browser (Chromium; CHROMIUM=/path names another one)
+	if command -v npm >/dev/null 2>&1; then $(MAKE) $(WEB)/node_modules/.ready; \
+		else echo "browser: no Node here, so the built files are not compared with their sources"; fi
+	$(BIN)/python -m pytest -m browser $(BROWSER_ARGS) tests/dashboard
+
 .PHONY: clients
 clients: node setup emulator ## Drive the official clients, whose check-outs are named by OJS_PYTHON_SDK, OJS_JS_SDK ... (CLIENT_ARGS="--write")
 	$(BIN)/python -m tests.clients $(CLIENT_ARGS)
@@ -84,6 +92,12 @@ measure: setup ## Print how large and how plain the code is: modules, names, hop
 .PHONY: check
 check: ## Do what CI does: test, lint, types, e2e
 	bash .ci/run
+
+.PHONY: dashboard
+dashboard: ## Build the dashboard's page again from ojs_aws/dashboard/web (Node 18 or newer)
+	$(MAKE) $(WEB)/node_modules/.ready
+	cd $(WEB) && npm run --silent types && npm run --silent build
+	echo "dashboard: $(WEB:web=static); commit what changed there"
 
 .PHONY: docs
 docs: setup ## Build the documentation's site into build/docs; every warning is an error
@@ -144,8 +158,11 @@ lock: setup ## Write the lock files again from pyproject.toml (UPGRADE=1: to the
 	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
 	echo "lock: requirements-audit.lock"
 	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:audit,$(UV_COMPILE)) -o requirements-audit.lock >/dev/null
+	echo "lock: requirements-browser.lock"
+	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:browser -c requirements.lock,$(UV_COMPILE)) -o requirements-browser.lock >/dev/null
 	if command -v npm >/dev/null 2>&1; then \
-		echo "lock: package-lock.json"; npm install --package-lock-only --silent; \
+		echo "lock: package-lock.json, here and in $(WEB)"; npm install --package-lock-only --silent; \
+		npm install --prefix $(WEB) --package-lock-only --silent; \
 	else echo "lock: no npm here, package-lock.json left as it is"; fi
 
 .PHONY: audit
@@ -187,6 +204,14 @@ $(EMULATOR_VENV)/.ready: requirements-emulator.lock
 
 $(AUDIT_VENV)/.ready: requirements-audit.lock
 	$(SETUP) requirements-audit.lock --venv $(AUDIT_VENV) --stamp .ready
+
+$(VENV)/.ready-browser: requirements-browser.lock $(VENV)/.ready-dev
+	$(SETUP) requirements-browser.lock --venv $(VENV) --stamp .ready-browser
+
+$(WEB)/node_modules/.ready: $(WEB)/package-lock.json
+	echo "setup: installing what builds the dashboard ..."
+	cd $(WEB) && npm ci --silent
+	touch $@
 
 .dynamodb-local/.ready: scripts/dynamodb_local/pom.xml
 	command -v java >/dev/null 2>&1 && command -v mvn >/dev/null 2>&1 || \

@@ -40,7 +40,8 @@ _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 """The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
 
 _OWN: Final = Path(__file__).resolve().parent
-"""The constructs: no function needs them, so that no bundle has them or changes with them."""
+_NEEDLESS: Final = frozenset({_OWN.name, "dashboard"})
+"""The constructs and the page: no function needs them, and no bundle has them."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
@@ -278,5 +279,5 @@ def _files(folder: Path) -> list[Path]:
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return those of the names in a folder that do not go into a bundle."""
-    own = {_OWN.name} if Path(folder).resolve() == _OWN.parent else set()
-    return {*_CACHED_OR_HIDDEN(folder, names), *own}
+    needless = _NEEDLESS if Path(folder).resolve() == _OWN.parent else frozenset()
+    return {*_CACHED_OR_HIDDEN(folder, names), *needless}

@@ -49,7 +49,8 @@ def _welcome(server: LocalServer) -> str:
         return _welcome_with_keys(server)
     return (
         f"\nOJS backend at {server.url}   (Ctrl-C stops it and forgets everything)\n"
-        f"Lambda workers serve the queues: {served}; all others wait for HTTP workers.\n\n"
+        f"Lambda workers serve the queues: {served}; all others wait for HTTP workers.\n"
+        f"Dashboard: open {server.url}/ in a browser.\n\n"
         "Push a job, then look at it:\n\n"
         f"{_EXAMPLE.format(url=server.url)}\n"
         f"  curl -s {server.url}/ojs/v1/jobs/<id>\n"
@@ -59,7 +60,8 @@ def _welcome(server: LocalServer) -> str:
 def _welcome_with_keys(server: LocalServer) -> str:
     keys = "\n".join(f"  {scope:<10} {text}" for scope, text in server.keys.items())
     return (
-        f"\nOJS backend at {server.url}, which asks for API keys   (Ctrl-C forgets everything)\n\n"
+        f"\nOJS backend at {server.url}, which asks for API keys   (Ctrl-C forgets everything)\n"
+        f"Dashboard: open {server.url}/ in a browser, and sign in with the key of an operator.\n\n"
         f"A key of each scope, valid until then:\n\n{keys}\n\n"
         "Push a job with the producer's, and read it with the operator's:\n\n"
         f"  export OJS_API_KEY={server.keys['producer']}\n"

@@ -44,7 +44,7 @@ class Application:
             return [b'{"reset":true}']
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
-        event = http_event(method, path, environ.get("QUERY_STRING", ""), _headers(environ), body)
+        event = http_event(method, path, environ.get("QUERY_STRING", ""), headers_of(environ), body)
         if self._authorizer is not None:
             verdict = self._authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
             event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
@@ -60,7 +60,8 @@ class Application:
 _REASONS: Final = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request"}
 
 
-def _headers(environ: WSGIEnvironment) -> dict[str, str]:
+def headers_of(environ: WSGIEnvironment) -> dict[str, str]:
+    """Return the headers of a request by their names in lower case."""
     headers = {
         name[5:].replace("_", "-").lower(): value
         for name, value in environ.items()

@@ -15,6 +15,7 @@ from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.lambdas import Handler
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
+from ojs_aws.local.page import Page
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
@@ -177,7 +178,7 @@ class LocalServer:
 
         reset = self._reset if settings.test_mode else None
         authorizer = _function("authorizer") if self.options.has_auth else None
-        application: Serve = Application(handlers, group_of, reset, authorizer)
+        application: Serve = Page(Application(handlers, group_of, reset, authorizer))
         if self.options.cors_origins:
             application = Cors(application, self.options.cors_origins)
         self._server = make_server(

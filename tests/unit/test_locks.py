@@ -21,7 +21,9 @@ PYTHON_LOCKS: Final = (
     *SUBSETS,
     "requirements-emulator.lock",
     "requirements-audit.lock",
+    "requirements-browser.lock",
 )
+NODE_LOCKS: Final = ("package-lock.json", "ojs_aws/dashboard/web/package-lock.json")
 PIN: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>[^ ;\\]+)", re.MULTILINE)
 
 
@@ -40,13 +42,25 @@ def test_every_package_is_pinned_with_hashes(lock: str) -> None:
     assert pins(lock)
 
 
-@pytest.mark.parametrize("lock", [*PYTHON_LOCKS, "package-lock.json"])
+@pytest.mark.parametrize("lock", [*PYTHON_LOCKS, *NODE_LOCKS])
 def test_a_lock_names_no_addresses(lock: str) -> None:
     """Where packages come from is each machine's affair."""
     text = (CHECKOUT / lock).read_text(encoding="utf-8")
-    assert "://" not in text
+    assert "://" not in re.sub(r'"funding": \{[^}]*\}', "", text)  # npm says who takes donations
+    assert '"resolved"' not in text
     assert "--index" not in text
     assert "--find-links" not in text
+
+
+@pytest.mark.parametrize("lock", NODE_LOCKS)
+def test_every_package_of_node_is_pinned_with_a_hash(lock: str) -> None:
+    """npm refuses a file that differs from the one that was locked."""
+    packages = json.loads((CHECKOUT / lock).read_text(encoding="utf-8"))["packages"]
+    own = packages.pop("")
+    assert packages
+    assert [name for name, package in packages.items() if "integrity" not in package] == []
+    named = {**own.get("dependencies", {}), **own.get("devDependencies", {})}
+    assert [name for name, version in named.items() if not version[0].isdigit()] == []
 
 
 @pytest.mark.parametrize("lock", SUBSETS)

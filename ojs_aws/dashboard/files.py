@@ -1,0 +1,101 @@
+"""Answers requests for the dashboard's files: their bytes, and the headers that they need.
+
+Whoever serves the page asks here, and so says the same: the local server, and others by their own
+means. The paths are relative to where the page is; nothing here knows a path prefix.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+STATIC: Final = Path(__file__).resolve().parent / "static"
+"""What `make dashboard` builds."""
+
+INDEX: Final = "index.html"
+
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+"""The page runs its own script alone, asks its own server alone, and is shown in no other page."""
+
+_TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+_HASHED: Final = re.compile(r"assets/.+-[A-Z0-9]{8}\.\w+", re.ASCII)
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_HTML: Final = re.compile(r"(^|,)\s*text/html\s*(;(?!\s*q=0(\.0*)?\s*(,|$))|,|$)", re.IGNORECASE)
+_GZIP: Final = re.compile(r"(^|,)\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*(,|$))|,|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """Holds an answer: 200 with the file, or 304 without it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def wants_page(accept: str) -> bool:
+    """Return True if an ``Accept`` header names HTML, as browsers do and API clients do not."""
+    return _HTML.search(accept) is not None
+
+
+def answer_file(path: str, headers: Mapping[str, str]) -> FileAnswer | None:
+    """Return the answer to a GET of a file, or None if the page has no such file.
+
+    :param path: relative to the page: empty or ``/`` is the page itself.
+    :param headers: of the request, by their names in lower case.
+    """
+    name = path.removeprefix("/") or INDEX
+    content = _contents().get(name)
+    if content is None:
+        return None
+    is_packed = _GZIP.search(headers.get("accept-encoding", "")) is not None
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}{"-gzip" if is_packed else ""}"'
+    answer = {
+        "Cache-Control": _FOREVER if _HASHED.fullmatch(name) else "no-cache",
+        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+        "ETag": tag,
+        "Referrer-Policy": "no-referrer",
+        "Vary": "Accept, Accept-Encoding" if name == INDEX else "Accept-Encoding",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if tag in _tags(headers.get("if-none-match", "")):
+        return FileAnswer(304, answer, b"")
+    answer["Content-Type"] = _TYPES[Path(name).suffix]
+    if not is_packed:
+        return FileAnswer(200, answer, content)
+    answer["Content-Encoding"] = "gzip"
+    return FileAnswer(200, answer, _packed(name))
+
+
+def _tags(header: str) -> frozenset[str]:
+    return frozenset(tag.strip().removeprefix("W/") for tag in header.split(","))
+
+
+@cache
+def _contents() -> Mapping[str, bytes]:
+    """Return every file of the page by its name: what is not listed here cannot be asked for."""
+    files = (path for path in STATIC.rglob("*") if path.suffix in _TYPES)
+    return {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in files}
+
+
+@cache
+def _packed(name: str) -> bytes:
+    """Return a file as it was compressed when it was built."""
+    path = STATIC / f"{name}.gz"
+    return path.read_bytes() if path.is_file() else gzip.compress(_contents()[name], mtime=0)

@@ -1,0 +1,77 @@
+// Builds the page into a folder (../static, or the one that is named), the same bytes each time.
+//
+// Names carry a hash of the content, so that browsers may keep the files for ever. A compressed file is kept as it is
+// when it still unpacks to the content: another version of zlib would compress to other bytes.
+
+import { build } from "esbuild";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const target = resolve(process.argv[2] ?? join(here, "..", "static"));
+const assets = join(target, "assets");
+const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core"];
+
+const built = await build({
+  absWorkingDir: here,
+  entryPoints: { app: "src/main.tsx", style: "src/style.css" },
+  entryNames: "[name]-[hash]",
+  outdir: assets,
+  bundle: true,
+  format: "esm",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  metafile: true,
+  minify: true,
+  sourcemap: false,
+  target: "es2022",
+  write: false,
+});
+
+mkdirSync(assets, { recursive: true });
+const wanted = new Set();
+for (const file of built.outputFiles) {
+  write(file.path, Buffer.from(file.contents));
+}
+const named = (ending) => built.outputFiles.map((file) => basename(file.path)).find((name) => name.endsWith(ending));
+const page = readFileSync(join(here, "index.html"), "utf8")
+  .replace("{{script}}", `assets/${named(".js")}`)
+  .replace("{{style}}", `assets/${named(".css")}`);
+write(join(target, "index.html"), Buffer.from(page));
+write(join(target, "LICENSES.txt"), Buffer.from(licences()));
+removeOthers(target);
+removeOthers(assets);
+
+function write(path, content) {
+  const packed = `${path}.gz`;
+  wanted.add(path).add(packed);
+  writeFileSync(path, content);
+  if (!existsSync(packed) || !gunzipSync(readFileSync(packed)).equals(content)) {
+    writeFileSync(packed, gzipSync(content, { level: 9 }));
+  }
+}
+
+// Names each package in the page with its version and licence, and fails when another one got in.
+function licences() {
+  const inputs = Object.keys(built.metafile.inputs).map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]);
+  const found = [...new Set(inputs.filter(Boolean))].sort();
+  const unknown = found.filter((name) => !BUNDLED.includes(name));
+  if (unknown.length > 0) throw new Error(`Bundled without a licence in the list: ${unknown.join(", ")}`);
+  return found
+    .map((name) => {
+      const folder = join(here, "node_modules", name);
+      const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}\n`;
+    })
+    .join("\n----\n\n");
+}
+
+function removeOthers(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isFile() && !wanted.has(path)) rmSync(path);
+  }
+}

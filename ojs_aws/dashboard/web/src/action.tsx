@@ -1,0 +1,112 @@
+// Asks before something is changed: what happens, to how many, and the command line that does the same.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Code, ErrorNote } from "./parts";
+import { refresh } from "./polling";
+
+export interface Progress {
+  /** Say how far the change has come. */
+  readonly report: (text: string) => void;
+  /** Return true when the change is to stop after the present step. */
+  readonly isStopped: () => boolean;
+}
+
+export interface Action {
+  readonly title: string;
+  readonly explanation: string;
+  /** The `ojs-aws` command line that does the same. */
+  readonly command: string;
+  /** The name of the button. */
+  readonly verb: string;
+  /** A text that has to be typed before anything is changed. */
+  readonly typed?: string;
+  /** Count what would be changed; the change is possible when the count is there. */
+  readonly dryRun?: () => Promise<string>;
+  /** Do it, and return what was done. */
+  readonly run: (progress: Progress) => Promise<string>;
+}
+
+const asked = signal<Action | null>(null);
+
+/** What was done last, for the status line. */
+export const done = signal("");
+
+/** Ask whether to do something. */
+export function ask(action: Action): void {
+  done.value = "";
+  asked.value = action;
+}
+
+export function ActionButton({ action, label, isSmall = true }: { action: () => Action; label?: string; isSmall?: boolean }) {
+  const shown = label ?? action().verb;
+  return <button type="button" class={isSmall ? "small" : ""} onClick={() => ask(action())}>{shown}</button>;
+}
+
+/** The dialog; the shell has one. */
+export function ActionDialog() {
+  const action = asked.value;
+  return action && <Question key={action.command + action.title} action={action} />;
+}
+
+function Question({ action }: { action: Action }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isStopped = useRef(false);
+  const [typed, setTyped] = useState("");
+  const [count, setCount] = useState(action.dryRun ? "" : " ");
+  const [progress, setProgress] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [isRunning, setRunning] = useState(false);
+
+  useEffect(() => {
+    dialog.current?.showModal();
+    action.dryRun?.().then(setCount, setError);
+  }, [action]);
+
+  const close = (): void => {
+    asked.value = null;
+  };
+  const act = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isRunning) return;
+    setRunning(true);
+    setError(null);
+    isStopped.current = false;
+    try {
+      done.value = await action.run({ report: setProgress, isStopped: () => isStopped.current });
+      close();
+    } catch (problem) {
+      setError(problem);
+    }
+    setRunning(false);
+    refresh();
+  };
+  const isReady = count !== "" && !isRunning && (!action.typed || typed === action.typed);
+  const stop = (): void => {
+    if (isRunning) isStopped.current = true;
+    else close();
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="question" onCancel={(event) => { event.preventDefault(); stop(); }}>
+      <form onSubmit={(event) => void act(event)}>
+        <h2 id="question">{action.title}</h2>
+        <p>{action.explanation}</p>
+        {action.dryRun && <p role="status"><strong>{count || (error ? "" : "Counting …")}</strong></p>}
+        {action.typed && (
+          <label>
+            Type <code>{action.typed}</code> to confirm
+            <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
+          </label>
+        )}
+        <p class="quiet">The same on the command line:</p>
+        <Code text={action.command} label="Command line" />
+        <p role="status">{progress}</p>
+        <ErrorNote error={error} />
+        <div class="buttons">
+          <button type="button" onClick={stop}>{isRunning ? "Stop" : "Cancel"}</button>
+          <button type="submit" class="main" disabled={!isReady}>{action.verb}</button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,92 @@
+// Calls the public API: one function, with the credential that was pasted, and errors as one class.
+
+import { signal } from "@preact/signals";
+import { PAGE } from "./address";
+import { noteServerTime } from "./times";
+
+const STORED = "ojs-credential";
+
+/** Why the credential is asked for; empty while nobody asks. */
+export const signInReason = signal("");
+
+/** The pasted API key or token. It stays in this tab, and only the Authorization header carries it. */
+export const credential = signal(sessionStorage.getItem(STORED) ?? "");
+
+/** Keep a credential for this tab, or forget it (an empty text). */
+export function keepCredential(text: string): void {
+  credential.value = text;
+  if (text) sessionStorage.setItem(STORED, text);
+  else sessionStorage.removeItem(STORED);
+}
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string,
+    readonly requestId: string,
+    /** Seconds that the server asks to wait. */
+    readonly retryAfterS: number,
+  ) {
+    super(message);
+  }
+}
+
+export interface Answer<T> {
+  readonly value: T;
+  /** The answer as it was sent: what clients wrote is shown from here, never from `value`. */
+  readonly text: string;
+}
+
+/** A body that is sent exactly as it stands. */
+export class JsonText {
+  constructor(readonly text: string) {}
+}
+
+/** The address of the API. */
+export const API = new URL("ojs/v1/", PAGE);
+
+/** Call an operation below `/ojs/v1/` and return what it answers. */
+export async function call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+  return callAt<T>(method, new URL(path, API), body);
+}
+
+/** Read an address below `/ojs/v1/`. */
+export async function read<T>(path: string): Promise<T> {
+  return (await call<T>("GET", path)).value;
+}
+
+export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (credential.value) headers["Authorization"] = `Bearer ${credential.value}`;
+  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
+  if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    init.body = body instanceof JsonText ? body.text : JSON.stringify(body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch {
+    throw new ApiError("The server cannot be reached.", 0, "unreachable", "", 0);
+  }
+  noteServerTime(response.headers.get("Date"));
+  const text = await response.text();
+  if (!response.ok) throw refused(response, text);
+  return { value: (text ? JSON.parse(text) : null) as T, text };
+}
+
+function refused(response: Response, text: string): ApiError {
+  let report: { message?: string; code?: string; request_id?: string } = {};
+  try {
+    const value = JSON.parse(text) as { error?: typeof report; message?: string };
+    report = value.error ?? value;
+  } catch {
+    // A gateway answers in a form of its own.
+  }
+  const message = report.message ?? `The server answers ${response.status}.`;
+  if (response.status === 401) signInReason.value = message;
+  const wait = Number(response.headers.get("Retry-After"));
+  const id = report.request_id ?? response.headers.get("X-Request-Id") ?? "";
+  return new ApiError(message, response.status, report.code ?? "", id, Number.isFinite(wait) ? wait : 0);
+}

@@ -1,0 +1,104 @@
+// The cron jobs: when each runs next, in its own zone too; run now, pause, resume.
+
+import type { Action } from "../action";
+import { ActionButton } from "../action";
+import { address, link } from "../address";
+import { call, read } from "../api";
+import { ErrorNote, Heading, JobLink, State, Table, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import { ojsAws } from "../quoting";
+import type { Pagination } from "../shapes";
+
+interface CronRow {
+  readonly name: string;
+  readonly expression: string;
+  readonly timezone: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly enabled: boolean;
+  readonly overlap_policy: string;
+  readonly last_run_at: string | null;
+  readonly next_run_at: string | null;
+  readonly last_occurrence: { readonly outcome?: string; readonly job_id?: string } | null;
+}
+
+interface CronPage {
+  readonly items: readonly CronRow[];
+  readonly pagination: Pagination;
+}
+
+export function Cron() {
+  const cursor = address.value.query.get("cursor") ?? "";
+  const { data, error } = useData(() => read<CronPage>(`cron?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `cron ${cursor}`);
+  if (!data) return <><Heading text="Cron" /><Waiting error={error} /></>;
+  const next = data.pagination.next_cursor;
+  return (
+    <>
+      <Heading text="Cron" />
+      <ErrorNote error={error} />
+      <Table
+        label="Cron jobs"
+        rows={data.items}
+        nameOf={(cron) => cron.name}
+        none="There are no cron jobs. ojs-aws cron register makes one."
+        columns={[
+          { name: "Name", show: (cron) => cron.name },
+          { name: "Schedule", show: (cron) => <code>{cron.expression}</code> },
+          { name: "Type", show: (cron) => cron.type },
+          { name: "State", show: (cron) => <State name={cron.enabled ? "active" : "paused"} /> },
+          { name: "Next run", show: (cron) => (cron.enabled && cron.next_run_at ? <><Time at={cron.next_run_at} /><div class="quiet">{inZone(cron.next_run_at, cron.timezone)}</div></> : "-") },
+          { name: "Last run", show: (cron) => <><Time at={cron.last_run_at} /> {cron.last_occurrence?.outcome}</> },
+          { name: "Last job", show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "-") },
+          { name: "If one still runs", show: (cron) => cron.overlap_policy },
+          {
+            name: "Change",
+            show: (cron) => (
+              <div class="buttons">
+                <ActionButton action={() => trigger(cron.name)} />
+                <ActionButton action={() => enable(cron.name, !cron.enabled)} />
+              </div>
+            ),
+          },
+        ]}
+      />
+      {next && <p><a href={link(["cron"], { cursor: next })}>Next cron jobs</a></p>}
+    </>
+  );
+}
+
+/** Return an instant as the clocks of a zone show it. */
+export function inZone(instant: string, timeZone: string): string {
+  try {
+    const shown = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(new Date(instant));
+    return `${shown} ${timeZone}`;
+  } catch {
+    return timeZone;
+  }
+}
+
+function trigger(name: string): Action {
+  return {
+    title: `Run ${name} now?`,
+    explanation: "The job is enqueued now, under the overlap policy of the cron job. The schedule stays.",
+    command: ojsAws("cron", "trigger", name),
+    verb: "Run now",
+    run: async () => {
+      const { value } = await call<{ triggered: boolean; job_id: string | null; reason: string | null }>("POST", `cron/${encodeURIComponent(name)}/trigger`);
+      return value.triggered ? `Enqueued the job ${value.job_id}.` : `Nothing was enqueued: ${value.reason ?? "the overlap policy says so"}.`;
+    },
+  };
+}
+
+function enable(name: string, isOn: boolean): Action {
+  const change = isOn ? "resume" : "pause";
+  return {
+    title: `${isOn ? "Resume" : "Pause"} ${name}?`,
+    explanation: isOn ? "The next run is the next one of the schedule." : "Runs that are missed meanwhile are not caught up.",
+    command: ojsAws("cron", change, name),
+    verb: isOn ? "Resume" : "Pause",
+    run: async () => {
+      await call("POST", `cron/${encodeURIComponent(name)}/${change}`);
+      return `The cron job ${name} is ${isOn ? "enabled" : "disabled"}.`;
+    },
+  };
+}

@@ -1,0 +1,103 @@
+// One job: what happened to it, what it carries exactly as it was sent, and what can be done with it.
+
+import { ActionButton } from "../action";
+import { link } from "../address";
+import { call } from "../api";
+import { type Source, at, readSource } from "../json_source";
+import { ErrorNote, Facts, Heading, QueueLink, State, Time, Waiting, CopyButton } from "../parts";
+import { useData } from "../polling";
+import type { Failure } from "../shapes";
+import { JobCopy } from "./job_copy";
+import { cancelJob, deleteDeadLetter, retryJob } from "./job_actions";
+import { JobData } from "./job_data";
+import { type Entry, type JobEvent, Timeline } from "./timeline";
+
+interface JobDetail {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly state: string;
+  readonly priority: number;
+  readonly attempt: number;
+  readonly max_attempts: number;
+  readonly timeout_ms?: number;
+  readonly created_at: string;
+  readonly scheduled_at?: string;
+  readonly next_attempt_at?: string;
+  readonly expires_at?: string;
+  readonly workflow_id?: string;
+  readonly unique?: unknown;
+  readonly retry_policy?: { readonly on_exhaustion?: string };
+  readonly progress?: number;
+  readonly error?: Failure;
+  readonly history: readonly Entry[];
+  readonly events?: { readonly items: readonly JobEvent[]; readonly has_more: boolean };
+}
+
+interface Loaded {
+  readonly job: JobDetail;
+  readonly source: Source;
+}
+
+const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
+
+export function Job({ id }: { id: string }) {
+  const load = async (): Promise<Loaded> => {
+    const { value, text } = await call<{ job: JobDetail }>("GET", `admin/jobs/${encodeURIComponent(id)}?events=true`);
+    const source = at(readSource(text), "job");
+    if (!source) throw new Error("The answer has no job.");
+    return { job: value.job, source };
+  };
+  const { data, error } = useData(load, 5, `job ${id}`);
+  if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;
+  const { job, source } = data;
+  return (
+    <>
+      <Heading text={job.type}>
+        <div class="buttons">
+          {job.state === "discarded" && <ActionButton isSmall={false} action={() => retryJob(id)} />}
+          {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} action={() => deleteDeadLetter(id)} />}
+          {!TERMINAL.includes(job.state) && <ActionButton isSmall={false} action={() => cancelJob(id)} />}
+        </div>
+      </Heading>
+      <ErrorNote error={error} />
+      <Facts
+        facts={[
+          ["Id", <><span class="id">{job.id}</span> <CopyButton text={job.id} /></>],
+          ["State", <State name={job.state} />],
+          ["Queue", <QueueLink name={job.queue} />],
+          ["Attempt", `${job.attempt} of ${job.max_attempts}`],
+          ["Priority", job.priority],
+          ["Created", <Time at={job.created_at} />],
+          ...optional("Due", job.scheduled_at),
+          ...optional("Next attempt", job.next_attempt_at),
+          ...optional("Expires", job.expires_at),
+          ...(job.workflow_id ? [["Workflow", <a class="id" href={link(["workflows", job.workflow_id])}>{job.workflow_id}</a>] as const] : []),
+          ...(job.progress === undefined ? [] : [["Progress", `${Math.round(job.progress * 100)} %`] as const]),
+        ]}
+      />
+      {job.error && <><h2>Latest error</h2><FailureText failure={job.error} /></>}
+      <h2>Timeline</h2>
+      <Timeline history={job.history} events={job.events?.items ?? []} />
+      {job.events?.has_more && <p class="quiet">The event log has more events of this job: ojs-aws events shows them.</p>}
+      <JobData source={source} />
+      <JobCopy source={source} />
+    </>
+  );
+}
+
+function optional(name: string, instant: string | undefined) {
+  return instant ? [[name, <Time at={instant} />] as const] : [];
+}
+
+/** An error with its backtrace, a frame on each line. */
+export function FailureText({ failure }: { failure: Failure }) {
+  const frames = failure.backtrace;
+  const text = typeof frames === "string" ? frames : frames?.map((frame) => (typeof frame === "string" ? frame : JSON.stringify(frame))).join("\n");
+  return (
+    <div class="note bad">
+      <p><strong>{failure.type ?? failure.code ?? "Error"}</strong> {failure.message}</p>
+      {text && <pre tabIndex={0} aria-label="Backtrace">{text}</pre>}
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+// Shows what a job carries: each value is text of the answer itself, shown and copied as it was sent.
+
+import { useState } from "preact/hooks";
+import { type Source, at, indented } from "../json_source";
+import { CopyButton } from "../parts";
+
+const SHOWN = [
+  ["args", "Arguments"],
+  ["meta", "Metadata"],
+  ["result", "Result"],
+  ["checkpoint", "Checkpoint"],
+  ["progress_data", "Progress data"],
+  ["retry", "Retry policy"],
+  ["unique", "Unique policy"],
+  ["rate_limit", "Rate limit"],
+  ["tags", "Tags"],
+] as const;
+
+export function JobData({ source }: { source: Source }) {
+  return (
+    <>
+      {SHOWN.map(([name, title]) => {
+        const value = at(source, name);
+        return value && value.text !== "{}" && <Value key={name} title={title} text={value.text} />;
+      })}
+      <Value title="The whole job" text={source.text} isFolded />
+    </>
+  );
+}
+
+const SHORT = 70;
+
+function Value({ title, text, isFolded = false }: { title: string; text: string; isFolded?: boolean }) {
+  const [isIndented, setIndented] = useState(text.length > SHORT);
+  const content = (
+    <>
+      <div class="buttons">
+        <button type="button" class="small" aria-pressed={isIndented} onClick={() => setIndented(!isIndented)}>Indent</button>
+        <CopyButton text={text} label="Copy as sent" />
+      </div>
+      <pre tabIndex={0} aria-label={title}>{isIndented ? indented(text) : text}</pre>
+    </>
+  );
+  if (isFolded) return <details><summary><h2>{title}</h2></summary>{content}</details>;
+  return <section><h2>{title}</h2>{content}</section>;
+}

@@ -1,0 +1,141 @@
+// The list of jobs. The filter is the address, so that it can be kept and sent to somebody.
+
+import { useEffect, useState } from "preact/hooks";
+import { ActionButton } from "../action";
+import { address, link, open, queryText } from "../address";
+import { read } from "../api";
+import { ErrorNote, Heading, JobLink, QueueLink, State, Table, Time, Waiting, atLeast, counted } from "../parts";
+import { useData } from "../polling";
+import { type JobPage, type JobRow, STATES } from "../shapes";
+import { serverNow } from "../times";
+import { type JobFilter, cancelOf, changeAll, retryOf } from "./job_actions";
+
+const FILTER = ["queue", "state", "type", "since", "until"] as const;
+const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
+
+export function Jobs() {
+  const query = address.value.query;
+  const filter: JobFilter = Object.fromEntries(FILTER.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
+  const cursor = query.get("cursor") ?? "";
+  const path = `admin/jobs${queryText({ ...filter, cursor, limit: "50" })}`;
+  const { data, error } = useData(() => read<JobPage>(path), 10, path);
+  return (
+    <>
+      <Heading text="Jobs" />
+      <Filter key={queryText(filter)} filter={filter} />
+      {data ? <><ErrorNote error={error} /><Found page={data} filter={filter} cursor={cursor} key={path} /></> : <Waiting error={error} />}
+    </>
+  );
+}
+
+function Filter({ filter }: { filter: JobFilter }) {
+  const [draft, setDraft] = useState(filter);
+  const states = (draft.state ?? "").split(",").filter(Boolean);
+  const text = (name: "queue" | "type" | "since" | "until", label: string, hint: string) => (
+    <label>
+      {label}
+      <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
+    </label>
+  );
+  const toggle = (state: string, isOn: boolean): void =>
+    setDraft({ ...draft, state: STATES.filter((each) => (each === state ? isOn : states.includes(each))).join(",") });
+  return (
+    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["jobs"], { ...draft }); }}>
+      {text("queue", "Queue", "any")}
+      {text("type", "Type", "mail.send or mail.*")}
+      {text("since", "Created since", "2026-01-31T12:00:00Z")}
+      {text("until", "Created until", "2026-01-31T13:00:00Z")}
+      <fieldset>
+        <legend>State</legend>
+        {STATES.map((state) => (
+          <label key={state}>
+            <input type="checkbox" checked={states.includes(state)} onChange={(event) => toggle(state, event.currentTarget.checked)} /> {state}
+          </label>
+        ))}
+      </fieldset>
+      <button type="submit" class="main">Show</button>
+    </form>
+  );
+}
+
+function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cursor: string }) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const { total, total_is_exact: isExact, next_cursor: next, examined } = page.pagination;
+  const present = new Set(page.items.map((job) => job.id));
+  const stale = [...chosen].filter((id) => !present.has(id));
+  useEffect(() => {
+    if (stale.length > 0) setChosen(new Set([...chosen].filter((id) => present.has(id))));
+  }, [stale.length]);
+  const choose = (ids: readonly string[], isOn: boolean): void => {
+    const rest = [...chosen].filter((id) => !ids.includes(id));
+    setChosen(new Set(isOn ? [...rest, ...ids] : rest));
+  };
+  const ids = [...chosen];
+  const all = page.items.map((job) => job.id);
+  const isAll = all.length > 0 && all.every((id) => chosen.has(id));
+  return (
+    <>
+      <p>
+        {total !== undefined && <>{atLeast(total, isExact !== false)} match. </>}
+        {examined !== undefined && examined > page.items.length && <>{counted(examined, "job")} were compared for this page.</>}
+      </p>
+      {ids.length > 0 && (
+        <div class="buttons" role="group" aria-label="Chosen jobs">
+          <span>{counted(ids.length, "job")} chosen</span>
+          <ActionButton action={() => retryOf(ids)} label="Retry chosen" />
+          <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />
+        </div>
+      )}
+      <Table
+        label="Jobs"
+        rows={page.items}
+        nameOf={(job) => job.id}
+        none="No job matches."
+        columns={[
+          {
+            name: "Choose",
+            show: (job) => <input type="checkbox" aria-label={`Choose ${job.id}`} checked={chosen.has(job.id)} onChange={(event) => choose([job.id], event.currentTarget.checked)} />,
+          },
+          { name: "Job", show: (job) => <JobLink id={job.id} /> },
+          { name: "Type", show: (job) => job.type },
+          { name: "Queue", show: (job) => <QueueLink name={job.queue} /> },
+          { name: "State", show: (job) => <State name={job.state} /> },
+          { name: "Attempt", isNumber: true, show: (job) => `${job.attempt} of ${job.max_attempts}` },
+          { name: "Created", show: (job) => <Time at={job.created_at} /> },
+          { name: "Error", show: (job) => errorOf(job) },
+        ]}
+      />
+      {all.length > 0 && (
+        <div class="buttons">
+          <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none" : "Choose all on this page"}</button>
+          {cursor && <a href={link(["jobs"], filter)}>First page</a>}
+          {next && <a href={link(["jobs"], { ...filter, cursor: next })}>Next page</a>}
+        </div>
+      )}
+      <AllThatMatch filter={filter} />
+    </>
+  );
+}
+
+function AllThatMatch({ filter }: { filter: JobFilter }) {
+  const states = (filter.state ?? "").split(",").filter(Boolean);
+  const isPossible = (fits: (state: string) => boolean): boolean => states.length === 0 || states.some(fits);
+  // Jobs that come after the count are not meant: the count would not have named them.
+  const bounded = (): JobFilter => ({ ...filter, until: filter.until ?? new Date(serverNow()).toISOString() });
+  return (
+    <>
+      <h2>All that match</h2>
+      <div class="buttons">
+        {isPossible((state) => state === "discarded") && <ActionButton isSmall={false} label="Retry all …" action={() => changeAll("retry", bounded())} />}
+        {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", bounded())} />}
+        {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", bounded())} />}
+      </div>
+      <p class="quiet">Each counts first and asks. Jobs that are created after the count are left alone.</p>
+    </>
+  );
+}
+
+function errorOf(job: JobRow): string {
+  const text = [job.error?.type, job.error?.message].filter(Boolean).join(": ");
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}

@@ -1,0 +1,129 @@
+// The first view: jobs by state, what happened in the last hour, and the queues.
+
+import { link } from "../address";
+import { read } from "../api";
+import { Facts, Heading, State, Table, Time, Waiting, ErrorNote, atLeast } from "../parts";
+import { useData } from "../polling";
+import { type Counts, type QueuePage, STATES } from "../shapes";
+import { duration } from "../times";
+import { QueueTable } from "./queues";
+
+interface Stats {
+  readonly jobs: Counts;
+  readonly queues: number;
+  readonly queues_paused: number;
+  readonly workers_by_state: Counts;
+  readonly throughput: { readonly enqueued_per_minute: number; readonly processed_per_minute: number; readonly failed_per_minute: number };
+  readonly is_exact: boolean;
+  readonly computed_at: string;
+}
+
+interface Period {
+  readonly timestamp: string;
+  readonly enqueued: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly avg_wait_ms: number | null;
+  readonly avg_duration_ms: number | null;
+}
+
+interface Everything {
+  readonly stats: Stats;
+  readonly history: readonly Period[];
+  readonly queues: QueuePage;
+  readonly round: number;
+}
+
+/** Counting queues costs most, so they are read with every third round only. */
+const QUEUES_EVERY = 3;
+
+async function load(before: Everything | null): Promise<Everything> {
+  const round = (before?.round ?? -1) + 1;
+  const stats = await read<Stats>("admin/stats");
+  const isDue = !before || round % QUEUES_EVERY === 0;
+  const history = isDue ? (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data : before.history;
+  const queues = isDue ? await read<QueuePage>("admin/queues?limit=100") : before.queues;
+  return { stats, history, queues, round };
+}
+
+export function Overview() {
+  const { data, error } = useData(load, 10, "overview");
+  if (!data) return <><Heading text="Overview" /><Waiting error={error} /></>;
+  const { stats } = data;
+  const workers = stats.workers_by_state;
+  return (
+    <>
+      <Heading text="Overview" />
+      <ErrorNote error={error} />
+      <h2>Jobs by state</h2>
+      <ul class="tiles">
+        {STATES.map((state) => (
+          <li key={state}>
+            <a href={link(["jobs"], { state })}><State name={state} /></a>
+            <span class="count">{(stats.jobs[state] ?? 0).toLocaleString("en")}</span>
+          </li>
+        ))}
+        <li>
+          <a href={link(["dead-letters"])}><State name="dead letter" /></a>
+          <span class="count">{(stats.jobs["dead_letter"] ?? 0).toLocaleString("en")}</span>
+        </li>
+      </ul>
+      {!stats.is_exact && <p class="quiet">These totals follow the jobs within seconds. Counted <Time at={stats.computed_at} />.</p>}
+      <h2>Now</h2>
+      <Facts
+        facts={[
+          ["Enqueued a minute", stats.throughput.enqueued_per_minute],
+          ["Completed a minute", stats.throughput.processed_per_minute],
+          ["Failed a minute", stats.throughput.failed_per_minute],
+          ["Queues", `${stats.queues} (${stats.queues_paused} paused)`],
+          ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["stale"] ?? 0} stale)`}</a>],
+        ]}
+      />
+      <History periods={data.history} />
+      <h2>Queues</h2>
+      <QueueTable page={data.queues} />
+    </>
+  );
+}
+
+function History({ periods }: { periods: readonly Period[] }) {
+  const most = Math.max(1, ...periods.map((each) => each.completed + each.failed));
+  const width = 100 / Math.max(1, periods.length);
+  const finished = periods.reduce((sum, each) => sum + each.completed, 0);
+  const failed = periods.reduce((sum, each) => sum + each.failed, 0);
+  return (
+    <>
+      <h2>The last hour</h2>
+      <p>{atLeast(finished, true)} completed, {atLeast(failed, true)} attempts failed.</p>
+      <svg class="chart" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label="Jobs completed and attempts failed in each five minutes; the table below has the numbers">
+        {periods.map((each, index) => {
+          const good = (each.completed / most) * 23;
+          const bad = (each.failed / most) * 23;
+          return (
+            <g key={each.timestamp}>
+              <rect class="good" x={index * width} y={24 - good} width={width * 0.8} height={good} />
+              <rect class="bad" x={index * width} y={24 - good - bad} width={width * 0.8} height={bad} />
+            </g>
+          );
+        })}
+      </svg>
+      <details>
+        <summary>As a table</summary>
+        <Table
+          label="The last hour"
+          rows={periods}
+          nameOf={(each) => each.timestamp}
+          none="Nothing happened."
+          columns={[
+            { name: "Five minutes from", show: (each) => <Time at={each.timestamp} /> },
+            { name: "Enqueued", isNumber: true, show: (each) => each.enqueued },
+            { name: "Completed", isNumber: true, show: (each) => each.completed },
+            { name: "Failed", isNumber: true, show: (each) => each.failed },
+            { name: "Mean wait", isNumber: true, show: (each) => (each.avg_wait_ms === null ? "-" : duration(each.avg_wait_ms)) },
+            { name: "Mean run", isNumber: true, show: (each) => (each.avg_duration_ms === null ? "-" : duration(each.avg_duration_ms)) },
+          ]}
+        />
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+// The list of queues with what each holds.
+
+import { address, link } from "../address";
+import { ActionButton } from "../action";
+import { read } from "../api";
+import { ErrorNote, Heading, QueueLink, State, Table, Waiting } from "../parts";
+import { useData } from "../polling";
+import type { QueuePage, QueueRow } from "../shapes";
+import { queueChange } from "./queue_actions";
+
+export function Queues() {
+  const cursor = address.value.query.get("cursor") ?? "";
+  const { data, error } = useData(() => read<QueuePage>(`admin/queues?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `queues ${cursor}`);
+  return (
+    <>
+      <Heading text="Queues" />
+      {data ? <><ErrorNote error={error} /><QueueTable page={data} /></> : <Waiting error={error} />}
+    </>
+  );
+}
+
+const SHOWN = ["available", "active", "scheduled", "retryable", "pending", "discarded"] as const;
+
+/** The queues of a page; a count is a link to its jobs. */
+export function QueueTable({ page }: { page: QueuePage }) {
+  const next = page.pagination.next_cursor;
+  return (
+    <>
+      <Table
+        label="Queues"
+        rows={page.items}
+        nameOf={(queue) => queue.name}
+        none="There are no queues yet. The first job of a queue makes it."
+        columns={[
+          { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
+          { name: "State", show: (queue) => <State name={queue.state} /> },
+          ...SHOWN.map((state) => ({
+            name: state,
+            isNumber: true,
+            show: (queue: QueueRow) => <a href={link(["jobs"], { queue: queue.name, state })}>{count(queue, state)}</a>,
+          })),
+          {
+            name: "Change",
+            show: (queue) => <ActionButton action={() => queueChange(queue.name, queue.state === "active" ? "pause" : "resume")} />,
+          },
+        ]}
+      />
+      {next && <p><a href={link(["queues"], { cursor: next })}>Next queues</a></p>}
+    </>
+  );
+}
+
+function count(queue: QueueRow, state: string): string {
+  const about = queue.estimated.includes(state) ? "about " : "";
+  return about + (queue.counts[state] ?? 0).toLocaleString("en");
+}

@@ -1,0 +1,53 @@
+// What the server is, what it can do and how it is set.
+
+import { callAt, read } from "../api";
+import { PAGE } from "../address";
+import { Facts, Heading, Waiting, ErrorNote } from "../parts";
+import { useData } from "../polling";
+
+interface Manifest {
+  readonly specversion: string;
+  readonly implementation: { readonly name: string; readonly version: string };
+  readonly conformance_level?: number;
+  readonly capabilities: Readonly<Record<string, boolean>>;
+}
+
+interface Everything {
+  readonly manifest: Manifest;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+async function load(before: Everything | null): Promise<Everything> {
+  if (before) return before;
+  const manifest = (await callAt<Manifest>("GET", new URL("ojs/manifest", PAGE))).value;
+  const { settings } = await read<{ settings: Everything["settings"] }>("admin/config");
+  return { manifest, settings };
+}
+
+export function Settings() {
+  const { data, error } = useData(load, 600, "settings");
+  if (!data) return <><Heading text="Settings" /><Waiting error={error} /></>;
+  const { manifest, settings } = data;
+  return (
+    <>
+      <Heading text="Settings" />
+      <ErrorNote error={error} />
+      <Facts
+        facts={[
+          ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],
+          ["Open Job Spec", manifest.specversion],
+          ["Conformance level", manifest.conformance_level ?? "-"],
+          ["It can", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
+        ]}
+      />
+      <h2>How the backend is set</h2>
+      <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
+      <p><a href="LICENSES.txt">Licences of what this page is made of</a></p>
+    </>
+  );
+}
+
+function textOf(value: unknown): string {
+  if (value === "" || value === null || (Array.isArray(value) && value.length === 0)) return "-";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,81 @@
+// One workflow with its steps in order, what each waits for, and its job.
+
+import type { Action } from "../action";
+import { ActionButton } from "../action";
+import { call, read } from "../api";
+import { ErrorNote, Facts, Heading, JobLink, State, Table, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import { ojsAws } from "../quoting";
+import { between } from "../times";
+import type { WorkflowRow } from "./workflows";
+
+interface Step {
+  readonly id: string;
+  readonly type?: string;
+  readonly state: string;
+  readonly job_id?: string;
+  readonly job_state?: string;
+  readonly started_at?: string;
+  readonly completed_at?: string;
+  readonly depends_on?: readonly string[];
+}
+
+interface WorkflowDetail extends WorkflowRow {
+  readonly steps?: readonly Step[];
+}
+
+const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
+
+export function Workflow({ id }: { id: string }) {
+  const load = async (): Promise<WorkflowDetail> => (await read<{ workflow: WorkflowDetail }>(`workflows/${encodeURIComponent(id)}`)).workflow;
+  const { data, error } = useData(load, 5, `workflow ${id}`);
+  if (!data) return <><Heading text="Workflow" /><Waiting error={error} /></>;
+  return (
+    <>
+      <Heading text={data.name ? `Workflow ${data.name}` : "Workflow"}>
+        {!ENDED.includes(data.state) && <ActionButton isSmall={false} action={() => cancel(id)} />}
+      </Heading>
+      <ErrorNote error={error} />
+      <Facts
+        facts={[
+          ["Id", <span class="id">{data.id}</span>],
+          ["Kind", data.type],
+          ["State", <State name={data.state} />],
+          ["Jobs completed", `${data.jobs_completed} of ${data.jobs_total}`],
+          ["Created", <Time at={data.created_at} />],
+          ["Ended", <Time at={data.completed_at} />],
+        ]}
+      />
+      <h2>Steps</h2>
+      <Table
+        label="Steps"
+        rows={data.steps ?? []}
+        nameOf={(step) => step.id}
+        none="The answer names no steps."
+        columns={[
+          { name: "Step", show: (step) => step.id },
+          { name: "Type", show: (step) => step.type ?? "-" },
+          { name: "State", show: (step) => <State name={step.state} /> },
+          { name: "Waits for", show: (step) => step.depends_on?.join(", ") || "-" },
+          { name: "Began", show: (step) => <Time at={step.started_at} /> },
+          { name: "Took", isNumber: true, show: (step) => between(step.started_at, step.completed_at) || "-" },
+          { name: "Job", show: (step) => (step.job_id ? <JobLink id={step.job_id} /> : "-") },
+          { name: "Job is", show: (step) => (step.job_state ? <State name={step.job_state} /> : "-") },
+        ]}
+      />
+    </>
+  );
+}
+
+function cancel(id: string): Action {
+  return {
+    title: "Cancel this workflow?",
+    explanation: "Steps that have not begun are cancelled. Jobs that are executed may end.",
+    command: ojsAws("workflows", "cancel", id),
+    verb: "Cancel the workflow",
+    run: async () => {
+      await call("DELETE", `workflows/${encodeURIComponent(id)}`);
+      return "The workflow is cancelled.";
+    },
+  };
+}

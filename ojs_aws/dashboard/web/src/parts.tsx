@@ -1,0 +1,181 @@
+// The pieces that all views are made of: headings, tables, times, states, errors, copying.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { link } from "./address";
+import { ApiError, signInReason } from "./api";
+import { exactTime, now, relativeTime, zone } from "./times";
+
+/** A view's heading, which is also the title of the tab. */
+export function Heading({ text, children }: { text: string; children?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${text} · jobs`;
+  }, [text]);
+  return (
+    <div class="heading">
+      <h1 id="heading" tabIndex={-1}>{text}</h1>
+      {children}
+    </div>
+  );
+}
+
+/** An instant, relative to now; its title has the exact one. */
+export function Time({ at }: { at: string | null | undefined }) {
+  if (!at) return <span class="quiet">-</span>;
+  return <time dateTime={at} title={exactTime(at, zone.value)}>{relativeTime(at, now.value)}</time>;
+}
+
+/** An instant to the millisecond; its title has the relative one. */
+export function ExactTime({ at }: { at: string }) {
+  return <time dateTime={at} title={relativeTime(at, now.value)}>{exactTime(at, zone.value)}</time>;
+}
+
+const SIGNS: Readonly<Record<string, string>> = {
+  active: "▶",
+  available: "●",
+  cancelled: "⊘",
+  completed: "✓",
+  discarded: "✕",
+  draining: "↓",
+  failed: "✕",
+  paused: "‖",
+  pending: "○",
+  quiet: "‖",
+  retryable: "↻",
+  running: "▶",
+  scheduled: "◷",
+  stale: "✕",
+  terminate: "■",
+};
+
+/** A state: a sign and its name, in a colour. */
+export function State({ name }: { name: string }) {
+  return <span class={`state state-${name}`}><span aria-hidden="true">{SIGNS[name] ?? "•"}</span> {name}</span>;
+}
+
+export function JobLink({ id }: { id: string }) {
+  return <a class="id" href={link(["jobs", id])}>{id}</a>;
+}
+
+export function QueueLink({ name }: { name: string }) {
+  return <a href={link(["queues", name])}>{name}</a>;
+}
+
+/** What went wrong, in the server's words, with what to do next. */
+export function ErrorNote({ error }: { error: unknown }) {
+  if (!error) return null;
+  const message = error instanceof Error ? error.message : String(error);
+  const refusal = error instanceof ApiError ? error : null;
+  return (
+    <div class="note bad" role="alert">
+      <p><strong>That did not work.</strong> {message}</p>
+      {refusal?.requestId && <p class="quiet">Request {refusal.requestId}</p>}
+      {refusal && [401, 403].includes(refusal.status) && (
+        <button type="button" onClick={() => { signInReason.value = message; }}>Use another key</button>
+      )}
+    </div>
+  );
+}
+
+/** What is shown until the first answer is there. */
+export function Waiting({ error }: { error: unknown }) {
+  return error ? <ErrorNote error={error} /> : <p class="quiet" role="status">Loading …</p>;
+}
+
+export interface Column<T> {
+  readonly name: string;
+  readonly show: (row: T) => ComponentChildren;
+  readonly isNumber?: boolean;
+}
+
+interface TableOptions<T> {
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly nameOf: (row: T) => string;
+  /** What is said when there are no rows. */
+  readonly none: string;
+}
+
+/** A table that scrolls by itself where it is wider than the screen. */
+export function Table<T>({ label, columns, rows, nameOf, none }: TableOptions<T>) {
+  if (rows.length === 0) return <p class="quiet">{none}</p>;
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>{columns.map((each) => <th key={each.name} scope="col" class={each.isNumber ? "number" : ""}>{each.name}</th>)}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={nameOf(row)}>
+              {columns.map((each) => <td key={each.name} class={each.isNumber ? "number" : ""}>{each.show(row)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Names with their values, one below the other. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
+    </dl>
+  );
+}
+
+/** Copy a text; over plain HTTP browsers have no clipboard for scripts, so a selection is copied there. */
+export async function copyText(text: string): Promise<boolean> {
+  if (navigator.clipboard) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // Not allowed here: copy a selection instead.
+    }
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "unseen";
+  const place = document.querySelector("dialog[open]") ?? document.body;
+  place.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  return isCopied;
+}
+
+export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [answer, setAnswer] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setAnswer(""), 2500);
+    return () => clearTimeout(timer);
+  }, [answer]);
+  const copy = async (): Promise<void> => {
+    setAnswer((await copyText(text)) ? "Copied" : "Select and copy it by hand");
+  };
+  return <button type="button" class="small" onClick={() => void copy()}><span aria-live="polite">{answer || label}</span></button>;
+}
+
+/** A command line or another text to copy. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      <pre tabIndex={0} aria-label={label}>{text}</pre>
+      <CopyButton text={text} />
+    </div>
+  );
+}
+
+/** Return a count that may be a lower bound. */
+export function atLeast(count: number, isExact: boolean): string {
+  return `${isExact ? "" : "at least "}${count.toLocaleString("en")}`;
+}
+
+/** Return a number of things: `1 job`, `2 jobs`. */
+export function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+}

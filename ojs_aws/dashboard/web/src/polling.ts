@@ -1,0 +1,135 @@
+// Keeps a view up to date: one request at a time, slower when the server asks for it, never unseen.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api";
+import { serverNow } from "./times";
+
+const IDLE_MS = 30 * 60_000;
+const LONGEST_MS = 120_000;
+
+export const isIdle = signal(false);
+export const updatedAt = signal("");
+
+let lastInput = Date.now();
+let current: Loop | null = null;
+
+for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) {
+  addEventListener(kind, noteInput, { passive: true });
+}
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible") current?.wake();
+  else current?.sleep();
+});
+
+function noteInput(): void {
+  lastInput = Date.now();
+  if (!isIdle.value) return;
+  isIdle.value = false;
+  current?.wake();
+}
+
+/** Load the current view again at once. */
+export function refresh(): void {
+  current?.wake();
+}
+
+/** Return how long to wait after a failure: what the server asks for, or twice as long each time. */
+export function backoffMs(error: unknown, failures: number, everyMs: number): number {
+  const asked = error instanceof ApiError ? error.retryAfterS * 1000 : 0;
+  return Math.max(asked, Math.min(LONGEST_MS, everyMs * 2 ** Math.min(failures, 6)));
+}
+
+class Loop {
+  private timer = 0;
+  private failures = 0;
+  private isRunning = false;
+  private isStopped = false;
+  private isAskedAgain = false;
+
+  constructor(
+    private readonly load: () => Promise<void>,
+    private readonly everyMs: number,
+  ) {}
+
+  wake(): void {
+    clearTimeout(this.timer);
+    void this.step();
+  }
+
+  sleep(): void {
+    clearTimeout(this.timer);
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private async step(): Promise<void> {
+    if (this.isStopped) return;
+    if (this.isRunning) {
+      this.isAskedAgain = true;
+      return;
+    }
+    this.isRunning = true;
+    let waitMs = this.everyMs;
+    try {
+      await this.load();
+      this.failures = 0;
+      updatedAt.value = new Date(serverNow()).toISOString();
+    } catch (error) {
+      this.failures += 1;
+      waitMs = backoffMs(error, this.failures, this.everyMs);
+    }
+    this.isRunning = false;
+    this.plan(this.isAskedAgain ? 0 : waitMs);
+    this.isAskedAgain = false;
+  }
+
+  private plan(waitMs: number): void {
+    if (this.isStopped || document.visibilityState === "hidden") return;
+    if (Date.now() - lastInput > IDLE_MS) {
+      isIdle.value = true;
+      return;
+    }
+    this.timer = window.setTimeout(() => void this.step(), waitMs);
+  }
+}
+
+export interface Loaded<T> {
+  readonly data: T | null;
+  readonly error: unknown;
+}
+
+/** Load a view's data now and every few seconds; a failure leaves what was shown last.
+ *
+ * @param key names what is shown: another key begins with nothing.
+ */
+export function useData<T>(load: (before: T | null) => Promise<T>, everyS: number, key: string): Loaded<T> {
+  const [shown, show] = useState<Loaded<T> & { key: string }>({ data: null, error: null, key });
+  const latest = useRef(load);
+  latest.current = load;
+  useEffect(() => {
+    let data: T | null = null;
+    let isGone = false;
+    const loop = new Loop(async () => {
+      try {
+        const found = await latest.current(data);
+        data = found;
+        if (!isGone) show({ data: found, error: null, key });
+      } catch (error) {
+        if (!isGone) show({ data, error, key });
+        throw error;
+      }
+    }, everyS * 1000);
+    current = loop;
+    loop.wake();
+    return () => {
+      isGone = true;
+      loop.stop();
+      if (current === loop) current = null;
+    };
+  }, [key, everyS]);
+  return shown.key === key ? shown : { data: null, error: null };
+}

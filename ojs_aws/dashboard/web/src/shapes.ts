@@ -1,0 +1,52 @@
+// The parts of the API's answers that the views use.
+
+export const STATES = ["available", "active", "scheduled", "retryable", "pending", "completed", "discarded", "cancelled"] as const;
+
+export type Counts = Readonly<Partial<Record<string, number>>>;
+
+export interface Pagination {
+  readonly total?: number;
+  readonly total_is_exact?: boolean;
+  readonly has_more: boolean;
+  readonly next_cursor?: string;
+  readonly examined?: number;
+}
+
+export interface QueueRow {
+  readonly name: string;
+  readonly state: string;
+  readonly paused: boolean;
+  readonly counts: Counts;
+  readonly depth: number;
+  readonly estimated: readonly string[];
+}
+
+export interface QueuePage {
+  readonly items: readonly QueueRow[];
+  readonly pagination: Pagination;
+}
+
+export interface JobRow {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly state: string;
+  readonly attempt: number;
+  readonly max_attempts: number;
+  readonly created_at: string;
+  readonly error?: { readonly type?: string; readonly message?: string };
+  readonly worker_id?: string;
+  readonly dead_letter?: boolean;
+}
+
+export interface JobPage {
+  readonly items: readonly JobRow[];
+  readonly pagination: Pagination;
+}
+
+export interface Failure {
+  readonly type?: string;
+  readonly code?: string;
+  readonly message?: string;
+  readonly backtrace?: string | readonly unknown[];
+}

@@ -1,0 +1,168 @@
+// The frame around each view: menu, search, switches, and the line that says how fresh everything is.
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { ComponentType } from "preact";
+import { ActionDialog, done } from "./action";
+import { address, link, open } from "./address";
+import { Time } from "./parts";
+import { isIdle, refresh, updatedAt } from "./polling";
+import { SignIn, SignOutButton } from "./sign_in";
+import { keepZone, zone } from "./times";
+import { Cron } from "./pages/cron";
+import { DeadLetters } from "./pages/dead_letters";
+import { Job } from "./pages/job";
+import { Jobs } from "./pages/jobs";
+import { Overview } from "./pages/overview";
+import { Queue } from "./pages/queue";
+import { Queues } from "./pages/queues";
+import { Settings } from "./pages/settings";
+import { Workers } from "./pages/workers";
+import { Workflow } from "./pages/workflow";
+import { Workflows } from "./pages/workflows";
+
+interface View {
+  readonly path: string;
+  readonly name: string;
+  readonly page: ComponentType;
+  /** The view of one thing, whose id follows in the path. */
+  readonly one?: ComponentType<{ id: string }>;
+}
+
+const VIEWS: readonly View[] = [
+  { path: "", name: "Overview", page: Overview },
+  { path: "queues", name: "Queues", page: Queues, one: Queue },
+  { path: "jobs", name: "Jobs", page: Jobs, one: Job },
+  { path: "dead-letters", name: "Dead letters", page: DeadLetters },
+  { path: "workers", name: "Workers", page: Workers },
+  { path: "cron", name: "Cron", page: Cron },
+  { path: "workflows", name: "Workflows", page: Workflows, one: Workflow },
+  { path: "settings", name: "Settings", page: Settings },
+];
+
+const JOB_ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
+
+export function Shell() {
+  useEffect(() => {
+    const paste = (event: ClipboardEvent): void => {
+      const isTyping = (event.target as Element).closest("input, textarea, dialog");
+      const id = event.clipboardData?.getData("text").match(JOB_ID)?.[0];
+      if (!isTyping && id) open(["jobs", id.toLowerCase()]);
+    };
+    document.addEventListener("paste", paste);
+    return () => document.removeEventListener("paste", paste);
+  }, []);
+  return (
+    <>
+      <a class="skip" href="#heading" onClick={(event) => { event.preventDefault(); document.getElementById("heading")?.focus(); }}>
+        Skip to the content
+      </a>
+      <header>
+        <Menu />
+        <Search />
+        <div class="switches">
+          <ZoneSwitch />
+          <ThemeSwitch />
+          <SignOutButton />
+        </div>
+      </header>
+      <main>
+        <CurrentView />
+      </main>
+      <footer>
+        <Freshness />
+      </footer>
+      <ActionDialog />
+      <SignIn />
+    </>
+  );
+}
+
+function Menu() {
+  const present = address.value.parts[0] ?? "";
+  return (
+    <nav aria-label="Views">
+      <ul>
+        {VIEWS.map((each) => (
+          <li key={each.path}>
+            <a href={link(each.path ? [each.path] : [])} aria-current={each.path === present ? "page" : undefined}>{each.name}</a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function CurrentView() {
+  const [path = "", id] = address.value.parts;
+  const view = VIEWS.find((each) => each.path === path);
+  useEffect(() => {
+    done.value = "";
+    scrollTo(0, 0);
+  }, [path, id]);
+  const status = <p class="done" role="status">{done.value}</p>;
+  if (!view || (id !== undefined && !view.one)) return <p>There is no such view. <a href={link([])}>Overview</a></p>;
+  const One = view.one;
+  const Page = view.page;
+  return <>{status}{id !== undefined && One ? <One key={id} id={id} /> : <Page />}</>;
+}
+
+function Search() {
+  const [text, setText] = useState("");
+  const find = (wanted: string): void => {
+    const id = wanted.match(JOB_ID)?.[0];
+    setText("");
+    if (id) open(["jobs", id.toLowerCase()]);
+    else if (wanted.trim()) open(["jobs"], { type: wanted.trim() });
+  };
+  const input = (value: string): void => {
+    if (new RegExp(`^\\s*${JOB_ID.source}\\s*$`, "i").test(value)) find(value);
+    else setText(value);
+  };
+  return (
+    <form role="search" onSubmit={(event) => { event.preventDefault(); find(text); }}>
+      <label>
+        <span class="unseen">Job id or job type</span>
+        <input type="search" placeholder="Job id or type" value={text} onInput={(event) => input(event.currentTarget.value)} />
+      </label>
+    </form>
+  );
+}
+
+function ZoneSwitch() {
+  const isUtc = zone.value === "utc";
+  return <button type="button" aria-pressed={isUtc} onClick={() => keepZone(isUtc ? "local" : "utc")}>UTC</button>;
+}
+
+const THEMES = ["auto", "light", "dark"] as const;
+const theme = signal(localStorage.getItem("ojs-theme") ?? "auto");
+
+function ThemeSwitch() {
+  useEffect(() => {
+    document.documentElement.dataset["theme"] = theme.value;
+  }, [theme.value]);
+  const choose = (chosen: string): void => {
+    theme.value = chosen;
+    localStorage.setItem("ojs-theme", chosen);
+  };
+  return (
+    <label>
+      <span class="unseen">Colours</span>
+      <select value={theme.value} onChange={(event) => choose(event.currentTarget.value)}>
+        {THEMES.map((each) => <option key={each} value={each}>{each}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Freshness() {
+  if (isIdle.value) {
+    return <p role="status">Updates stopped after 30 minutes without input. <button type="button" onClick={refresh}>Go on</button></p>;
+  }
+  return (
+    <p>
+      {updatedAt.value ? <>Updated <Time at={updatedAt.value} /></> : "Not loaded yet"}{" "}
+      <button type="button" class="small" onClick={refresh}>Refresh</button>
+    </p>
+  );
+}

@@ -1,0 +1,73 @@
+// Shows instants: relative by the server's clock, exact in UTC or local time.
+
+import { signal } from "@preact/signals";
+
+export type Zone = "local" | "utc";
+
+const STORED = "ojs-zone";
+
+export const zone = signal<Zone>(localStorage.getItem(STORED) === "utc" ? "utc" : "local");
+
+export function keepZone(chosen: Zone): void {
+  zone.value = chosen;
+  localStorage.setItem(STORED, chosen);
+}
+
+let aheadMs = 0;
+
+/** The time at the server, in milliseconds; moves on while somebody looks. */
+export const now = signal(Date.now());
+
+setInterval(() => {
+  if (document.visibilityState === "visible") now.value = serverNow();
+}, 1000);
+
+export function serverNow(): number {
+  return Date.now() + aheadMs;
+}
+
+/** Follow the server's clock. Its header has whole seconds, so smaller differences mean nothing. */
+export function noteServerTime(header: string | null): void {
+  const server = Date.parse(header ?? "");
+  if (!Number.isFinite(server)) return;
+  const difference = server + 500 - Date.now();
+  if (Math.abs(difference - aheadMs) > 1500) aheadMs = Math.abs(difference) > 1500 ? difference : 0;
+}
+
+/** Return an instant exactly, in the chosen zone. */
+export function exactTime(instant: string, chosen: Zone): string {
+  const date = new Date(instant);
+  if (Number.isNaN(date.getTime())) return instant;
+  if (chosen === "utc") return `${date.toISOString().replace("T", " ").replace("Z", "")} UTC`;
+  const two = (value: number, width = 2): string => String(value).padStart(width, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${two(date.getMilliseconds(), 3)}`;
+  const offset = -date.getTimezoneOffset();
+  const sign = offset < 0 ? "-" : "+";
+  return `${day} ${time} ${sign}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
+}
+
+/** Return how far an instant is from another: `5 min ago`, `in 3 h`. */
+export function relativeTime(instant: string, atMs: number): string {
+  const distance = Date.parse(instant) - atMs;
+  if (Number.isNaN(distance)) return instant;
+  if (Math.abs(distance) < 1500) return "now";
+  return distance < 0 ? `${duration(-distance)} ago` : `in ${duration(distance)}`;
+}
+
+/** Return a length of time in its largest useful unit. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 10) return `${s.toFixed(1)} s`;
+  if (s < 120) return `${Math.round(s)} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 172_800) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86_400)} d`;
+}
+
+/** Return the length of time between two instants, or an empty text when one is missing. */
+export function between(from: string | undefined, to: string | undefined): string {
+  const ms = Date.parse(to ?? "") - Date.parse(from ?? "");
+  return Number.isFinite(ms) ? duration(Math.max(0, ms)) : "";
+}

@@ -1,0 +1,159 @@
+"""Starts one server and one browser for all journeys; anything that the browser complains of fails.
+
+Run by `make browser`. The journeys need Playwright for Python and Chromium: Debian's at
+/usr/bin/chromium, or the one that CHROMIUM names. Where one is missing they are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.load import HUNG_S
+
+HERE: Final = Path(__file__).resolve().parent
+CHECKOUT: Final = HERE.parents[1]
+CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+WAIT_MS: Final = 30_000
+"""What a busy machine may take for a view."""
+
+VIOLATIONS: Final = """
+    window.violations = [];
+    addEventListener("securitypolicyviolation", (event) =>
+        violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests here: `make test` leaves them out."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium without a window."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed; `make browser` does that"
+    )
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no Chromium at {CHROMIUM}; the variable CHROMIUM names another one")
+    with playwright.sync_playwright() as started:
+        # Chromium's own sandbox refuses to run as root, as containers do.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        chromium = started.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        yield chromium
+        chromium.close()
+
+
+def _serve(*options: str) -> Iterator[tuple[str, str]]:
+    """Run a local server; return its address and what it printed up to there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ojs_aws.cli", "local", "--port", "0", *options],
+        cwd=CHECKOUT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("OJS_")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "<id>" in line or "Bearer $" in line:
+            break
+    address = re.search(r"Dashboard: open (http://\S+)/ ", said)
+    assert address is not None, said
+    yield address[1], said
+    process.terminate()
+    process.communicate(timeout=HUNG_S)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of a server that asks for no key."""
+    for address, _ in _serve():
+        yield address
+
+
+@pytest.fixture(scope="session")
+def closed_server() -> Iterator[tuple[str, str]]:
+    """The address of a server that asks for a key, and the key of an administrator."""
+    for address, said in _serve("--auth"):
+        key = re.search(r"admin\s+(ojs_\S+)", said)
+        assert key is not None, said
+        yield address, key[1]
+
+
+@pytest.fixture
+def api(server: str) -> Iterator[httpx.Client]:
+    """The API of the open server, to make what a journey needs."""
+    with httpx.Client(base_url=f"{server}/ojs/v1/", timeout=HUNG_S) as client:
+        yield client
+
+
+class Tab:
+    """A tab of the browser, with what it complained of."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.set_default_timeout(WAIT_MS)
+        page.add_init_script(VIOLATIONS)
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def _note(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.text} {message.location.get('url', '')}")
+
+    def open(self, view: str = "", heading: str | None = None) -> Any:
+        """Open a view by its address, and wait until its heading is there."""
+        self.page.goto(f"{self.address}/#/{view}")
+        if heading is not None:
+            self.page.get_by_role("heading", name=heading, level=1).wait_for()
+        return self.page
+
+    def check(self) -> None:
+        """Fail if the browser complained."""
+        violations: list[str] = self.page.evaluate("window.violations")
+        assert violations == []
+        assert self.complaints == []
+
+    def confirm(self, button: str, typed: str | None = None) -> str:
+        """Answer the open question with yes; return the command line that it showed."""
+        dialog = self.page.get_by_role("dialog")
+        dialog.wait_for()
+        command: str = dialog.get_by_label("Command line").inner_text()
+        if typed is not None:
+            assert dialog.get_by_role("button", name=button, exact=True).is_disabled()
+            dialog.get_by_label("to confirm").fill(typed)
+        dialog.get_by_role("button", name=button, exact=True).click()
+        dialog.wait_for(state="detached")
+        return command.partition(" --url ")[0]
+
+    def says(self, text: str) -> None:
+        """Wait until the view shows a text."""
+        self.page.get_by_text(text).first.wait_for()
+
+
+@pytest.fixture
+def tab(browser: Any, server: str) -> Iterator[Tab]:
+    """A tab for the open server; what the browser complains of fails the test."""
+    context = browser.new_context()
+    opened = Tab(context.new_page(), server)
+    yield opened
+    opened.check()
+    context.close()

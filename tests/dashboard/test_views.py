@@ -1,0 +1,198 @@
+"""A journey for each view, with what somebody does there."""
+
+from __future__ import annotations
+
+import httpx
+
+from tests.dashboard.conftest import Tab
+from tests.dashboard.jobs import discard, fail, push, state_of
+
+
+def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client) -> None:
+    """With at most six requests for the page itself and its first three answers."""
+    push(api, "overview")
+    page = tab.open("", "Overview")
+    page.get_by_role("link", name="overview", exact=True).wait_for()
+    assert len([url for url in tab.requests if not url.startswith("data:")]) <= 6
+    page.get_by_role("link", name="available", exact=True).click()
+    page.get_by_role("heading", name="Jobs", level=1).wait_for()
+    assert "state=available" in page.url
+
+
+def test_a_queue_is_paused_resumed_and_drained(tab: Tab, api: httpx.Client) -> None:
+    """Each change names its command line before it happens."""
+    push(api, "letters")
+    page = tab.open("queues/letters", "Queue letters")
+    for button, command, says in (
+        ("Pause", "pause", "The queue letters is paused."),
+        ("Resume", "resume", "The queue letters is resumed."),
+        ("Drain", "drain", "The queue letters is draining."),
+        ("Resume", "resume", "The queue letters is resumed."),
+    ):
+        page.get_by_role("button", name=button, exact=True).click()
+        assert tab.confirm(button) == f"ojs-aws queues {command} letters"
+        tab.says(says)
+    assert api.get("queues/letters").json()["queue"]["state"] == "active"
+
+
+def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client) -> None:
+    """Nothing is purged before the name of the queue is typed."""
+    job_id = push(api, "purged")
+    page = tab.open("queues/purged", "Queue purged")
+    page.get_by_role("checkbox", name="available").check()
+    page.get_by_role("button", name="Count and purge").click()
+    tab.says("Jobs that match now: 1")
+    command = tab.confirm("Purge", typed="purged")
+    assert command == "ojs-aws queues purge purged --state available"
+    tab.says("Purged 1 jobs of purged.")
+    assert state_of(api, job_id) == "cancelled"
+
+
+def test_the_filter_of_jobs_is_the_address(tab: Tab, api: httpx.Client) -> None:
+    """Who opens the address sees the same jobs; the form says what is filtered."""
+    wanted = push(api, "filtered", type="mail.send")
+    other = push(api, "filtered", type="report.build")
+    page = tab.open("jobs?queue=filtered", "Jobs")
+    page.get_by_role("link", name=other).wait_for()
+    page.get_by_label("Type", exact=True).fill("mail.*")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name=other).wait_for(state="detached")
+    page.get_by_role("link", name=wanted).wait_for()
+    assert "type=mail.*" in page.url
+    page.reload()
+    page.get_by_role("link", name=wanted).wait_for()
+    assert page.get_by_label("Type", exact=True).input_value() == "mail.*"
+
+
+def test_pages_of_jobs_follow_one_another(tab: Tab, api: httpx.Client) -> None:
+    """By the cursor in the address; the browser's way back works."""
+    for _ in range(52):
+        push(api, "many")
+    page = tab.open("jobs?queue=many", "Jobs")
+    page.get_by_role("link", name="Next page").click()
+    page.get_by_role("link", name="First page").wait_for()
+    tab.page.locator("tbody tr").nth(1).wait_for()
+    assert page.locator("tbody tr").count() == 2
+    page.go_back()
+    page.get_by_role("link", name="Next page").wait_for()
+
+
+def test_chosen_jobs_are_cancelled(tab: Tab, api: httpx.Client) -> None:
+    """Those that are ticked and no others."""
+    chosen, other = push(api, "chosen"), push(api, "chosen")
+    page = tab.open("jobs?queue=chosen", "Jobs")
+    page.get_by_role("checkbox", name=f"Choose {chosen}").check()
+    page.get_by_role("button", name="Cancel chosen").click()
+    assert tab.confirm("Cancel jobs") == f"ojs-aws jobs cancel {chosen}"
+    tab.says("Cancelled 1 job.")
+    assert (state_of(api, chosen), state_of(api, other)) == ("cancelled", "available")
+
+
+def test_all_that_match_are_retried_after_a_count(tab: Tab, api: httpx.Client) -> None:
+    """The count is shown before anything is changed."""
+    failed = [discard(api, "again") for _ in range(3)]
+    page = tab.open("jobs?queue=again&state=discarded", "Jobs")
+    page.get_by_role("button", name="Retry all").click()
+    tab.says("Jobs that match now: 3")
+    command = tab.confirm("Retry")
+    assert command.startswith("ojs-aws jobs retry --queue again --until ")
+    assert command.endswith(" --state discarded")
+    tab.says("Retried 3 jobs.")
+    assert {state_of(api, each) for each in failed} == {"available"}
+
+
+def test_a_job_shows_its_attempts_and_its_error(tab: Tab, api: httpx.Client) -> None:
+    """A job that fails for good is retried from its own page."""
+    job_id = discard(api, "single")
+    page = tab.open(f"jobs/{job_id}", "report.build")
+    tab.says("no <b>rows</b> found")
+    assert (
+        page.get_by_label("Backtrace").first.inner_text() == "jobs.py:10 in build\ndb.py:3 in rows"
+    )
+    timeline = page.locator(".timeline")
+    assert "started (attempt 1)" in timeline.inner_text()
+    assert "Waited " in timeline.inner_text()
+    assert "Ran " in timeline.inner_text()
+    page.get_by_role("button", name="Retry", exact=True).click()
+    assert tab.confirm("Retry") == f"ojs-aws jobs retry {job_id}"
+    tab.says("The job is available again.")
+    page.get_by_role("button", name="Cancel the job").click()
+    assert tab.confirm("Cancel the job") == f"ojs-aws jobs cancel {job_id}"
+    tab.says("The job is cancelled.")
+
+
+def test_dead_letters_are_replayed_and_deleted(tab: Tab, api: httpx.Client) -> None:
+    """One of each; deleting asks for a word."""
+    first, second = discard(api, "dead", keep=True), discard(api, "dead", keep=True)
+    page = tab.open("dead-letters?queue=dead", "Dead letters")
+    page.locator("tr", has_text=first).get_by_role("button", name="Replay").click()
+    assert tab.confirm("Replay") == f"ojs-aws dead-letter retry {first}"
+    tab.says(f"The job {first} is available again.")
+    page.locator("tr", has_text=second).get_by_role("button", name="Delete").click()
+    assert tab.confirm("Delete", typed="delete") == f"ojs-aws dead-letter delete {second}"
+    tab.says("There are no dead letters here.")
+    assert api.get(f"jobs/{second}").status_code == 404
+
+
+def test_a_worker_is_made_quiet_and_terminated(tab: Tab, api: httpx.Client) -> None:
+    """The row says what it runs and what it was asked for."""
+    job_id = push(api, "worked")
+    api.post("workers/fetch", json={"worker_id": "w-7", "queues": ["worked"], "count": 1})
+    beat = {"worker_id": "w-7", "active_jobs": [job_id], "queues": ["worked"], "concurrency": 5}
+    api.post("workers/heartbeat", json=beat).raise_for_status()
+    page = tab.open("workers", "Workers")
+    row = page.locator("tr", has_text="w-7")
+    row.get_by_role("link", name=job_id).wait_for()
+    row.get_by_role("button", name="Quiet").click()
+    assert tab.confirm("Quiet") == "ojs-aws workers quiet w-7"
+    row.get_by_role("button", name="Resume").wait_for()
+    row.get_by_role("button", name="Terminate").click()
+    tab.confirm("Terminate", typed="terminate")
+    tab.says("Sent terminate to w-7.")
+
+
+def test_a_cron_job_is_run_now_and_paused(tab: Tab, api: httpx.Client) -> None:
+    """Its next run is shown in its own zone, too."""
+    cron = {"name": "nightly", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "args": []}
+    api.post("cron", json={**cron, "type": "report.build"}).raise_for_status()
+    page = tab.open("cron", "Cron")
+    row = page.locator("tr", has_text="nightly")
+    row.get_by_text("03:00 Europe/Berlin").wait_for()
+    row.get_by_role("button", name="Run now").click()
+    assert tab.confirm("Run now") == "ojs-aws cron trigger nightly"
+    tab.says("Enqueued the job ")
+    row.get_by_role("button", name="Pause").click()
+    assert tab.confirm("Pause") == "ojs-aws cron pause nightly"
+    row.get_by_role("button", name="Resume").wait_for()
+
+
+def test_a_workflow_shows_its_steps_and_is_cancelled(tab: Tab, api: httpx.Client) -> None:
+    """What each step waits for, and its job."""
+    step = {"type": "report.build", "args": [], "options": {"queue": "steps"}}
+    made = api.post("workflows", json={"type": "chain", "name": "ship", "steps": [step, step]})
+    workflow_id = made.json()["workflow"]["id"]
+    page = tab.open("workflows", "Workflows")
+    page.get_by_role("link", name=workflow_id).click()
+    page.get_by_role("heading", name="Workflow ship", level=1).wait_for()
+    assert page.locator("tbody tr").count() == 2
+    page.get_by_role("button", name="Cancel the workflow").click()
+    assert tab.confirm("Cancel the workflow") == f"ojs-aws workflows cancel {workflow_id}"
+    tab.says("The workflow is cancelled.")
+
+
+def test_settings_name_the_server_and_the_licences(tab: Tab) -> None:
+    """And the licences are there."""
+    page = tab.open("settings", "Settings")
+    tab.says("ojs-aws 0")
+    address = page.get_by_role("link", name="Licences").get_attribute("href")
+    assert "preact" in httpx.get(f"{tab.address}/{address}").text
+
+
+def test_a_job_that_failed_once_says_when_it_is_tried_again(tab: Tab, api: httpx.Client) -> None:
+    """Its attempt is in the timeline, with its own error."""
+    job_id = push(api, "twice", options={"retry": {"max_attempts": 3, "initial_interval": "PT1H"}})
+    fail(api, "twice")
+    page = tab.open(f"jobs/{job_id}", "report.build")
+    tab.says("Next attempt")
+    tab.says("1 of 3")
+    assert "attempt failed (attempt 1)" in page.locator(".timeline").inner_text()
