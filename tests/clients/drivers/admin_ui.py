@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page, sync_playwright  # type: ignore[import-not-found]
+from playwright.sync_api import Page, sync_playwright
 
 URL = os.environ["OJS_URL"]
 KEY = os.environ.get("OJS_API_KEY", "")
