@@ -2,7 +2,8 @@
 
 Each feature declares its answers in a module of this name. Handlers and the functions that shape
 answers name them as their types, so that mypy checks what is answered. Further members may stand
-beside those that are declared.
+beside those that are declared. The TypedDict is that of typing_extensions: before Python 3.12,
+pydantic reads no other.
 """
 
 from __future__ import annotations
@@ -10,26 +11,7 @@ from __future__ import annotations
 from typing import Annotated, Any, NotRequired, Required, TypeAlias
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
-
-from ojs_aws.domain.job import JobState
-from ojs_aws.transport.http.bodies import JobId
-from ojs_aws.transport.http.json_of import JsonOf
-
-__all__ = [
-    "ErrorAnswer",
-    "Failure",
-    "Fraction",
-    "JobId",
-    "JobState",
-    "JsonObject",
-    "JsonOf",
-    "NotRequired",
-    "Pagination",
-    "Required",
-    "Timestamp",
-    "TypedDict",
-]
+from typing_extensions import TypedDict
 
 Timestamp: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 JsonObject: TypeAlias = dict[str, Any]

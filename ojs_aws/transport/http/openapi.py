@@ -183,7 +183,9 @@ def _responses(route: Route) -> Schema:
     content = {route.media_type or OJS_TYPE: {"schema": answers[route.operation]}}
     error = {OJS_TYPE: {"schema": answers[_ERROR]}}
     found = dict.fromkeys(route.statuses, content)
-    found |= dict.fromkeys(sorted({400, 401, 403, 422, 500, 503, *route.errors}), error)
+    not_found = {404} if _PATH_PARAMETER.search(route.path) else set()
+    refused = {400, 401, 403, 422, 500, 503, *route.errors, *not_found}
+    found |= dict.fromkeys(sorted(refused), error)
     return {str(status): _response(status, each) for status, each in found.items()}
 
 

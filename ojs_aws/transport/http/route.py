@@ -10,6 +10,8 @@ from ojs_aws.domain.access import Permission
 from ojs_aws.transport.http.access import Access
 
 BASE: Final = "/ojs/v1"
+PAGED: Final = ("limit", "cursor", "offset", "page", "per_page")
+"""The query parameters of a list."""
 
 
 class Group(StrEnum):
@@ -25,30 +27,32 @@ class Group(StrEnum):
 class Route:
     """Declares one operation. Its handler declares the type of the answer.
 
-    :ivar path: with its parameters as ``<name>``.
+    :ivar at: method and path, with its parameters as ``<name>``.
     :ivar operation: operation id, and the name of its handler in its module.
     :ivar access: what it asks of its caller.
     :ivar home: the module below this package that has the handler. A cold start imports the one of
         the group's main operations, and no other.
-    :ivar aliases: other paths that mean the same; documents or clients name them.
+    :ivar has_admin_path: whether the admin API has the operation too, at the same path.
+    :ivar more_paths: its other aliases; documents or clients name them.
     :ivar request: name of the body's model in a module ``bodies``; empty where a body is ignored.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
-    :ivar errors: statuses of the errors that are the operation's own.
+    :ivar errors: statuses of the errors that are the operation's own, beside 404 for what the path
+        names.
     :ivar needs_body: whether an empty body is an error.
     :ivar media_type: of the answer, where it is not OJS's own.
     :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
         to take effect twice is the same as once. See :attr:`is_repeatable`.
     """
 
-    method: str
-    path: str
+    at: str
     operation: str
     group: Group
     access: Access
     home: str
     summary: str
-    aliases: tuple[str, ...] = ()
+    has_admin_path: bool = False
+    more_paths: tuple[str, ...] = ()
     request: str = ""
     query: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
@@ -56,6 +60,22 @@ class Route:
     needs_body: bool = False
     media_type: str = ""
     repeatable: bool = False
+
+    @property
+    def method(self) -> str:
+        """Return the method."""
+        return self.at.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Return the path that the client uses."""
+        return self.at.partition(" ")[2]
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Return the other paths that mean the same."""
+        admin = (self.path.replace(BASE, f"{BASE}/admin", 1),) if self.has_admin_path else ()
+        return (*admin, *self.more_paths)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ojs_aws.transport.http.answers import JobId, JobState, NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
+
+from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.bodies import JobId
 
 
 class EnqueuedJob(TypedDict):

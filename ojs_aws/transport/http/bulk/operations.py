@@ -12,8 +12,7 @@ _operator = functools.partial(Route, group=Group.OPERATOR, home="bulk.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        method="POST",
-        path=f"{BASE}/jobs/bulk",
+        at=f"POST {BASE}/jobs/bulk",
         operation="bulk_enqueue",
         group=Group.PRODUCER,
         access=ENQUEUES,
@@ -25,8 +24,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/jobs/bulk/cancel",
+        at=f"POST {BASE}/jobs/bulk/cancel",
         operation="bulk_cancel",
         access=CANCELS,
         summary="Cancel many jobs that nobody executes",
@@ -36,8 +34,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/jobs/bulk/retry",
+        at=f"POST {BASE}/jobs/bulk/retry",
         operation="bulk_retry",
         access=OPERATES,
         summary="Make many discarded or retryable jobs available",
@@ -47,8 +44,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/jobs/bulk/delete",
+        at=f"POST {BASE}/jobs/bulk/delete",
         operation="bulk_delete",
         access=ADMINISTERS,
         summary="Delete many jobs that have ended, for good",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ojs_aws.transport.http.answers import (
-    JobId,
-    JobState,
-    NotRequired,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from typing import NotRequired, Required
+
+from typing_extensions import TypedDict
+
+from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.answers import Timestamp
+from ojs_aws.transport.http.bodies import JobId
 
 
 class FailedAttempt(TypedDict):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.cron.entry import Outcome as CronOutcome
 from ojs_aws.domain.cron.entry import OverlapPolicy
-from ojs_aws.transport.http.answers import (
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Timestamp,
-    TypedDict,
-)
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.json_of import JsonOf
 
 
 class CronOccurrence(TypedDict):

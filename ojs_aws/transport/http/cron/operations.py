@@ -6,14 +6,13 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import INSPECTS, OPERATES, OPERATES_NAMED
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="cron.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     _operator(
-        method="POST",
-        path=f"{BASE}/cron",
+        at=f"POST {BASE}/cron",
         operation="register_cron",
         access=OPERATES_NAMED,
         repeatable=True,
@@ -24,69 +23,57 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/cron",
-        aliases=(f"{BASE}/crons",),
+        at=f"GET {BASE}/cron",
+        more_paths=(f"{BASE}/crons",),
         operation="list_crons",
         access=INSPECTS,
         summary="List the cron jobs",
-        query=("limit", "cursor", "offset", "page", "per_page", "enabled"),
+        query=(*PAGED, "enabled"),
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/cron/<name>",
-        aliases=(f"{BASE}/crons/<name>",),
+        at=f"GET {BASE}/cron/<name>",
+        more_paths=(f"{BASE}/crons/<name>",),
         operation="get_cron",
         access=INSPECTS,
         summary="Read a cron job",
-        errors=(404,),
     ),
     _operator(
-        method="PATCH",
-        path=f"{BASE}/cron/<name>",
-        aliases=(f"{BASE}/crons/<name>",),
+        at=f"PATCH {BASE}/cron/<name>",
+        more_paths=(f"{BASE}/crons/<name>",),
         operation="change_cron",
         access=OPERATES,
         repeatable=True,
         summary="Enable, disable or change a cron job: the members that are named",
         request="CronChangeBody",
-        errors=(404, 413, 422),
+        errors=(413, 422),
         needs_body=True,
     ),
     _operator(
-        method="DELETE",
-        path=f"{BASE}/cron/<name>",
-        aliases=(f"{BASE}/crons/<name>",),
+        at=f"DELETE {BASE}/cron/<name>",
+        more_paths=(f"{BASE}/crons/<name>",),
         operation="delete_cron",
         access=OPERATES,
         summary="Remove a cron job; its jobs stay",
-        errors=(404,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/cron/<name>/pause",
+        at=f"POST {BASE}/cron/<name>/pause",
         operation="pause_cron",
         access=OPERATES,
         repeatable=True,
         summary="Disable a cron job",
-        errors=(404,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/cron/<name>/resume",
+        at=f"POST {BASE}/cron/<name>/resume",
         operation="resume_cron",
         access=OPERATES,
         repeatable=True,
         summary="Enable a cron job",
-        errors=(404,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/cron/<name>/trigger",
+        at=f"POST {BASE}/cron/<name>/trigger",
         operation="trigger_cron",
         access=OPERATES,
         summary="Run a cron job now, under its overlap policy",
         statuses=(201, 200),
-        errors=(404,),
     ),
 )

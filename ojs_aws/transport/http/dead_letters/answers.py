@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ojs_aws.transport.http.answers import (
-    JobId,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from typing import NotRequired, Required
+
+from typing_extensions import TypedDict
+
+from ojs_aws.transport.http.answers import Pagination, Timestamp
+from ojs_aws.transport.http.bodies import JobId
 from ojs_aws.transport.http.jobs.answers import Job
+from ojs_aws.transport.http.json_of import JsonOf
 
 
 class DeadLettersAnswer(TypedDict, total=False):

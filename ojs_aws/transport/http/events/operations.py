@@ -9,8 +9,7 @@ from ojs_aws.transport.http.route import BASE, Group, Route
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        method="GET",
-        path=f"{BASE}/events",
+        at=f"GET {BASE}/events",
         operation="list_events",
         group=Group.OPERATOR,
         access=INSPECTS,

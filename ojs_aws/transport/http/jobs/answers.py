@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NotRequired, Required, TypeAlias
 
+from typing_extensions import TypedDict
+
+from ojs_aws.domain.job import JobState
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.transport.http.answers import (
-    Failure,
-    JobId,
-    JobState,
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from ojs_aws.transport.http.answers import Failure, JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.bodies import JobId
+from ojs_aws.transport.http.json_of import JsonOf
 
 DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ojs_aws.transport.http.answers import JsonObject, JsonOf, Pagination, Timestamp, TypedDict
+from typing_extensions import TypedDict
+
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.json_of import JsonOf
 
 
 class ConcurrencyUse(TypedDict):

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, Required
 
-from ojs_aws.transport.http.answers import (
-    Failure,
-    Fraction,
-    JobId,
-    JobState,
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from typing_extensions import TypedDict
+
+from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.answers import Failure, Fraction, JsonObject, Timestamp
+from ojs_aws.transport.http.bodies import JobId
+from ojs_aws.transport.http.json_of import JsonOf
 
 
 class Outcome(TypedDict, total=False):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.transport.http.answers import (
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Timestamp,
-    TypedDict,
-)
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.json_of import JsonOf
 
 QueueStatus: TypeAlias = Literal["active", "paused", "draining"]
 

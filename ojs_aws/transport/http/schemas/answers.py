@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ojs_aws.transport.http.answers import (
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Timestamp,
-    TypedDict,
-)
+from typing import NotRequired
+
+from typing_extensions import TypedDict
+
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.json_of import JsonOf
 
 
 class SchemaName(TypedDict):

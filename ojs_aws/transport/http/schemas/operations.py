@@ -6,24 +6,22 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="schemas.handlers")
+_operator = functools.partial(
+    Route, group=Group.OPERATOR, home="schemas.handlers", has_admin_path=True
+)
 
 ROUTES: Final[tuple[Route, ...]] = (
     _operator(
-        method="GET",
-        path=f"{BASE}/schemas",
-        aliases=(f"{BASE}/admin/schemas",),
+        at=f"GET {BASE}/schemas",
         operation="list_schemas",
         access=INSPECTS,
         summary="List the schemas of job types",
-        query=("limit", "cursor", "offset", "page", "per_page"),
+        query=PAGED,
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/schemas",
-        aliases=(f"{BASE}/admin/schemas",),
+        at=f"POST {BASE}/schemas",
         operation="register_schema",
         access=ADMINISTERS,
         summary="Register a schema of a job type",
@@ -33,45 +31,31 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/schemas/<name>",
-        aliases=(f"{BASE}/admin/schemas/<name>",),
+        at=f"GET {BASE}/schemas/<name>",
         operation="get_schema",
         access=INSPECTS,
         summary="Read the schema of a URI, or of a type's latest version",
-        errors=(404,),
     ),
     _operator(
-        method="DELETE",
-        path=f"{BASE}/schemas/<name>",
-        aliases=(f"{BASE}/admin/schemas/<name>",),
+        at=f"DELETE {BASE}/schemas/<name>",
         operation="delete_schema",
         access=ADMINISTERS,
         summary="Remove the schema of a URI",
-        errors=(404,),
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/schemas/<type>/versions",
-        aliases=(f"{BASE}/admin/schemas/<type>/versions",),
+        at=f"GET {BASE}/schemas/<type>/versions",
         operation="list_schema_versions",
         access=INSPECTS,
         summary="List the versions of a type's schema, the newest first",
-        errors=(404,),
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/schemas/<type>/<version>",
-        aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
+        at=f"GET {BASE}/schemas/<type>/<version>",
         operation="get_schema_version",
         access=INSPECTS,
         summary="Read the schema of one version",
-        errors=(404,),
     ),
     _operator(
-        method="PUT",
-        path=f"{BASE}/schemas/<type>/<version>",
-        aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
+        at=f"PUT {BASE}/schemas/<type>/<version>",
         operation="put_schema",
         access=ADMINISTERS,
         summary="Register the schema of one version; the same again changes nothing",
@@ -81,12 +65,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     _operator(
-        method="DELETE",
-        path=f"{BASE}/schemas/<type>/<version>",
-        aliases=(f"{BASE}/admin/schemas/<type>/<version>",),
+        at=f"DELETE {BASE}/schemas/<type>/<version>",
         operation="delete_schema_version",
         access=ADMINISTERS,
         summary="Remove the schema of one version",
-        errors=(404,),
     ),
 )

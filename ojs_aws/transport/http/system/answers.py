@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired, Required
 
-from ojs_aws.transport.http.answers import (
-    JsonObject,
-    NotRequired,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from typing_extensions import TypedDict
+
+from ojs_aws.transport.http.answers import JsonObject, Timestamp
 
 
 class Release(TypedDict):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NotRequired, Required, TypeAlias
 
-from ojs_aws.transport.http.answers import (
-    JobId,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from typing_extensions import TypedDict
+
+from ojs_aws.transport.http.answers import Pagination, Timestamp
+from ojs_aws.transport.http.bodies import JobId
 from ojs_aws.transport.http.jobs.answers import DirectiveName
+from ojs_aws.transport.http.json_of import JsonOf
 
 WorkerState: TypeAlias = Literal["running", "quiet", "terminate", "stale"]
 

@@ -6,75 +6,65 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import INSPECTS, OPERATES, WORKS
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="workers.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        method="GET",
-        path=f"{BASE}/workers/<worker_id>/health",
+        at=f"GET {BASE}/workers/<worker_id>/health",
         operation="get_worker_health",
         group=Group.WORKER_API,
         access=WORKS,
         home="workers.handlers",
         summary="Tell whether a worker takes jobs: 200, or 503 while it drains",
-        errors=(404,),
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/admin/workers",
+        at=f"GET {BASE}/admin/workers",
         operation="list_workers",
         access=INSPECTS,
         summary="List the workers that beat",
-        query=("limit", "cursor", "offset", "page", "per_page"),
+        query=PAGED,
     ),
     _operator(
-        method="GET",
-        path=f"{BASE}/admin/workers/<worker_id>",
+        at=f"GET {BASE}/admin/workers/<worker_id>",
         operation="get_worker",
         access=INSPECTS,
         summary="Read a worker",
-        errors=(404,),
     ),
     _operator(
-        method="DELETE",
-        path=f"{BASE}/admin/workers/<worker_id>",
+        at=f"DELETE {BASE}/admin/workers/<worker_id>",
         operation="deregister_worker",
         access=OPERATES,
         summary="Remove a worker that missed its heartbeats",
-        errors=(404, 409),
+        errors=(409,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/<worker_id>/quiet",
+        at=f"POST {BASE}/admin/workers/<worker_id>/quiet",
         operation="quiet_worker",
         access=OPERATES,
         repeatable=True,
         summary="Let a worker fetch no more, with its next heartbeat",
-        errors=(404, 409),
+        errors=(409,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/<worker_id>/terminate",
+        at=f"POST {BASE}/admin/workers/<worker_id>/terminate",
         operation="terminate_worker",
         access=OPERATES,
         repeatable=True,
         summary="Let a worker end within its grace period, with its next heartbeat",
-        errors=(404, 409),
+        errors=(409,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/<worker_id>/resume",
+        at=f"POST {BASE}/admin/workers/<worker_id>/resume",
         operation="resume_worker",
         access=OPERATES,
         repeatable=True,
         summary="Let a worker fetch again, with its next heartbeat",
-        errors=(404, 409),
+        errors=(409,),
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/quiet",
+        at=f"POST {BASE}/admin/workers/quiet",
         operation="quiet_workers",
         access=OPERATES,
         repeatable=True,
@@ -82,8 +72,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="SelectionBody",
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/terminate",
+        at=f"POST {BASE}/admin/workers/terminate",
         operation="terminate_workers",
         access=OPERATES,
         repeatable=True,
@@ -91,8 +80,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="SelectionBody",
     ),
     _operator(
-        method="POST",
-        path=f"{BASE}/admin/workers/resume",
+        at=f"POST {BASE}/admin/workers/resume",
         operation="resume_workers",
         access=OPERATES,
         repeatable=True,

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NotRequired, Required, TypeAlias
 
+from typing_extensions import TypedDict
+
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.transport.http.answers import (
-    JobId,
-    JobState,
-    JsonObject,
-    JsonOf,
-    NotRequired,
-    Pagination,
-    Required,
-    Timestamp,
-    TypedDict,
-)
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.bodies import JobId
+from ojs_aws.transport.http.json_of import JsonOf
 
 WorkflowKind: TypeAlias = Literal["chain", "group", "batch", "dag"]
 

@@ -6,14 +6,13 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import CANCELS, ENQUEUES, INSPECTS
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, home="workflows.handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
     _producer(
-        method="POST",
-        path=f"{BASE}/workflows",
+        at=f"POST {BASE}/workflows",
         operation="create_workflow",
         access=ENQUEUES,
         repeatable=True,
@@ -24,30 +23,26 @@ ROUTES: Final[tuple[Route, ...]] = (
         needs_body=True,
     ),
     Route(
-        method="GET",
-        path=f"{BASE}/workflows",
+        at=f"GET {BASE}/workflows",
         operation="list_workflows",
         group=Group.OPERATOR,
         access=INSPECTS,
         home="workflows.handlers",
         summary="List the workflows, the newest first",
-        query=("limit", "cursor", "offset", "page", "per_page", "state"),
+        query=(*PAGED, "state"),
     ),
     _producer(
-        method="GET",
-        path=f"{BASE}/workflows/<workflow_id>",
+        at=f"GET {BASE}/workflows/<workflow_id>",
         operation="get_workflow",
         access=INSPECTS,
         summary="Read a workflow and its steps",
-        errors=(404,),
     ),
     _producer(
-        method="DELETE",
-        path=f"{BASE}/workflows/<workflow_id>",
+        at=f"DELETE {BASE}/workflows/<workflow_id>",
         operation="cancel_workflow",
         access=CANCELS,
         repeatable=True,
         summary="Cancel a workflow; jobs that are executed may end",
-        errors=(404, 409),
+        errors=(409,),
     ),
 )
