@@ -120,7 +120,9 @@ class _WithoutTitles(GenerateJsonSchema):
 def answer_type(route: Route) -> Any:
     """Return the type of the answer that the handler of an operation declares."""
     handler = handler_of(route)
-    names = {**vars(sys.modules[handler.__module__]), **_declared("answers")}
+    module = sys.modules[handler.__module__]
+    own = importlib.import_module(f"{module.__package__}.answers")
+    names = {**vars(module), **_declared("answers"), "answers": own}
     return get_args(get_type_hints(handler, names)["return"])[0]
 
 

@@ -25,15 +25,7 @@ from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.bulk.answers import (
-        BulkChangeAnswer,
-        BulkChanged,
-        BulkEnqueueAnswer,
-        ChangedItem,
-        EnqueuedItem,
-        EnqueuedJob,
-        ItemError,
-    )
+    from ojs_aws.transport.http.bulk import answers
 
 CREATED: Final = 201
 OK: Final = 200
@@ -61,7 +53,7 @@ _CODES: Final = {BulkStatus.NOT_FOUND: "not_found", BulkStatus.FAILED: "backend_
 def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     """Return what became of each job of a bulk enqueue."""
     failed = sum(item.problem is not None for item in items)
-    body: BulkEnqueueAnswer = {
+    body: answers.BulkEnqueueAnswer = {
         "total": len(items),
         "succeeded": len(items) - failed,
         "failed": failed,
@@ -72,10 +64,10 @@ def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     return StoredAnswer(status, json_of(body), is_final)
 
 
-def _item(index: int, item: BulkItem, caller: Caller) -> EnqueuedItem:
+def _item(index: int, item: BulkItem, caller: Caller) -> answers.EnqueuedItem:
     if item.problem is not None:
         reason = next((name for kind, name in _REASONS if isinstance(item.problem, kind)), "")
-        error = cast("ItemError", concealed(item.problem, caller).as_dict())
+        error = cast("answers.ItemError", concealed(item.problem, caller).as_dict())
         if reason:
             error["reason"] = reason
         return {"index": index, "status": "failed", "error": error}
@@ -84,7 +76,7 @@ def _item(index: int, item: BulkItem, caller: Caller) -> EnqueuedItem:
     assert pushed.record is not None  # noqa: S101 - what was dropped is a problem
     is_created = pushed.is_new and not pushed.is_duplicate
     job = pushed.record
-    summary: EnqueuedJob = {
+    summary: answers.EnqueuedJob = {
         "id": job.id,
         "type": job.type,
         "queue": job.queue,
@@ -97,9 +89,9 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     """Return what became of each job of a bulk change."""
     word, changed = _DONE[action], done.done
     left = len(done.outcomes) - changed
-    body: BulkChangeAnswer = {
+    body: answers.BulkChangeAnswer = {
         "total_matched": len(done.outcomes),
-        **cast("BulkChanged", {word: changed}),
+        **cast("answers.BulkChanged", {word: changed}),
         "skipped": left,
         "items": [_outcome(at, each, word) for at, each in enumerate(done.outcomes)],
         "has_more": bool(done.cursor),
@@ -113,7 +105,7 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     return StoredAnswer(status, json_of(body), is_final)
 
 
-def _outcome(index: int, each: BulkOutcome, word: str) -> ChangedItem:
+def _outcome(index: int, each: BulkOutcome, word: str) -> answers.ChangedItem:
     if each.status is BulkStatus.DONE:
         return {"index": index, "job_id": each.job_id, "status": word}
     return {

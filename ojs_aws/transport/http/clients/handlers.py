@@ -26,14 +26,7 @@ from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
 from ojs_aws.transport.http.workers.handlers import direct_chosen
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.clients.answers import (
-        CronRun,
-        CronRunsAnswer,
-        DeadLettersPurgedAnswer,
-        FailedAttempt,
-        RetriesAnswer,
-        ShownRetryPolicy,
-    )
+    from ojs_aws.transport.http.clients import answers
     from ojs_aws.transport.http.queues.answers import PurgeAnswer
     from ojs_aws.transport.http.workers.answers import DirectedAnswer
 
@@ -48,13 +41,13 @@ Members = dict[str, JsonValue]
 
 
 # ---------------------------------------------------------------------------------------- jobs
-def list_retries(call: Call) -> Answer[RetriesAnswer]:
+def list_retries(call: Call) -> Answer[answers.RetriesAnswer]:
     """Return the failed attempts of a job, and its retry policy."""
     job = call.backend.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
-    retries: list[FailedAttempt] = []
+    retries: list[answers.FailedAttempt] = []
     for failure in job.failures:
-        entry: FailedAttempt = {
+        entry: answers.FailedAttempt = {
             "attempt": failure.attempt,
             "state": _state_after(job, is_last=failure.attempt == last),
             "error": f"{failure.type}: {failure.message}" if failure.type else failure.message,
@@ -66,7 +59,7 @@ def list_retries(call: Call) -> Answer[RetriesAnswer]:
             if job.next_attempt_at is not None:
                 entry["next_retry_at"] = format_instant(job.next_attempt_at)
         retries.append(entry)
-    policy: ShownRetryPolicy = {
+    policy: answers.ShownRetryPolicy = {
         "max_attempts": job.retry.max_attempts,
         "initial_interval": format_duration(job.retry.initial_interval_ms),
         "backoff_strategy": job.retry.strategy,
@@ -108,7 +101,7 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     return Answer(done)
 
 
-def purge_old_dead_letters(call: Call) -> Answer[DeadLettersPurgedAnswer]:
+def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer]:
     """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
@@ -133,7 +126,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 
 
 # ---------------------------------------------------------------------------------------- cron
-def list_cron_runs(call: Call) -> Answer[CronRunsAnswer]:
+def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
     entry = call.backend.cron.get(unquote(call.path["name"]))
     told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
@@ -183,7 +176,7 @@ def _place(data: Mapping[str, JsonValue]) -> tuple[str, str]:
     return str(data.get("scheduled_at", "")), str(data.get("job_id", ""))
 
 
-def _run(data: Members, jobs: Mapping[str, JobRecord]) -> CronRun:
+def _run(data: Members, jobs: Mapping[str, JobRecord]) -> answers.CronRun:
     due, job_id = cast("str", data.get("scheduled_at")), str(data.get("job_id") or "")
     if not job_id:
         reason = cast("str", data.get("reason"))
@@ -191,7 +184,7 @@ def _run(data: Members, jobs: Mapping[str, JobRecord]) -> CronRun:
     job = jobs.get(job_id)
     if job is None:  # deleted since: its retention is over
         return {"scheduled_at": due, "job_id": job_id, "state": "deleted"}
-    run: CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
+    run: answers.CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
     ended = job.completed_at or job.discarded_at or job.cancelled_at
     if job.started_at is not None:
         run["started_at"] = format_instant(job.started_at)

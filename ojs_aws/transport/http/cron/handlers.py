@@ -29,14 +29,7 @@ from ojs_aws.transport.http.queries import boolean_of
 from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.cron.answers import (
-        Cron,
-        CronAnswer,
-        CronDeletedAnswer,
-        CronRegisteredAnswer,
-        CronsAnswer,
-        CronTriggerAnswer,
-    )
+    from ojs_aws.transport.http.cron import answers
 
 CREATED: Final = 201
 OK: Final = 200
@@ -47,27 +40,27 @@ MAX_PAGE_BYTES: Final = 700_000
 _MARK: Final = "c:"
 
 
-def register_cron(call: Call) -> Answer[CronRegisteredAnswer]:
+def register_cron(call: Call) -> Answer[answers.CronRegisteredAnswer]:
     """Register a cron job (201), or change the one with this name (200)."""
     wanted = read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
     entry, is_new = call.backend.cron.register(wanted)
-    answer = cast("CronRegisteredAnswer", entry_answer(entry))
+    answer = cast("answers.CronRegisteredAnswer", entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
     location = f"{BASE}/cron/{quote(entry.name)}"
     return Answer(answer, CREATED if is_new else OK, {"Location": location})
 
 
-def list_crons(call: Call) -> Answer[CronsAnswer]:
+def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
     """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
     entries = call.backend.cron.list(is_enabled=boolean_of(query, "enabled"))
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
-    items: list[JsonOf[Cron]] = []
+    items: list[JsonOf[answers.Cron]] = []
     size = 0
     for entry in rest[: wanted.limit]:
         item = json_of(render_entry(entry))
@@ -79,12 +72,12 @@ def list_crons(call: Call) -> Answer[CronsAnswer]:
     return Answer(list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last))))
 
 
-def get_cron(call: Call) -> Answer[CronAnswer]:
+def get_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Return one cron job."""
     return Answer(entry_answer(call.backend.cron.get(_name(call))))
 
 
-def change_cron(call: Call) -> Answer[CronAnswer]:
+def change_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     if set(members) == {"enabled"}:
@@ -99,27 +92,27 @@ def change_cron(call: Call) -> Answer[CronAnswer]:
     return Answer(entry_answer(call.backend.cron.change(_name(call), amended)))
 
 
-def pause_cron(call: Call) -> Answer[CronAnswer]:
+def pause_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Disable a cron job."""
     return _enabled(call, is_enabled=False)
 
 
-def resume_cron(call: Call) -> Answer[CronAnswer]:
+def resume_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Enable a cron job."""
     return _enabled(call, is_enabled=True)
 
 
-def _enabled(call: Call, *, is_enabled: bool) -> Answer[CronAnswer]:
+def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
     return Answer(entry_answer(call.backend.cron.set_enabled(_name(call), is_enabled=is_enabled)))
 
 
-def delete_cron(call: Call) -> Answer[CronDeletedAnswer]:
+def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
     """Remove a cron job."""
     entry = call.backend.cron.delete(_name(call))
     return Answer({**entry_answer(entry), "deleted": True})
 
 
-def trigger_cron(call: Call) -> Answer[CronTriggerAnswer]:
+def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     entry, occurrence = call.backend.cron.trigger(_name(call))
     body = trigger_answer(entry, occurrence)

@@ -33,15 +33,7 @@ from ojs_aws.transport.http.json_of import JsonOf, array_of, beside_texts, json_
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import Pagination
-    from ojs_aws.transport.http.cron.answers import (
-        Cron,
-        CronAnswer,
-        CronNotes,
-        CronOccurrence,
-        CronsAnswer,
-        CronTemplate,
-        CronTriggerAnswer,
-    )
+    from ojs_aws.transport.http.cron import answers
 
 _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
 """Members of a flat registration that are the job's."""
@@ -105,11 +97,11 @@ def read_enabled(members: Mapping[str, Member]) -> bool:
     )
 
 
-def render_entry(entry: CronEntry) -> Cron:
+def render_entry(entry: CronEntry) -> answers.Cron:
     """Return a cron job with every field that a document or a client reads."""
     defined = entry.definition
     job = _template(defined)
-    described: CronNotes = {}
+    described: answers.CronNotes = {}
     if defined.description is not None:
         described["description"] = defined.description
     return {
@@ -135,9 +127,9 @@ def render_entry(entry: CronEntry) -> Cron:
     }
 
 
-def _template(defined: CronDefinition) -> CronTemplate:
+def _template(defined: CronDefinition) -> answers.CronTemplate:
     """Return the job as it was registered: its members are the client's own text."""
-    template: CronTemplate = {
+    template: answers.CronTemplate = {
         "type": json_of(defined.type),
         "args": JsonOf("[]"),
         "options": JsonOf("{}"),
@@ -149,11 +141,11 @@ def _instant(instant: Instant | None) -> str | None:
     return None if instant is None else format_instant(instant)
 
 
-def _occurrence(occurrence: Occurrence | None) -> CronOccurrence | None:
+def _occurrence(occurrence: Occurrence | None) -> answers.CronOccurrence | None:
     """Return how an occurrence ended; null if there was none."""
     if occurrence is None:
         return None
-    members: CronOccurrence = {
+    members: answers.CronOccurrence = {
         "outcome": occurrence.outcome,
         "scheduled_at": format_instant(occurrence.scheduled_at),
         "at": format_instant(occurrence.claimed_at),
@@ -167,14 +159,16 @@ def _occurrence(occurrence: Occurrence | None) -> CronOccurrence | None:
     return members
 
 
-def entry_answer(entry: CronEntry) -> CronAnswer:
+def entry_answer(entry: CronEntry) -> answers.CronAnswer:
     """Return one cron job in each wrapper, and flat; ``cron`` is then the wrapper."""
     rendered = render_entry(entry)
     wrapped = json_of(rendered)
     return {**rendered, "cron": wrapped, "cron_job": wrapped}
 
 
-def list_answer(items: Sequence[JsonOf[Cron]], pagination: Pagination) -> CronsAnswer:
+def list_answer(
+    items: Sequence[JsonOf[answers.Cron]], pagination: Pagination
+) -> answers.CronsAnswer:
     """Return a page of cron jobs under each name that clients look for."""
     entries = array_of(items)
     return {
@@ -188,7 +182,7 @@ def list_answer(items: Sequence[JsonOf[Cron]], pagination: Pagination) -> CronsA
     }
 
 
-def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> CronTriggerAnswer:
+def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> answers.CronTriggerAnswer:
     """Return the result of a trigger by hand."""
     is_triggered = occurrence.outcome is Outcome.TRIGGERED
     return {

@@ -35,14 +35,7 @@ from ojs_aws.transport.http.pages import requested_page
 from ojs_aws.transport.http.queries import members_of, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.dead_letters.answers import (
-        BulkAnswer,
-        BulkDone,
-        BulkResult,
-        DeadLettersAnswer,
-        DeadLetterStatsAnswer,
-        DeletedJobAnswer,
-    )
+    from ojs_aws.transport.http.dead_letters import answers
     from ojs_aws.transport.http.jobs.answers import Job, JobAnswer
 
 NO_CONTENT: Final = 204
@@ -51,7 +44,7 @@ _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
 
 
-def list_dead_letters(call: Call) -> Answer[DeadLettersAnswer]:
+def list_dead_letters(call: Call) -> Answer[answers.DeadLettersAnswer]:
     """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
@@ -74,10 +67,10 @@ def get_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(render_job(call.backend.dead_letters.get(call.job_id))))
 
 
-def dead_letter_stats(call: Call) -> Answer[DeadLetterStatsAnswer]:
+def dead_letter_stats(call: Call) -> Answer[answers.DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
     stats, settings = call.backend.dead_letters.stats(), call.backend.settings
-    body: DeadLetterStatsAnswer = {
+    body: answers.DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
         "by_queue": {**stats.by_queue},
@@ -107,7 +100,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(job, more))
 
 
-def delete_dead_letter(call: Call) -> Answer[DeletedJobAnswer]:
+def delete_dead_letter(call: Call) -> Answer[answers.DeletedJobAnswer]:
     """Remove a discarded job for good."""
     call.backend.dead_letters.delete(call.job_id)
     if _is_admin(call):
@@ -115,21 +108,21 @@ def delete_dead_letter(call: Call) -> Answer[DeletedJobAnswer]:
     return Answer({"deleted": True, "job_id": call.job_id, "id": call.job_id})
 
 
-def retry_dead_letters(call: Call) -> Answer[BulkAnswer]:
+def retry_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     """Enqueue many dead letters again: those of a filter, or those named."""
     values = _values(call)
     report = _change(call, BulkAction.RETRY, values)
     return Answer(_described(report, "retried"))
 
 
-def delete_dead_letters(call: Call) -> Answer[BulkAnswer]:
+def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     """Remove many dead letters; body or query say which."""
     values = members_of(call.request.query) | _values(call)
     report = _change(call, BulkAction.DELETE, values)
     return Answer(_described(report, "deleted"))
 
 
-def purge_dead_letters(call: Call) -> Answer[BulkAnswer]:
+def purge_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     """Remove many dead letters, like DELETE with a body."""
     return delete_dead_letters(call)
 
@@ -178,17 +171,17 @@ def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     )
 
 
-def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> BulkAnswer:
+def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> answers.BulkAnswer:
     """Return the number of changed jobs, and the result of each."""
-    results: list[BulkResult] = []
+    results: list[answers.BulkResult] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)
-        result: BulkResult = {"id": outcome.job_id, "status": status}
+        result: answers.BulkResult = {"id": outcome.job_id, "status": status}
         if outcome.reason:
             result["reason"] = outcome.reason
         results.append(result)
-    body: BulkAnswer = {
-        **cast("BulkDone", {done: report.done}),
+    body: answers.BulkAnswer = {
+        **cast("answers.BulkDone", {done: report.done}),
         "failed": len(results) - report.done,
         "results": results,
         "has_more": bool(report.cursor),

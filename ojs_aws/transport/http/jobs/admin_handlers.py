@@ -35,15 +35,7 @@ from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs.answers import (
-        JobAnswer,
-        JobBulkAnswer,
-        JobDetailAnswer,
-        JobEvents,
-        JobHistoryEntry,
-        JobListAnswer,
-        JobSummary,
-    )
+    from ojs_aws.transport.http.jobs import answers
 
 _MARK: Final = "j:"
 _BULK_MARK: Final = "b:"
@@ -58,7 +50,7 @@ MAX_ERRORS: Final = 100
 
 
 # ------------------------------------------------------------------------------------ finding
-def list_jobs(call: Call) -> Answer[JobListAnswer]:
+def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     """Return jobs by queue, state, type and creation time; queue by queue, list by list.
 
     Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
@@ -86,8 +78,8 @@ def list_jobs(call: Call) -> Answer[JobListAnswer]:
     shown = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
     total, is_exact = _total(call, chosen, len(shown), wanted.offset, found.cursor, wanted.cursor)
     pagination = wanted.pagination(total, write_mark(_MARK, found.cursor), is_exact=is_exact)
-    items: JsonOf[list[JobSummary]] = JsonOf(json_of(shown))
-    body: JobListAnswer = {
+    items: JsonOf[list[answers.JobSummary]] = JsonOf(json_of(shown))
+    body: answers.JobListAnswer = {
         "items": items,
         "jobs": items,
         "pagination": beside(pagination, {"examined": found.examined}),
@@ -123,7 +115,7 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------- one by one
-def get_job_detail(call: Call) -> Answer[JobDetailAnswer]:
+def get_job_detail(call: Call) -> Answer[answers.JobDetailAnswer]:
     """Return the whole job with its history, and its events from the log if asked for."""
     with_events = boolean_of(call.request.query, "events")
     job = call.backend.info(call.job_id)
@@ -135,8 +127,8 @@ def get_job_detail(call: Call) -> Answer[JobDetailAnswer]:
     return Answer(JsonOf(job_answer(detail_members(job) | render_job(job), more)))
 
 
-def _entry(entry: HistoryEntry) -> JobHistoryEntry:
-    shown: JobHistoryEntry = {"at": format_instant(entry.at), "what": entry.what}
+def _entry(entry: HistoryEntry) -> answers.JobHistoryEntry:
+    shown: answers.JobHistoryEntry = {"at": format_instant(entry.at), "what": entry.what}
     if entry.attempt is not None:
         shown["attempt"] = entry.attempt
     if entry.failure is not None:
@@ -146,7 +138,7 @@ def _entry(entry: HistoryEntry) -> JobHistoryEntry:
     return shown
 
 
-def _events(call: Call, job: JobRecord) -> JobEvents:
+def _events(call: Call, job: JobRecord) -> answers.JobEvents:
     """Return one page of the log, from the job's creation on; not all of the log is read."""
     page = call.backend.events.read(
         EventQuery(job_ids=frozenset({job.id}), since=job.created_at, limit=MAX_EVENTS)
@@ -158,36 +150,36 @@ def _events(call: Call, job: JobRecord) -> JobEvents:
     }
 
 
-def cancel_job(call: Call) -> Answer[JobAnswer]:
+def cancel_job(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job, like CANCEL (section 7.3)."""
     change = call.backend.cancel(call.job_id)
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def retry_job(call: Call) -> Answer[JobAnswer]:
+def retry_job(call: Call) -> Answer[answers.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.retry(call.job_id))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
 
 
 # ------------------------------------------------------------------------------------- in bulk
-def bulk_retry_jobs(call: Call) -> Answer[JobBulkAnswer]:
+def bulk_retry_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
     """Retry the discarded jobs of a filter (section 8.1)."""
     return _bulk(call, BulkAction.RETRY)
 
 
-def bulk_cancel_jobs(call: Call) -> Answer[JobBulkAnswer]:
+def bulk_cancel_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
     """Cancel the jobs of a filter that have not ended (section 8.2)."""
     return _bulk(call, BulkAction.CANCEL)
 
 
-def bulk_delete_jobs(call: Call) -> Answer[JobBulkAnswer]:
+def bulk_delete_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
     """Delete the jobs of a filter that have ended, for good (section 8.3)."""
     return _bulk(call, BulkAction.DELETE)
 
 
-def _bulk(call: Call, action: BulkAction) -> Answer[JobBulkAnswer]:
+def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     values = call.values()
     is_dry = flag_in(values, "dry_run")
     check_confirmed(
@@ -203,7 +195,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer[JobBulkAnswer]:
         is_dry=is_dry,
     )
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
-    body: JobBulkAnswer = {
+    body: answers.JobBulkAnswer = {
         "action": action,
         "dry_run": is_dry,
         "matched": len(report.outcomes),

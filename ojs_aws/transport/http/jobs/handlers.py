@@ -28,18 +28,13 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.members import Members
-    from ojs_aws.transport.http.jobs.answers import (
-        BatchAnswer,
-        JobAnswer,
-        MiddlewareAnswer,
-        MiddlewareMember,
-    )
+    from ojs_aws.transport.http.jobs import answers
 
 CREATED: Final = 201
 OK: Final = 200
 
 
-def push(call: Call) -> Answer[JobAnswer]:
+def push(call: Call) -> Answer[answers.JobAnswer]:
     """Push one job: 201, or 200 if exactly the same envelope had been pushed before."""
     settings = call.backend.settings
     check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
@@ -86,7 +81,7 @@ def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
     }
 
 
-def push_batch(call: Call) -> Answer[BatchAnswer]:
+def push_batch(call: Call) -> Answer[answers.BatchAnswer]:
     """Push several jobs, all or none."""
     settings = call.backend.settings
     members = call.members()
@@ -102,37 +97,37 @@ def push_batch(call: Call) -> Answer[BatchAnswer]:
     return Answer(body, CREATED if is_new else OK, fill_headers(results))
 
 
-def show_middleware(call: Call) -> Answer[MiddlewareAnswer]:
+def show_middleware(call: Call) -> Answer[answers.MiddlewareAnswer]:
     """Return the middleware around PUSH in this backend."""
     enqueuing = call.backend.push.enqueuing
     return Answer({"enqueue": _described(enqueuing.chain), "hooks": _described(enqueuing.hooks)})
 
 
-def _described(members: Members) -> list[MiddlewareMember]:
+def _described(members: Members) -> list[answers.MiddlewareMember]:
     return [
         {"name": each.name, "kind": each.kind, "implements": [*each.implements]}
         for each in members.described()
     ]
 
 
-def info(call: Call) -> Answer[JobAnswer]:
+def info(call: Call) -> Answer[answers.JobAnswer]:
     """Return the whole job (INFO)."""
     job = call.backend.info(call.job_id)
     call.note_jobs([job])
     return Answer(job_answer(render_job(job)))
 
 
-def cancel(call: Call) -> Answer[JobAnswer]:
+def cancel(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
     return _changed(call, call.backend.cancel(call.job_id))
 
 
-def activate(call: Call) -> Answer[JobAnswer]:
+def activate(call: Call) -> Answer[answers.JobAnswer]:
     """Activate a pending job (ACTIVATE)."""
     return _changed(call, call.backend.activate(call.job_id))
 
 
-def change_job(call: Call) -> Answer[JobAnswer]:
+def change_job(call: Call) -> Answer[answers.JobAnswer]:
     """Change a job's priority (ojs-priority, section 10.2), the only attribute that can change."""
     members = call.values()
     others = sorted(members.keys() - {"priority"})
@@ -148,7 +143,7 @@ def change_job(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def _changed(call: Call, change: JobChange) -> Answer[JobAnswer]:
+def _changed(call: Call, change: JobChange) -> Answer[answers.JobAnswer]:
     call.note_jobs([change.after])
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.jobs.push_result import PushResult
     from ojs_aws.services.workers.heartbeat import Beat
-    from ojs_aws.transport.http.jobs.answers import (
-        BatchAnswer,
-        DirectiveName,
-        DroppedJob,
-        FetchAnswer,
-        HeartbeatAnswer,
-        JobAnswer,
-        OutcomeAnswer,
-    )
+    from ojs_aws.transport.http.jobs import answers
 
 Rendered = dict[str, RawJson]
 
@@ -54,7 +46,9 @@ _INSTANTS: Final = (
 )
 
 
-def job_answer(rendered: Rendered, more: Mapping[str, RawJson] | None = None) -> JsonOf[JobAnswer]:
+def job_answer(
+    rendered: Rendered, more: Mapping[str, RawJson] | None = None
+) -> JsonOf[answers.JobAnswer]:
     """Return one job, wrapped and flat.
 
     :param more: further members, in both places.
@@ -98,7 +92,7 @@ def outcome(record: JobRecord) -> Rendered:
     return members
 
 
-def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> JsonOf[OutcomeAnswer]:
+def outcome_answer(record: JobRecord, *, is_acknowledged: bool) -> JsonOf[answers.OutcomeAnswer]:
     """Return the answer to ACK and FAIL: the outcome flat, the whole job in a ``job`` wrapper.
 
     A document that is kept apart was not read for it: then the wrapper has the outcome only.
@@ -118,7 +112,7 @@ def _without_large_result(record: JobRecord) -> JobRecord:
     return replace(record, result=None) if isinstance(record.result, StoredElsewhere) else record
 
 
-def push_answer(pushed: PushResult, job_id: str) -> JobAnswer | JsonOf[JobAnswer]:
+def push_answer(pushed: PushResult, job_id: str) -> answers.JobAnswer | JsonOf[answers.JobAnswer]:
     """Return the answer to PUSH: the job, or who dropped it."""
     if pushed.record is None:
         return {**_dropped(pushed, job_id), "job": None}
@@ -134,11 +128,11 @@ def _another(pushed: PushResult, job_id: str) -> Rendered:
     return {}
 
 
-def _dropped(pushed: PushResult, job_id: str) -> DroppedJob:
+def _dropped(pushed: PushResult, job_id: str) -> answers.DroppedJob:
     return {"id": job_id, "dropped": True, "dropped_by": pushed.dropped_by}
 
 
-def batch_answer(results: Sequence[tuple[str, PushResult]]) -> BatchAnswer:
+def batch_answer(results: Sequence[tuple[str, PushResult]]) -> answers.BatchAnswer:
     """Return the answer to a batch: the jobs in order, their number, and dropped ones.
 
     :param results: each job's id and what became of it.
@@ -146,7 +140,7 @@ def batch_answer(results: Sequence[tuple[str, PushResult]]) -> BatchAnswer:
     jobs = _batch_jobs(results, render_job)
     if sum(map(len, jobs)) > BATCH_LIMIT:
         jobs = _batch_jobs(results, outcome)
-    answer: BatchAnswer = {
+    answer: answers.BatchAnswer = {
         "jobs": JsonOf(assemble_array(jobs)),
         "count": len(jobs),
         "enqueued": len(jobs),
@@ -167,7 +161,7 @@ def _batch_jobs(
     ]
 
 
-def fetch_answer(records: Sequence[JobRecord]) -> FetchAnswer:
+def fetch_answer(records: Sequence[JobRecord]) -> answers.FetchAnswer:
     """Return the claimed jobs. ``timeout`` is left out: a client reads it as milliseconds.
 
     Each job has the id of its reservation, which reports on it may carry (an extension).
@@ -182,9 +176,9 @@ def fetch_answer(records: Sequence[JobRecord]) -> FetchAnswer:
     return {"jobs": JsonOf(assemble_array(jobs)), "count": len(jobs)}
 
 
-def heartbeat_answer(beat: Beat, worker_id: str) -> HeartbeatAnswer:
+def heartbeat_answer(beat: Beat, worker_id: str) -> answers.HeartbeatAnswer:
     """Return the answer to BEAT: the directive, and the result for each job."""
-    state = cast("DirectiveName", beat.state)
+    state = cast("answers.DirectiveName", beat.state)
     return {
         "acknowledged": True,
         "state": state,

@@ -26,7 +26,7 @@ from ojs_aws.transport.http.jobs.wire import (
 
 if TYPE_CHECKING:
     from ojs_aws.services.workers.heartbeat import Beat
-    from ojs_aws.transport.http.jobs.answers import FetchAnswer, HeartbeatAnswer, OutcomeAnswer
+    from ojs_aws.transport.http.jobs import answers
     from ojs_aws.transport.http.workers.bodies import AttemptBody, HeartbeatValues
 
 ABOUT: Final = (
@@ -44,7 +44,7 @@ ABOUT: Final = (
 MAX_ABOUT_BYTES: Final = 8192
 
 
-def fetch(call: Call) -> Answer[FetchAnswer]:
+def fetch(call: Call) -> Answer[answers.FetchAnswer]:
     """Claim jobs (FETCH); without jobs, return an empty list."""
     from ojs_aws.services.jobs.fetch import FetchRequest
     from ojs_aws.transport.http.workers.bodies import FetchBody
@@ -65,17 +65,17 @@ def fetch(call: Call) -> Answer[FetchAnswer]:
     return Answer(fetch_answer(records))
 
 
-def ack(call: Call) -> Answer[OutcomeAnswer]:
+def ack(call: Call) -> Answer[answers.OutcomeAnswer]:
     """Complete the job that the body names (ACK)."""
     return _ack(call, "", optional=False)
 
 
-def ack_job(call: Call) -> Answer[OutcomeAnswer]:
+def ack_job(call: Call) -> Answer[answers.OutcomeAnswer]:
     """Complete the job that the path names (ACK); the body may be empty."""
     return _ack(call, call.job_id, optional=True)
 
 
-def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[OutcomeAnswer]:
+def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[answers.OutcomeAnswer]:
     from ojs_aws.transport.http.workers.bodies import ReportBody
 
     members = call.members(optional=optional)
@@ -94,17 +94,17 @@ def attempt_of(body: AttemptBody) -> AttemptRef:
     return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
 
 
-def fail(call: Call) -> Answer[OutcomeAnswer]:
+def fail(call: Call) -> Answer[answers.OutcomeAnswer]:
     """Fail the job that the body names (FAIL)."""
     return _fail(call, "")
 
 
-def fail_job(call: Call) -> Answer[OutcomeAnswer]:
+def fail_job(call: Call) -> Answer[answers.OutcomeAnswer]:
     """Fail the job that the path names (FAIL)."""
     return _fail(call, call.job_id)
 
 
-def _fail(call: Call, job_id: str) -> Answer[OutcomeAnswer]:
+def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
     from ojs_aws.transport.http.workers.bodies import FailValues
 
     members = call.members()
@@ -122,7 +122,7 @@ def _fail(call: Call, job_id: str) -> Answer[OutcomeAnswer]:
     return Answer(outcome_answer(record, is_acknowledged=False))
 
 
-def heartbeat(call: Call) -> Answer[HeartbeatAnswer]:
+def heartbeat(call: Call) -> Answer[answers.HeartbeatAnswer]:
     """Extend the reservations of a worker's jobs, and answer its directive (BEAT)."""
     worker_id, told = beat(call)
     return Answer(heartbeat_answer(told, worker_id))

@@ -15,18 +15,12 @@ from ojs_aws.transport.http.negotiation import reader_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.limits.answers import (
-        LiftedAnswer,
-        LimitUse,
-        RateLimitAnswer,
-        RateLimitsAnswer,
-        UnlimitedQueueAnswer,
-    )
+    from ojs_aws.transport.http.limits import answers
 
 _MARK: Final = "l:"
 
 
-def list_rate_limits(call: Call) -> Answer[RateLimitsAnswer]:
+def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
     """Return the limits by key; the total is a lower bound, because nobody counts them."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
@@ -38,46 +32,46 @@ def list_rate_limits(call: Call) -> Answer[RateLimitsAnswer]:
     return Answer({"items": items, "rate_limits": items, "pagination": pagination})
 
 
-def get_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
+def get_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Return what one limit counts."""
     return Answer(_described(call, call.backend.limits.get(unquote(call.path["key"]))))
 
 
-def override_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
+def override_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Set the policy that applies to a key."""
     given = call.values()
     counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
     return Answer(_described(call, counted))
 
 
-def lift_rate_limit(call: Call) -> Answer[LiftedAnswer]:
+def lift_rate_limit(call: Call) -> Answer[answers.LiftedAnswer]:
     """Remove the policy of a key, so that the jobs' own apply again."""
     key = unquote(call.path["key"])
     call.backend.limits.lift(key)
     return Answer({"key": key, "deleted": True})
 
 
-def limit_queue(call: Call) -> Answer[RateLimitAnswer]:
+def limit_queue(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = call.values()
     counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
     return Answer(_described(call, counted))
 
 
-def unlimit_queue(call: Call) -> Answer[UnlimitedQueueAnswer]:
+def unlimit_queue(call: Call) -> Answer[answers.UnlimitedQueueAnswer]:
     """Remove the limit of a queue."""
     queue = unquote(call.path["queue"])
     call.backend.limits.unlimit_queue(queue)
     return Answer({"queue": queue, "deleted": True})
 
 
-def _described(call: Call, counted: Counted) -> RateLimitAnswer:
+def _described(call: Call, counted: Counted) -> answers.RateLimitAnswer:
     return for_reader(_members(counted), reader_of(call.request))
 
 
-def _members(counted: Counted) -> RateLimitAnswer:
+def _members(counted: Counted) -> answers.RateLimitAnswer:
     bucket, limit, now = counted.bucket, counted.limit, counted.now
-    use: LimitUse = {}
+    use: answers.LimitUse = {}
     if limit.concurrency is not None:
         use["concurrency"] = {
             "limit": limit.concurrency,
@@ -103,7 +97,7 @@ def _members(counted: Counted) -> RateLimitAnswer:
         use["blocked_until"] = format_instant(bucket.blocked_until)
     if counted.override is not None:
         use["override"] = counted.override.render()
-    members: RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
+    members: answers.RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
     if not counted.is_exact:
         members["estimated"] = ["waiting_count"]
     return members

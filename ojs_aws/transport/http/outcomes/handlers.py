@@ -30,21 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ojs_aws.domain.json_text import Member
-    from ojs_aws.transport.http.outcomes.answers import (
-        CheckpointAnswer,
-        CheckpointDeletedAnswer,
-        ProgressAnswer,
-        ResultAnswer,
-        ResultsAnswer,
-        ResumeAnswer,
-        WorkflowProgressAnswer,
-    )
+    from ojs_aws.transport.http.outcomes import answers
     from ojs_aws.transport.http.workers.bodies import ReportBody
 
 AGAIN: Final = {"Retry-After": "1"}
 
 
-def get_result(call: Call) -> Answer[ResultAnswer]:
+def get_result(call: Call) -> Answer[answers.ResultAnswer]:
     """Return a job's outcome; with ``wait=true`` the answer may wait for its end."""
     query = call.request.query
     results = call.backend.results
@@ -54,7 +46,7 @@ def get_result(call: Call) -> Answer[ResultAnswer]:
     return Answer(result_answer(job), headers={} if job.state.is_terminal else AGAIN)
 
 
-def get_results(call: Call) -> Answer[ResultsAnswer]:
+def get_results(call: Call) -> Answer[answers.ResultsAnswer]:
     """Return the outcomes of several jobs."""
     ids = ids_of(call.members())
     check_ids(ids)
@@ -63,22 +55,22 @@ def get_results(call: Call) -> Answer[ResultsAnswer]:
     return Answer(results_answer({job_id: jobs.get(job_id) for job_id in ids}))
 
 
-def report_progress(call: Call) -> Answer[ProgressAnswer]:
+def report_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     """Record progress of the job that the path names."""
     return _report(call, call.job_id)
 
 
-def post_progress(call: Call) -> Answer[ProgressAnswer]:
+def post_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     """Record progress of the job that the path names, by POST."""
     return _report(call, call.job_id)
 
 
-def report_progress_of(call: Call) -> Answer[ProgressAnswer]:
+def report_progress_of(call: Call) -> Answer[answers.ProgressAnswer]:
     """Record progress of the job that the body names."""
     return _report(call, "")
 
 
-def _report(call: Call, job_id: str) -> Answer[ProgressAnswer]:
+def _report(call: Call, job_id: str) -> Answer[answers.ProgressAnswer]:
     members = call.members()
     body = _reporter(members, job_id)
     check_job(call, body.job_id)
@@ -97,29 +89,29 @@ def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
     return ReportBody.model_validate(named)
 
 
-def get_progress(call: Call) -> Answer[ProgressAnswer]:
+def get_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     """Return how far a job has come."""
     job = call.backend.progress.read(call.job_id)
     return Answer(progress_answer(job), headers=progress_headers(job))
 
 
-def get_workflow_progress(call: Call) -> Answer[WorkflowProgressAnswer]:
+def get_workflow_progress(call: Call) -> Answer[answers.WorkflowProgressAnswer]:
     """Return how far a workflow has come."""
     view = call.backend.workflows.get(unquote(call.path["workflow_id"]))
     return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
 
-def save_checkpoint(call: Call) -> Answer[CheckpointAnswer]:
+def save_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
     """Save a checkpoint of an active job."""
     return _save(call, only_active=True)
 
 
-def put_checkpoint(call: Call) -> Answer[CheckpointAnswer]:
+def put_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
     """Set the checkpoint of a job that has not ended, even before an attempt."""
     return _save(call, only_active=False)
 
 
-def _save(call: Call, *, only_active: bool) -> Answer[CheckpointAnswer]:
+def _save(call: Call, *, only_active: bool) -> Answer[answers.CheckpointAnswer]:
     members = call.members()
     body = _reporter(members, call.job_id)
     saved = call.backend.checkpoints.save(
@@ -133,19 +125,19 @@ def _save(call: Call, *, only_active: bool) -> Answer[CheckpointAnswer]:
     return Answer(checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
 
 
-def get_checkpoint(call: Call) -> Answer[CheckpointAnswer]:
+def get_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
     """Return the latest checkpoint of a job."""
     saved = call.backend.checkpoints.get(call.job_id)
     return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
 
 
-def resume_checkpoint(call: Call) -> Answer[ResumeAnswer]:
+def resume_checkpoint(call: Call) -> Answer[answers.ResumeAnswer]:
     """Return the latest checkpoint of a job, if any: durable replay begins with it."""
     saved = call.backend.checkpoints.find(call.job_id)
     return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
 
 
-def delete_checkpoint(call: Call) -> Answer[CheckpointDeletedAnswer]:
+def delete_checkpoint(call: Call) -> Answer[answers.CheckpointDeletedAnswer]:
     """Clear the checkpoint of a job; twice is the same as once."""
     was_there = call.backend.checkpoints.delete(call.job_id)
     return Answer({"deleted": True, "existed": was_there, "job_id": call.job_id})

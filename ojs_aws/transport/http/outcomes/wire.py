@@ -24,19 +24,7 @@ from ojs_aws.transport.http.json_of import JsonOf, beside_texts, json_of
 if TYPE_CHECKING:
     from ojs_aws.domain.job import Checkpoint as SavedCheckpoint
     from ojs_aws.services.workflows.service import WorkflowView
-    from ojs_aws.transport.http.outcomes.answers import (
-        Checkpoint,
-        CheckpointAnswer,
-        CheckpointState,
-        Outcome,
-        ProgressAnswer,
-        ProgressMembers,
-        ResultAnswer,
-        ResultsAnswer,
-        ResumeAnswer,
-        StepProgress,
-        WorkflowProgressAnswer,
-    )
+    from ojs_aws.transport.http.outcomes import answers
 
 NULL: Final = RawJson("null")
 MAX_STEPS: Final = 1000
@@ -48,18 +36,18 @@ _ENDED: Final = frozenset(
 
 
 # ------------------------------------------------------------------------------------- results
-def result_answer(job: JobRecord) -> ResultAnswer:
+def result_answer(job: JobRecord) -> answers.ResultAnswer:
     """Return a job's outcome; ``result`` is null until there is one."""
     return {"job_id": job.id, "id": job.id, **_outcome(job)}
 
 
-def results_answer(jobs: Mapping[str, JobRecord | None]) -> ResultsAnswer:
+def results_answer(jobs: Mapping[str, JobRecord | None]) -> answers.ResultsAnswer:
     """Return the outcomes of several jobs, by id; null for one that does not exist."""
     return {"results": {name: None if job is None else _outcome(job) for name, job in jobs.items()}}
 
 
-def _outcome(job: JobRecord) -> Outcome:
-    members: Outcome = {
+def _outcome(job: JobRecord) -> answers.Outcome:
+    members: answers.Outcome = {
         "type": job.type,
         "queue": job.queue,
         "state": job.state,
@@ -88,9 +76,9 @@ def ids_of(members: Mapping[str, Member]) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------ progress
-def progress_answer(job: JobRecord, *, is_accepted: bool | None = None) -> ProgressAnswer:
+def progress_answer(job: JobRecord, *, is_accepted: bool | None = None) -> answers.ProgressAnswer:
     """Return how far a job has come: null if nothing was reported."""
-    answer: ProgressAnswer = {
+    answer: answers.ProgressAnswer = {
         "job_id": job.id,
         "state": job.state,
         "attempt": job.attempt,
@@ -101,7 +89,7 @@ def progress_answer(job: JobRecord, *, is_accepted: bool | None = None) -> Progr
     return answer
 
 
-def _progress(job: JobRecord | None) -> ProgressMembers:
+def _progress(job: JobRecord | None) -> answers.ProgressMembers:
     known = job.current_progress if job else None
     fraction = known.fraction if known else None
     return {
@@ -127,7 +115,7 @@ def progress_headers(job: JobRecord) -> dict[str, str]:
     return headers
 
 
-def workflow_progress_answer(view: WorkflowView) -> WorkflowProgressAnswer:
+def workflow_progress_answer(view: WorkflowView) -> answers.WorkflowProgressAnswer:
     """Return how far a workflow has come (section 9.2): its first steps, and all in total."""
     workflow, graph = view.workflow, view.graph
     steps = [
@@ -142,13 +130,13 @@ def workflow_progress_answer(view: WorkflowView) -> WorkflowProgressAnswer:
     }
 
 
-def _step(view: WorkflowView, index: int) -> StepProgress:
+def _step(view: WorkflowView, index: int) -> answers.StepProgress:
     job = view.jobs.get(index)
     known = _progress(job)
     state = view.workflow.states[index]
     is_waiting = state in {StepState.WAITING, StepState.READY}
     word = job.state if job else "pending" if is_waiting else _NAMES.get(state, "active")
-    step: StepProgress = {
+    step: answers.StepProgress = {
         "job_id": None if is_waiting and job is None else view.workflow.job_id(index),
         "type": view.graph.steps[index].type,
         "state": word,
@@ -185,7 +173,9 @@ def _part(view: WorkflowView, index: int) -> float:
 
 
 # --------------------------------------------------------------------------------- checkpoints
-def checkpoint_answer(job_id: str, saved: SavedCheckpoint, *, with_state: bool) -> CheckpointAnswer:
+def checkpoint_answer(
+    job_id: str, saved: SavedCheckpoint, *, with_state: bool
+) -> answers.CheckpointAnswer:
     """Return a checkpoint, wrapped as the specification shows it and flat as its cases read it."""
     members = _checkpoint(job_id, saved, with_state=with_state)
     wrapped = json_of(members)
@@ -194,19 +184,19 @@ def checkpoint_answer(job_id: str, saved: SavedCheckpoint, *, with_state: bool) 
     return {"checkpoint": wrapped, **members}
 
 
-def _checkpoint(job_id: str, saved: SavedCheckpoint, *, with_state: bool) -> Checkpoint:
+def _checkpoint(job_id: str, saved: SavedCheckpoint, *, with_state: bool) -> answers.Checkpoint:
     kept = {"state": NULL, **opened(saved)} if with_state else {}
     return {
         "job_id": job_id,
-        **cast("CheckpointState", {name: JsonOf(raw) for name, raw in kept.items()}),
+        **cast("answers.CheckpointState", {name: JsonOf(raw) for name, raw in kept.items()}),
         "sequence": saved.sequence,
         "created_at": format_instant(saved.created_at),
     }
 
 
-def resume_answer(job_id: str, saved: SavedCheckpoint | None) -> ResumeAnswer:
+def resume_answer(job_id: str, saved: SavedCheckpoint | None) -> answers.ResumeAnswer:
     """Return whether an attempt has a checkpoint, and which, as durable replay reads it."""
-    answer: ResumeAnswer = {"job_id": job_id, "has_checkpoint": saved is not None}
+    answer: answers.ResumeAnswer = {"job_id": job_id, "has_checkpoint": saved is not None}
     if saved is not None:
         answer["checkpoint"] = json_of(_checkpoint(job_id, saved, with_state=True))
     return answer

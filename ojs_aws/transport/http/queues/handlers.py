@@ -22,23 +22,13 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import Pagination
-    from ojs_aws.transport.http.queues.answers import (
-        ChangedQueueAnswer,
-        ConfiguredQueueAnswer,
-        CountedQueuesAnswer,
-        PriorityStatsAnswer,
-        PurgeAnswer,
-        QueueAnswer,
-        QueueDeletionAnswer,
-        QueuesAnswer,
-        QueueStatsAnswer,
-    )
+    from ojs_aws.transport.http.queues import answers
 
 _MARK: Final = "q:"
 _PURGED: Final = "p:"
 
 
-def list_queues(call: Call) -> Answer[QueuesAnswer]:
+def list_queues(call: Call) -> Answer[answers.QueuesAnswer]:
     """Return the queues by name; the cursor names the last one shown."""
     query = call.request.query
     limit, offset = number_of(query, "limit"), number_of(query, "offset")
@@ -55,7 +45,7 @@ def list_queues(call: Call) -> Answer[QueuesAnswer]:
     return Answer({"queues": queues, "pagination": pagination, "total": total})
 
 
-def list_queues_with_counts(call: Call) -> Answer[CountedQueuesAnswer]:
+def list_queues_with_counts(call: Call) -> Answer[answers.CountedQueuesAnswer]:
     """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
     shown, total, cursor = _page(call, wanted.limit, wanted.offset, wanted.cursor)
@@ -77,7 +67,7 @@ def _page(
     return shown, len(queues), mark
 
 
-def get_queue(call: Call) -> Answer[QueueAnswer | ConfiguredQueueAnswer]:
+def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueueAnswer]:
     """Return one queue, with the number of its jobs."""
     name = _name(call)
     if name == DEFAULT_POLICY:
@@ -90,18 +80,18 @@ def get_queue(call: Call) -> Answer[QueueAnswer | ConfiguredQueueAnswer]:
     return Answer(shapes.queue_answer(info, stats, configured, today, oldest))
 
 
-def queue_stats(call: Call) -> Answer[QueueStatsAnswer]:
+def queue_stats(call: Call) -> Answer[answers.QueueStatsAnswer]:
     """Return what a queue holds, and what it did in the last hour."""
     info = call.backend.queues.get(_name(call))
     stats = call.backend.queue_statistics(info.name)
     return Answer(shapes.stats_answer(info, stats, reader_of(call.request)))
 
 
-def priority_stats(call: Call) -> Answer[PriorityStatsAnswer]:
+def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
     info = call.backend.queues.get(_name(call))
     counts, is_exact = call.backend.ports.store.count_priorities(info.name)
-    body: PriorityStatsAnswer = {
+    body: answers.PriorityStatsAnswer = {
         "queue": info.name,
         "counts_by_priority": {str(at): counts[at] for at in sorted(counts, reverse=True)},
         "distribution": [{"priority": at, "count": counts[at]} for at in sorted(counts)],
@@ -111,13 +101,13 @@ def priority_stats(call: Call) -> Answer[PriorityStatsAnswer]:
     return Answer(body)
 
 
-def pause_queue(call: Call) -> Answer[ChangedQueueAnswer]:
+def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
     info = call.backend.queues.pause(_name(call))
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
-def resume_queue(call: Call) -> Answer[ChangedQueueAnswer]:
+def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = _name(call)
     at = call.backend.queues.resume(name)
@@ -126,7 +116,7 @@ def resume_queue(call: Call) -> Answer[ChangedQueueAnswer]:
     return Answer(shapes.changed_queue(info, at, reader))
 
 
-def purge_queue(call: Call) -> Answer[PurgeAnswer]:
+def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
     from ojs_aws.transport.http.queues.bodies import PurgeBody  # pydantic
 
@@ -137,7 +127,7 @@ def purge_queue(call: Call) -> Answer[PurgeAnswer]:
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
     report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
-    answer: PurgeAnswer = {
+    answer: answers.PurgeAnswer = {
         "purged_count": report.deleted + report.cancelled,
         "deleted": report.deleted,
         "cancelled": report.cancelled,
@@ -162,7 +152,7 @@ def _name(call: Call) -> str:
     return unquote(call.path["queue"])
 
 
-def create_queue(call: Call) -> Answer[ConfiguredQueueAnswer]:
+def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
     configured = call.backend.queue_config.create(name, config)
@@ -170,12 +160,12 @@ def create_queue(call: Call) -> Answer[ConfiguredQueueAnswer]:
     return Answer(shapes.configured_queue(configured), 201, location)
 
 
-def get_queue_config(call: Call) -> Answer[ConfiguredQueueAnswer]:
+def get_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Return the settings that apply, and those that were set."""
     return Answer(shapes.configured_queue(call.backend.queue_config.get(_name(call))))
 
 
-def change_queue_config(call: Call) -> Answer[ConfiguredQueueAnswer]:
+def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
     configured = call.backend.queue_config.change(_name(call), read_settings(call.values()))
     return Answer(shapes.configured_queue(configured))
@@ -184,13 +174,13 @@ def change_queue_config(call: Call) -> Answer[ConfiguredQueueAnswer]:
 patch_queue_config = change_queue_config
 
 
-def drain_queue(call: Call) -> Answer[ConfiguredQueueAnswer]:
+def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
     return Answer(shapes.configured_queue(call.backend.queue_config.drain(_name(call))))
 
 
-def delete_queue(call: Call) -> Answer[QueueDeletionAnswer]:
+def delete_queue(call: Call) -> Answer[answers.QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
     done = call.backend.queue_config.delete(_name(call), given)
-    return Answer(cast("QueueDeletionAnswer", done))
+    return Answer(cast("answers.QueueDeletionAnswer", done))

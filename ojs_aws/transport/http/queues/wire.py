@@ -21,21 +21,7 @@ from ojs_aws.transport.http.json_of import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.queues.answers import (
-        ChangedQueueAnswer,
-        ConfiguredQueueAnswer,
-        CountedQueue,
-        Percentiles,
-        Queue,
-        QueueActivity,
-        QueueAnswer,
-        QueueDetail,
-        QueueNumbers,
-        QueueSettingsAnswer,
-        QueueStatsAnswer,
-        QueueStatus,
-        SettingInstants,
-    )
+    from ojs_aws.transport.http.queues import answers
 
 _HOUR_MINUTES: Final = 60
 _HOUR_SECONDS: Final = 3600
@@ -53,12 +39,12 @@ _STATES: Final = (
 Members = dict[str, JsonValue]
 
 
-def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Queue:
+def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> answers.Queue:
     """Return what the registry says of a queue, and whether it drains."""
     is_paused = info.paused_at is not None
     is_draining = settings is not None and settings.state is QueueState.DRAINING
-    status: QueueStatus = "paused" if is_paused else "draining" if is_draining else "active"
-    members: Queue = {
+    status: answers.QueueStatus = "paused" if is_paused else "draining" if is_draining else "active"
+    members: answers.Queue = {
         "name": info.name,
         "status": status,
         "state": status,
@@ -73,7 +59,7 @@ def queue_members(info: QueueInfo, settings: QueueSettings | None = None) -> Que
 
 def changed_queue(
     info: QueueInfo, resumed_at: Instant | None = None, reader: Reader = Reader.CASES
-) -> ChangedQueueAnswer:
+) -> answers.ChangedQueueAnswer:
     """Return the answer to PAUSE and RESUME: the queue, wrapped and flat."""
     members = queue_members(info)
     if resumed_at is not None:
@@ -86,18 +72,18 @@ def _named_queue(members: T, reader: Reader) -> T:
     return members if reader is Reader.CASES else cast("Any", members)["name"]
 
 
-def configured_queue(configured: QueueConfigView) -> ConfiguredQueueAnswer:
+def configured_queue(configured: QueueConfigView) -> answers.ConfiguredQueueAnswer:
     """Return a queue with its settings; ``set`` are its own."""
     about: Mapping[str, object] = {}
     if configured.info is not None:
         about = queue_members(configured.info, configured.settings)
     name = {"name": configured.name, "queue": configured.name}
-    return cast("ConfiguredQueueAnswer", {**name, **about, **_settings(configured)})
+    return cast("answers.ConfiguredQueueAnswer", {**name, **about, **_settings(configured)})
 
 
-def _settings(configured: QueueConfigView) -> QueueSettingsAnswer:
+def _settings(configured: QueueConfigView) -> answers.QueueSettingsAnswer:
     settings = configured.settings
-    dated: SettingInstants = {}
+    dated: answers.SettingInstants = {}
     if settings.created_at is not None:
         dated["created_at"] = format_instant(settings.created_at)
     if settings.updated_at is not None:
@@ -120,7 +106,7 @@ def _backpressure(config: Members) -> JsonValue:
 
 def counted_queue(
     info: QueueInfo, counts: QueueCounts, settings: QueueSettings | None = None
-) -> CountedQueue:
+) -> answers.CountedQueue:
     """Return a queue of the admin API's list."""
     return {
         **queue_members(info, settings),
@@ -136,12 +122,12 @@ def queue_answer(
     configured: QueueConfigView,
     today: Tally,
     oldest: Instant | None = None,
-) -> QueueAnswer:
+) -> answers.QueueAnswer:
     """Return one queue of the admin API, with its settings and counts since midnight."""
     numbers = _numbers(stats) | {
         f"{kind}_today": today.counts[kind] for kind in (TallyKind.COMPLETED, TallyKind.FAILED)
     }
-    members: QueueDetail = {
+    members: answers.QueueDetail = {
         **counted_queue(info, stats.counts, configured.settings),
         **_activity(info, stats, numbers),
         **_settings(configured),
@@ -153,7 +139,7 @@ def queue_answer(
 
 def stats_answer(
     info: QueueInfo, stats: QueueStats, reader: Reader = Reader.CASES
-) -> QueueStatsAnswer:
+) -> answers.QueueStatsAnswer:
     """Return statistics of a queue: in ``queue``, in ``stats``, and flat.
 
     An average of nothing is null, and left out for clients that read numbers there.
@@ -161,7 +147,7 @@ def stats_answer(
     numbers = _numbers(stats)
     if reader is not Reader.CASES:
         numbers = {name: value for name, value in numbers.items() if value is not None}
-    about = cast("QueueNumbers", {**queue_members(info), **numbers})
+    about = cast("answers.QueueNumbers", {**queue_members(info), **numbers})
     return {
         **about,
         "queue": _named_queue(about, reader),
@@ -170,7 +156,7 @@ def stats_answer(
     }
 
 
-def _activity(info: QueueInfo, stats: QueueStats, numbers: Members) -> QueueActivity:
+def _activity(info: QueueInfo, stats: QueueStats, numbers: Members) -> answers.QueueActivity:
     """Return what a queue did, and its times of waiting, from enqueueing to start, and running."""
     return {
         "stats": {"queue": info.name, **numbers},
@@ -208,7 +194,7 @@ def _throughput(stats: QueueStats) -> dict[str, float]:
     }
 
 
-def _percentiles(times: Times) -> Percentiles:
+def _percentiles(times: Times) -> answers.Percentiles:
     return {
         "p50": times.percentile_ms(0.5),
         "p95": times.percentile_ms(0.95),

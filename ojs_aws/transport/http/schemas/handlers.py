@@ -20,12 +20,7 @@ from ojs_aws.transport.http.schemas.wire import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.schemas.answers import (
-        SchemaAnswer,
-        SchemaDeletedAnswer,
-        SchemasAnswer,
-        SchemaVersionsAnswer,
-    )
+    from ojs_aws.transport.http.schemas import answers
 
 CREATED: Final = 201
 OK: Final = 200
@@ -34,7 +29,7 @@ _ADMIN: Final = f"{BASE}/admin/"
 _MARK: Final = "s:"
 
 
-def list_schemas(call: Call) -> Answer[SchemasAnswer]:
+def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
     names = call.backend.schemas.everything()
@@ -47,38 +42,38 @@ def list_schemas(call: Call) -> Answer[SchemasAnswer]:
     return Answer(schemas_answer(shown, wanted.pagination(len(names), mark)))
 
 
-def register_schema(call: Call) -> Answer[SchemaAnswer]:
+def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
     entry = call.backend.schemas.register(read_schema(call.members()))
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
-def put_schema(call: Call) -> Answer[SchemaAnswer]:
+def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
     wanted = read_put_schema(call.members(), _part(call, "type"), _version(call))
     entry, is_new = call.backend.schemas.put(wanted)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 
-def get_schema(call: Call) -> Answer[SchemaAnswer]:
+def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
     name = _part(call, "name")
     registry = call.backend.schemas
     return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
 
 
-def get_schema_version(call: Call) -> Answer[SchemaAnswer]:
+def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of one version."""
     entry = call.backend.schemas.version(_part(call, "type"), _version(call))
     return Answer(_shown(call, entry))
 
 
-def list_schema_versions(call: Call) -> Answer[SchemaVersionsAnswer]:
+def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
     return Answer(versions_answer(call.backend.schemas.versions(_part(call, "type"))))
 
 
-def delete_schema(call: Call) -> Answer[SchemaDeletedAnswer]:
+def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove the schema of a URI."""
     name = _part(call, "name")
     if ":" not in name:
@@ -90,12 +85,12 @@ def delete_schema(call: Call) -> Answer[SchemaDeletedAnswer]:
     return Answer(deleted_answer(call.backend.schemas.delete_uri(name)))
 
 
-def delete_schema_version(call: Call) -> Answer[SchemaDeletedAnswer]:
+def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove one version."""
     return Answer(deleted_answer(call.backend.schemas.delete(_part(call, "type"), _version(call))))
 
 
-def _shown(call: Call, entry: SchemaEntry) -> SchemaAnswer:
+def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:
     is_admin = canonical_path(call.request.path).startswith(_ADMIN)
     return schema_answer(entry, is_admin=is_admin)
 

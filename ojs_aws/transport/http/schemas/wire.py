@@ -25,13 +25,7 @@ from ojs_aws.transport.http.json_of import JsonOf, json_of
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import Pagination
-    from ojs_aws.transport.http.schemas.answers import (
-        SchemaAnswer,
-        SchemaDeletedAnswer,
-        SchemaRecord,
-        SchemasAnswer,
-        SchemaVersionsAnswer,
-    )
+    from ojs_aws.transport.http.schemas import answers
     from ojs_aws.transport.http.schemas.answers import SchemaName as ShownName
 
 
@@ -91,14 +85,14 @@ def described(name: SchemaName) -> ShownName:
     }
 
 
-def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> SchemaAnswer:
+def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> answers.SchemaAnswer:
     """Return one schema: in the wrapper of the binding, or as the admin API shows it."""
     named = described(entry)
-    record: SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
+    record: answers.SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
     return {**named, "schema": record["schema"] if is_admin else json_of(record)}
 
 
-def versions_answer(names: Sequence[SchemaName]) -> SchemaVersionsAnswer:
+def versions_answer(names: Sequence[SchemaName]) -> answers.SchemaVersionsAnswer:
     """Return the versions of a type, the newest first."""
     versions = [described(name) for name in names]
     for position, version in enumerate(versions):
@@ -107,12 +101,12 @@ def versions_answer(names: Sequence[SchemaName]) -> SchemaVersionsAnswer:
     return {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
 
 
-def schemas_answer(names: Sequence[SchemaName], pagination: Pagination) -> SchemasAnswer:
+def schemas_answer(names: Sequence[SchemaName], pagination: Pagination) -> answers.SchemasAnswer:
     """Return a page of all versions."""
     items = json_of([described(name) for name in names])
     return {"schemas": items, "items": items, "pagination": pagination}
 
 
-def deleted_answer(name: SchemaName) -> SchemaDeletedAnswer:
+def deleted_answer(name: SchemaName) -> answers.SchemaDeletedAnswer:
     """Return what was removed."""
     return {"deleted": True, **described(name)}

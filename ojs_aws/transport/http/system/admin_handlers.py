@@ -20,13 +20,7 @@ from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of
 from ojs_aws.transport.http.system.wire import bottlenecks, for_reader, throughput
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.system.answers import (
-        ConfigAnswer,
-        HistoryAnswer,
-        HistoryPoint,
-        RepairAnswer,
-        TotalsAnswer,
-    )
+    from ojs_aws.transport.http.system import answers
 
 SHOWN: Final = frozenset(
     {
@@ -62,7 +56,7 @@ SHOWN: Final = frozenset(
 here, are not shown."""
 
 
-def show_stats(call: Call) -> Answer[TotalsAnswer]:
+def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
     """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
     if reader is Reader.CLI and boolean_of(query, "detail"):
@@ -72,12 +66,12 @@ def show_stats(call: Call) -> Answer[TotalsAnswer]:
     return Answer(for_reader(stats_of(call), reader))
 
 
-def stats_of(call: Call) -> TotalsAnswer:
+def stats_of(call: Call) -> answers.TotalsAnswer:
     """Return what all queues hold and did recently, or the one that the query names."""
     return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
 
 
-def stats_members(call: Call, totals: Totals) -> TotalsAnswer:
+def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
     """Return statistics under the names of the documents."""
     workers = call.backend.workers.list(1)
     now = call.backend.clock.now()
@@ -127,7 +121,7 @@ def show_gauges(call: Call) -> Answer[str]:
     return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def show_stats_history(call: Call) -> Answer[HistoryAnswer]:
+def show_stats_history(call: Call) -> Answer[answers.HistoryAnswer]:
     """Return what was done in each period (section 10.2) of the last month."""
     query = call.request.query
     period = text_of(query, "period") or "5m"
@@ -143,7 +137,7 @@ def show_stats_history(call: Call) -> Answer[HistoryAnswer]:
     return Answer({"period": period, "data": data, "data_points": data})
 
 
-def _point(point: Point) -> HistoryPoint:
+def _point(point: Point) -> answers.HistoryPoint:
     tally = point.tally
     completed, failed = tally.counts[TallyKind.COMPLETED], tally.counts[TallyKind.FAILED]
     return {
@@ -162,7 +156,7 @@ def _point(point: Point) -> HistoryPoint:
     }
 
 
-def show_config(call: Call) -> Answer[ConfigAnswer]:
+def show_config(call: Call) -> Answer[answers.ConfigAnswer]:
     """Return the backend's settings (section 12.2): no names of resources, no secrets."""
     settings = call.backend.settings
     shown: dict[str, JsonValue] = {
@@ -170,7 +164,7 @@ def show_config(call: Call) -> Answer[ConfigAnswer]:
         for each in fields(Settings)
         if each.name in SHOWN
     }
-    body: ConfigAnswer = {
+    body: answers.ConfigAnswer = {
         "implementation": {"name": "ojs-aws", "version": __version__},
         "specversion": OJS_VERSION,
         "settings": shown,
@@ -190,7 +184,7 @@ def _plain(value: object) -> JsonValue:
 _MARK: Final = "r:"
 
 
-def repair(call: Call) -> Answer[RepairAnswer]:
+def repair(call: Call) -> Answer[answers.RepairAnswer]:
     """Do the next part of a repair, or only count what it would do."""
     values = call.values(optional=True)
     is_dry, cursor = values.get("dry_run", False), values.get("cursor") or ""
@@ -199,7 +193,7 @@ def repair(call: Call) -> Answer[RepairAnswer]:
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
     report = call.backend.repair(read_mark(_MARK, cursor), is_dry=is_dry)
-    body: RepairAnswer = {
+    body: answers.RepairAnswer = {
         "dry_run": is_dry,
         "queues": [*report.queues],
         "ready": report.ready,

@@ -15,7 +15,7 @@ from ojs_aws.transport.http.negotiation import Reader, reader_of
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import JsonObject
-    from ojs_aws.transport.http.system.answers import HealthAnswer, ManifestAnswer, TableHealth
+    from ojs_aws.transport.http.system import answers
 
 LATE_MS: Final = 180_000
 """A sweep that ended before, or is behind by more, is shown as late."""
@@ -23,20 +23,20 @@ LATE_MS: Final = 180_000
 _UNAVAILABLE: Final = 503
 
 
-def manifest(call: Call) -> Answer[ManifestAnswer]:
+def manifest(call: Call) -> Answer[answers.ManifestAnswer]:
     """Return the conformance manifest (HTTP binding, section 21)."""
     from ojs_aws.transport.http.system.manifest import manifest_of  # rarely asked for
 
     return Answer(manifest_of(call.backend.settings, call.request))
 
 
-def health(call: Call) -> Answer[HealthAnswer]:
+def health(call: Call) -> Answer[answers.HealthAnswer]:
     """Return whether the table answers: 200, or 503 when it does not (section 8.1).
 
     What is read is the end of the last sweep, which is shown too.
     """
     begun = time.perf_counter()
-    table: TableHealth = {"status": "ok"}
+    table: answers.TableHealth = {"status": "ok"}
     last = None
     try:
         last = call.backend.ports.queues.last_tick()
@@ -44,7 +44,7 @@ def health(call: Call) -> Answer[HealthAnswer]:
         table = {"status": "unhealthy", "error": problem.message}
     latency_ms = round((time.perf_counter() - begun) * 1000)
     is_well = table["status"] == "ok"
-    answer: HealthAnswer = {
+    answer: answers.HealthAnswer = {
         "status": "ok" if is_well else "degraded",
         "version": OJS_VERSION,
         "uptime_seconds": _uptime_s(call),

@@ -13,17 +13,12 @@ from ojs_aws.transport.http.json_of import beside
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.system.answers import (
-        Bottleneck,
-        MetricsAnswer,
-        Throughput,
-        TotalsAnswer,
-    )
+    from ojs_aws.transport.http.system import answers
 
 _MINUTES: Final = RECENT_MS / 60_000
 
 
-def throughput(recent: Tally) -> Throughput:
+def throughput(recent: Tally) -> answers.Throughput:
     """Return rates under the names of documents, and rounded up under the command line's.
 
     The command line reads whole numbers there, and nothing where it finds another one.
@@ -41,7 +36,7 @@ def throughput(recent: Tally) -> Throughput:
     }
 
 
-def for_reader(body: TotalsAnswer, reader: Reader) -> TotalsAnswer:
+def for_reader(body: answers.TotalsAnswer, reader: Reader) -> answers.TotalsAnswer:
     """Return statistics with ``queues`` and ``workers`` as objects for the command line."""
     if reader is not Reader.CLI:
         return body
@@ -50,13 +45,15 @@ def for_reader(body: TotalsAnswer, reader: Reader) -> TotalsAnswer:
     return beside(body, {"queues": counted, "workers": body["workers_by_state"]})
 
 
-def bottlenecks(by_queue: Mapping[str, tuple[QueueCounts, Tally]], limit: int) -> list[Bottleneck]:
+def bottlenecks(
+    by_queue: Mapping[str, tuple[QueueCounts, Tally]], limit: int
+) -> list[answers.Bottleneck]:
     """Return the deepest queues first, with their counts of the last five minutes."""
     deepest = sorted(by_queue.items(), key=lambda each: (-each[1][0].depth, each[0]))
     return [_bottleneck(name, counts, did) for name, (counts, did) in deepest[:limit]]
 
 
-def _bottleneck(name: str, counts: QueueCounts, did: Tally) -> Bottleneck:
+def _bottleneck(name: str, counts: QueueCounts, did: Tally) -> answers.Bottleneck:
     ended = did.counts[TallyKind.COMPLETED] + did.counts[TallyKind.FAILED]
     return {
         "name": name,
@@ -66,7 +63,9 @@ def _bottleneck(name: str, counts: QueueCounts, did: Tally) -> Bottleneck:
     }
 
 
-def metrics_answer(uptime_s: int, body: TotalsAnswer, today: Tally) -> MetricsAnswer:
+def metrics_answer(
+    uptime_s: int, body: answers.TotalsAnswer, today: Tally
+) -> answers.MetricsAnswer:
     """Return the metrics of the command line; the totals count since midnight (UTC)."""
     return {
         "uptime_seconds": uptime_s,

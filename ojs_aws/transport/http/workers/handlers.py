@@ -24,23 +24,14 @@ from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.jobs.answers import DirectiveName
-    from ojs_aws.transport.http.workers.answers import (
-        DirectedAnswer,
-        Worker,
-        WorkerAnswer,
-        WorkerDeletedAnswer,
-        WorkerHealthAnswer,
-        WorkersAnswer,
-        WorkerState,
-        WorkerSummary,
-    )
+    from ojs_aws.transport.http.workers import answers
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
 _UNAVAILABLE: Final = 503
 
 
-def list_workers(call: Call) -> Answer[WorkersAnswer]:
+def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     """Return the workers by id, and how many are in each state."""
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
@@ -48,27 +39,27 @@ def list_workers(call: Call) -> Answer[WorkersAnswer]:
     items = json_of([_rendered(worker, now) for worker in page.workers])
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
-    body: WorkersAnswer = {
+    body: answers.WorkersAnswer = {
         "items": items,
         "workers": items,
-        "summary": {**cast("WorkerSummary", page.summary), "is_exact": page.is_exact},
+        "summary": {**cast("answers.WorkerSummary", page.summary), "is_exact": page.is_exact},
         "pagination": wanted.pagination(total, cursor, is_exact=page.is_exact),
         "total": total,
     }
     return Answer(body)
 
 
-def _rendered(worker: WorkerInfo, now: Instant) -> Worker:
-    return cast("Worker", render_worker(worker, now))
+def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
+    return cast("answers.Worker", render_worker(worker, now))
 
 
-def get_worker(call: Call) -> Answer[WorkerAnswer]:
+def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
     worker = _rendered(call.backend.workers.get(_worker_id(call)), call.backend.clock.now())
     return Answer({"worker": worker, **worker})
 
 
-def get_worker_health(call: Call) -> Answer[WorkerHealthAnswer]:
+def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     """Return whether a worker takes jobs: 200, or 503 while it drains or is silent.
 
     Credentials with bounds see the workers that beat with these credentials, and no others.
@@ -79,10 +70,10 @@ def get_worker_health(call: Call) -> Answer[WorkerHealthAnswer]:
         raise unknown_worker(worker_id)
     now = call.backend.clock.now()
     state = state_of(worker, now)
-    body: WorkerHealthAnswer = {
+    body: answers.WorkerHealthAnswer = {
         "status": "stale" if state == STALE else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
-        "state": cast("WorkerState", state),
+        "state": cast("answers.WorkerState", state),
         "directive": cast("DirectiveName", worker.directive),
         "draining": worker.is_draining,
         "active_jobs": worker.active_jobs,
@@ -91,22 +82,22 @@ def get_worker_health(call: Call) -> Answer[WorkerHealthAnswer]:
     return Answer(body, 200 if body["status"] == "ok" else _UNAVAILABLE)
 
 
-def quiet_worker(call: Call) -> Answer[WorkerAnswer]:
+def quiet_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Let a worker finish its jobs and fetch no more."""
     return _direct(call, Directive.QUIET)
 
 
-def terminate_worker(call: Call) -> Answer[WorkerAnswer]:
+def terminate_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Ask a worker to end within its grace period."""
     return _direct(call, Directive.TERMINATE)
 
 
-def resume_worker(call: Call) -> Answer[WorkerAnswer]:
+def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Let a quiet worker fetch again."""
     return _direct(call, Directive.RUNNING)
 
 
-def _direct(call: Call, directive: Directive) -> Answer[WorkerAnswer]:
+def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
     worker = call.backend.workers.direct(_worker_id(call), directive)
     shown = _rendered(worker, call.backend.clock.now())
     shown["previous_directive"] = shown["directive"]
@@ -114,29 +105,29 @@ def _direct(call: Call, directive: Directive) -> Answer[WorkerAnswer]:
     return Answer({"worker": shown, **shown})
 
 
-def quiet_workers(call: Call) -> Answer[DirectedAnswer]:
+def quiet_workers(call: Call) -> Answer[answers.DirectedAnswer]:
     """Quiet the selected workers."""
     return _direct_all(call, Directive.QUIET)
 
 
-def terminate_workers(call: Call) -> Answer[DirectedAnswer]:
+def terminate_workers(call: Call) -> Answer[answers.DirectedAnswer]:
     """Terminate the selected workers."""
     return _direct_all(call, Directive.TERMINATE)
 
 
-def resume_workers(call: Call) -> Answer[DirectedAnswer]:
+def resume_workers(call: Call) -> Answer[answers.DirectedAnswer]:
     """Resume the selected workers."""
     return _direct_all(call, Directive.RUNNING)
 
 
-def _direct_all(call: Call, directive: Directive) -> Answer[DirectedAnswer]:
+def _direct_all(call: Call, directive: Directive) -> Answer[answers.DirectedAnswer]:
     values = call.values(optional=True)
     return direct_chosen(call, directive, values)
 
 
 def direct_chosen(
     call: Call, directive: Directive, values: Mapping[str, JsonValue]
-) -> Answer[DirectedAnswer]:
+) -> Answer[answers.DirectedAnswer]:
     """Direct the workers of a queue, with a label, or all of them; one must be given."""
     queue, label = values.get("queue"), values.get("label")
     cursor = values.get("cursor") or ""
@@ -153,7 +144,7 @@ def direct_chosen(
         queue=check_queue(queue) if queue is not None else "", label=str(label or "")
     )
     done = call.backend.workers.direct_all(selection, directive, read_mark(_MARK, cursor))
-    body: DirectedAnswer = {
+    body: answers.DirectedAnswer = {
         "directive": directive.value,
         "updated": len(done.told),
         "workers": [*done.told],
@@ -165,7 +156,7 @@ def direct_chosen(
     return Answer(body)
 
 
-def deregister_worker(call: Call) -> Answer[WorkerDeletedAnswer]:
+def deregister_worker(call: Call) -> Answer[answers.WorkerDeletedAnswer]:
     """Remove a worker that missed its heartbeats."""
     worker_id = _worker_id(call)
     jobs = call.backend.workers.deregister(worker_id)

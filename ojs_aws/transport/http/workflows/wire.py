@@ -22,19 +22,7 @@ from ojs_aws.transport.http.json_of import JsonOf, json_of
 if TYPE_CHECKING:
     from ojs_aws.services.workflows.service import WorkflowView
     from ojs_aws.transport.http.answers import Pagination
-    from ojs_aws.transport.http.workflows.answers import (
-        CancelledSteps,
-        Parts,
-        Step,
-        Workflow,
-        WorkflowAnswer,
-        WorkflowError,
-        WorkflowInstants,
-        WorkflowKind,
-        WorkflowMetadata,
-        WorkflowsAnswer,
-        WorkflowSummary,
-    )
+    from ojs_aws.transport.http.workflows import answers
 
 MAX_ARGS: Final = 250_000
 """Characters of arguments that an answer shows; steps that have no room go without them."""
@@ -59,13 +47,13 @@ _WORDS: Final[Mapping[str, str]] = {
 _BINDING_WORDS: Final = {**_WORDS, StepState.WAITING: "pending", StepState.READY: "available"}
 
 
-def workflow_answer(view: WorkflowView, *, is_cancelled: bool = False) -> WorkflowAnswer:
+def workflow_answer(view: WorkflowView, *, is_cancelled: bool = False) -> answers.WorkflowAnswer:
     """Return one workflow with its steps, wrapped and flat.
 
     :param is_cancelled: show what the cancellation found, too.
     """
-    cancelled: CancelledSteps = _cancelled(view.workflow) if is_cancelled else {}
-    workflow: Workflow = {
+    cancelled: answers.CancelledSteps = _cancelled(view.workflow) if is_cancelled else {}
+    workflow: answers.Workflow = {
         **render_summary(view.workflow, _metadata(view)),
         **_Steps(view).of(ROOT),
         **cancelled,
@@ -73,10 +61,12 @@ def workflow_answer(view: WorkflowView, *, is_cancelled: bool = False) -> Workfl
     wrapped = json_of(workflow)
     if len(wrapped) > FLAT_LIMIT:
         return {"workflow": wrapped, "id": workflow["id"], "state": workflow["state"]}
-    return cast("WorkflowAnswer", {"workflow": wrapped, **workflow})
+    return cast("answers.WorkflowAnswer", {"workflow": wrapped, **workflow})
 
 
-def workflows_answer(items: Sequence[WorkflowRecord], pagination: Pagination) -> WorkflowsAnswer:
+def workflows_answer(
+    items: Sequence[WorkflowRecord], pagination: Pagination
+) -> answers.WorkflowsAnswer:
     """Return a page of workflows."""
     listed = json_of([render_summary(each, _counted(each)) for each in items])
     return {
@@ -87,11 +77,13 @@ def workflows_answer(items: Sequence[WorkflowRecord], pagination: Pagination) ->
     }
 
 
-def render_summary(workflow: WorkflowRecord, metadata: WorkflowMetadata) -> WorkflowSummary:
+def render_summary(
+    workflow: WorkflowRecord, metadata: answers.WorkflowMetadata
+) -> answers.WorkflowSummary:
     """Return how a workflow describes itself, without its steps."""
     return {
         "id": workflow.id,
-        "type": cast("WorkflowKind", workflow.kind),
+        "type": cast("answers.WorkflowKind", workflow.kind),
         "name": workflow.name,
         "state": workflow.state,
         "steps_total": workflow.steps_total,
@@ -104,7 +96,7 @@ def render_summary(workflow: WorkflowRecord, metadata: WorkflowMetadata) -> Work
     }
 
 
-def _cancelled(workflow: WorkflowRecord) -> CancelledSteps:
+def _cancelled(workflow: WorkflowRecord) -> answers.CancelledSteps:
     """Return what a cancellation says of the steps (HTTP binding, section 14.3)."""
     return {
         "steps_cancelled": workflow.cancelled_count,
@@ -113,8 +105,8 @@ def _cancelled(workflow: WorkflowRecord) -> CancelledSteps:
     }
 
 
-def _instants(workflow: WorkflowRecord) -> WorkflowInstants:
-    instants: WorkflowInstants = {"created_at": format_instant(workflow.created_at)}
+def _instants(workflow: WorkflowRecord) -> answers.WorkflowInstants:
+    instants: answers.WorkflowInstants = {"created_at": format_instant(workflow.created_at)}
     if workflow.started_at is not None:
         instants["started_at"] = format_instant(workflow.started_at)
     if workflow.completed_at is not None:
@@ -124,9 +116,9 @@ def _instants(workflow: WorkflowRecord) -> WorkflowInstants:
     return instants
 
 
-def _counted(workflow: WorkflowRecord) -> WorkflowMetadata:
+def _counted(workflow: WorkflowRecord) -> answers.WorkflowMetadata:
     return cast(
-        "WorkflowMetadata",
+        "answers.WorkflowMetadata",
         {
             **_instants(workflow),
             "job_count": workflow.job_count,
@@ -137,7 +129,7 @@ def _counted(workflow: WorkflowRecord) -> WorkflowMetadata:
     )
 
 
-def _metadata(view: WorkflowView) -> WorkflowMetadata:
+def _metadata(view: WorkflowView) -> answers.WorkflowMetadata:
     """Return times, counters, and what went wrong (ojs-workflows, sections 3.3, 9.5 and 9.6)."""
     workflow, graph = view.workflow, view.graph
     metadata = _counted(workflow)
@@ -154,7 +146,7 @@ def _metadata(view: WorkflowView) -> WorkflowMetadata:
             metadata["failed_step_index"] = int(graph.steps[next(first)].key)
     metadata["failed_job_ids"] = [workflow.job_id(index) for index in failed[:MAX_FAILED_IDS]]
     metadata["errors"] = [
-        cast("WorkflowError", {**each.as_dict(), "step_id": graph.path(each.index)})
+        cast("answers.WorkflowError", {**each.as_dict(), "step_id": graph.path(each.index)})
         for each in workflow.failures
     ]
     if workflow.failed_callback:
@@ -171,7 +163,7 @@ class _Steps:
         self._args_left = MAX_ARGS
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
 
-    def of(self, index: int) -> Parts:
+    def of(self, index: int) -> answers.Parts:
         """Return the parts of a workflow, under their names."""
         graph = self._view.graph
         kind = graph.steps[index].kind
@@ -180,7 +172,7 @@ class _Steps:
         if kind is Kind.DAG:  # as they were sent
             parts, callbacks = [*graph.parts[index]], []
         listed = json_of([self._step(part, kind) for part in parts])
-        shown: Parts = {}
+        shown: answers.Parts = {}
         if kind in {Kind.CHAIN, Kind.DAG}:
             shown["steps"] = listed
         else:
@@ -191,10 +183,10 @@ class _Steps:
             shown["callbacks"] = {graph.steps[at].key: self._step(at, kind) for at in callbacks}
         return shown
 
-    def _step(self, index: int, parent: Kind) -> Step:
+    def _step(self, index: int, parent: Kind) -> answers.Step:
         view, step = self._view, self._view.graph.steps[index]
         state = view.workflow.states[index]
-        members = cast("Step", {"id": step.name or step.key})
+        members = cast("answers.Step", {"id": step.name or step.key})
         if step.label:
             members["name"] = step.label
         if step.key.isdigit() and parent is not Kind.DAG:
@@ -214,7 +206,7 @@ class _Steps:
         self._add_result(members, index, state)
         return members
 
-    def _add_job(self, members: Step, index: int, state: str) -> None:
+    def _add_job(self, members: answers.Step, index: int, state: str) -> None:
         workflow, job = self._view.workflow, self._view.jobs.get(index)
         was_enqueued = (
             job is not None
@@ -236,7 +228,7 @@ class _Steps:
         if ended is not None:
             members["completed_at"] = format_instant(ended)
 
-    def _add_args(self, members: Step, index: int) -> None:
+    def _add_args(self, members: answers.Step, index: int) -> None:
         """Show the arguments of a job, if there is room."""
         envelope = self._view.envelopes.get(index)
         if envelope is None or len(envelope) > self._args_left:
@@ -246,7 +238,7 @@ class _Steps:
             self._args_left -= len(args.raw)
             members["args"] = JsonOf(args.raw)
 
-    def _add_result(self, members: Step, index: int, state: str) -> None:
+    def _add_result(self, members: answers.Step, index: int, state: str) -> None:
         """Show the result of a completed job, if there is room."""
         value = self._view.results.get(index)
         if value is None or state == StepState.SKIPPED:
