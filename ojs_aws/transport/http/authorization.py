@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from ojs_aws.domain.access import Caller, Permission
 from ojs_aws.domain.attributes import check_job_id
@@ -84,7 +83,7 @@ def check_bounds(call: Call, route: Route) -> None:
     if bounds is Bounds.JOB:
         check_job(call, call.job_id)
     elif bounds is Bounds.QUEUE:
-        caller.check_queue(unquote(call.path["queue"]))
+        caller.check_queue(call.named("queue"))
         if caller.types and access.permission is not Permission.INSPECT:
             caller.check_unbound(route.operation)  # a queue has jobs of other types, too
     elif bounds is Bounds.QUERY:

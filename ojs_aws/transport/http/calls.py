@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias
+from urllib.parse import unquote
 
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 OJS_TYPE: Final = "application/openjobspec+json"
 JSON_TYPE: Final = "application/json"
 OJS_VERSION: Final = "1.0"
+
+OK: Final = 200
+CREATED: Final = 201
+NO_CONTENT: Final = 204
+UNAVAILABLE: Final = 503
 
 MAX_BODY_BYTES: Final = 4_400_000
 """Lambda takes events of 6 MB, in which a body may stand base64-encoded."""
@@ -90,6 +96,10 @@ class Call:
     def backend(self) -> Backend:
         """Return the services."""
         return self.server.backend
+
+    def named(self, parameter: str) -> str:
+        """Return what the path names, without the escapes of URLs."""
+        return unquote(self.path[parameter])
 
     @property
     def job_id(self) -> str:

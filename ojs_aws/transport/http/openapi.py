@@ -20,7 +20,7 @@ from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import ID_PATTERN
 from ojs_aws.transport.http.access import scopes_of
 from ojs_aws.transport.http.answers import ErrorAnswer
-from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE
+from ojs_aws.transport.http.calls import CREATED, JSON_TYPE, NO_CONTENT, OJS_TYPE
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
 from ojs_aws.transport.http.routes import ROUTES, Route, handler_of
 
@@ -55,8 +55,6 @@ _JOB_ID: Final[Schema] = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
 _STRING: Final[Schema] = {"type": "string"}
 _REF: Final = "#/components/schemas/"
 _ERROR: Final = "error"
-_CREATED: Final = 201
-_NO_CONTENT: Final = 204
 
 
 def openapi_document(base_url: str = "") -> Schema:
@@ -154,7 +152,7 @@ def _operation(route: Route, position: int) -> Schema:
     if route.request:
         schema = {"$ref": _REF + route.request}
         operation["requestBody"] = {
-            "required": route.needs_body,
+            "required": not route.is_body_optional,
             "content": {OJS_TYPE: {"schema": schema}, JSON_TYPE: {"schema": schema}},
         }
     return operation
@@ -192,9 +190,9 @@ def _responses(route: Route) -> Schema:
 
 
 def _response(status: int, content: Schema) -> Schema:
-    names = ("OJS-Version", "X-Request-Id", *(("Location",) if status == _CREATED else ()))
+    names = ("OJS-Version", "X-Request-Id", *(("Location",) if status == CREATED else ()))
     return {
         "description": _DESCRIPTIONS[status],
         "headers": {name: {"schema": _STRING} for name in names},
-        **({} if status == _NO_CONTENT else {"content": content}),
+        **({} if status == NO_CONTENT else {"content": content}),
     }

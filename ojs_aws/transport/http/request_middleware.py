@@ -24,7 +24,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.ports.request_scope import RequestScope, current_request
 from ojs_aws.transport.http.authorization import CALLER
-from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Note, Request, Server
+from ojs_aws.transport.http.calls import NO_CONTENT, OJS_VERSION, Answer, Note, Request, Server
 from ojs_aws.transport.http.compression import expanded
 from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.errors import answer_error, is_fault
@@ -59,7 +59,6 @@ INVOCATION: Final = "invocation"
 _ID: Final = "request_id"
 _NOTE: Final = "note"
 _REQUEST: Final = "request"
-_NO_CONTENT: Final = 204
 
 
 def setting_headers(server: Server) -> Middleware:
@@ -72,7 +71,7 @@ def setting_headers(server: Server) -> Middleware:
         request_id = given if is_request_id(given) else server.backend.ids.request_id()
         app.context[_ID] = request_id
         response = next_middleware(app)
-        if response.status_code != _NO_CONTENT:
+        if response.status_code != NO_CONTENT:
             response.headers.setdefault("Content-Type", answer_type(headers, setting))
         response.headers["OJS-Version"] = OJS_VERSION
         response.headers.update(app.context.get(RATE_HEADERS, {}))

@@ -17,7 +17,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
-from ojs_aws.transport.http.calls import Call, Server
+from ojs_aws.transport.http.calls import NO_CONTENT, Call, Server
 from ojs_aws.transport.http.request_middleware import (
     INVOCATION,
     Middleware,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from ojs_aws.services.backend import Backend
 
-_NO_CONTENT: Final = 204
 _TOLD: Final = ("job_id", "queue", "worker_id", "workflow_id")
 """Parameters of paths that log lines and traces name."""
 
@@ -216,7 +215,7 @@ def _unknown(
             )
         allowed = ", ".join((*methods, "OPTIONS"))
         if request.method == "OPTIONS":
-            return Response(_NO_CONTENT, body="", headers={"Allow": allowed})
+            return Response(NO_CONTENT, body="", headers={"Allow": allowed})
         raise MethodNotAllowedError(
             f"{request.path[:200]} knows no {request.method}, only {', '.join(methods)}.",
             details={"method": request.method, "allowed": [*methods]},

@@ -39,7 +39,7 @@ class Route:
     :ivar statuses: successful statuses, the usual one first.
     :ivar errors: statuses of the errors that are the operation's own, beside 404 for what the path
         names.
-    :ivar needs_body: whether an empty body is an error.
+    :ivar is_body_optional: whether an empty body counts as an empty object.
     :ivar media_type: of the answer, where it is not OJS's own.
     :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
         to take effect twice is the same as once. See :attr:`is_repeatable`.
@@ -57,7 +57,7 @@ class Route:
     query: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()
-    needs_body: bool = False
+    is_body_optional: bool = False
     media_type: str = ""
     repeatable: bool = False
 

@@ -21,7 +21,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="BulkEnqueueBody",
         statuses=(201, 207),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/cancel",
@@ -31,7 +30,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="BulkChangeBody",
         statuses=(200, 207),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/retry",
@@ -41,7 +39,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="BulkChangeBody",
         statuses=(200, 207),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/delete",
@@ -51,6 +48,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="BulkChangeBody",
         statuses=(200, 207),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
 )

@@ -20,6 +20,7 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
 from ojs_aws.services.bulk.enqueue import BulkItem
 from ojs_aws.services.bulk.idempotency import StoredAnswer
+from ojs_aws.transport.http.calls import CREATED, OK
 from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import write_mark
@@ -27,8 +28,6 @@ from ojs_aws.transport.http.pages import write_mark
 if TYPE_CHECKING:
     from ojs_aws.transport.http.bulk import answers
 
-CREATED: Final = 201
-OK: Final = 200
 MULTI_STATUS: Final = 207
 REFUSED: Final = BulkRefusedError.status
 

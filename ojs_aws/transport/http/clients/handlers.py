@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import unquote
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
@@ -82,7 +81,7 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     now = call.backend.clock.now()
     until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
-    wanted = Purge(queue=unquote(call.path["queue"]), states=states, until=until)
+    wanted = Purge(queue=call.named("queue"), states=states, until=until)
     deleted = cancelled = 0
     cursor = ""
     for _ in range(MAX_ROUNDS):
@@ -128,7 +127,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 # ---------------------------------------------------------------------------------------- cron
 def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
-    entry = call.backend.cron.get(unquote(call.path["name"]))
+    entry = call.backend.cron.get(call.named("name"))
     told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
     ids = [str(data["job_id"]) for data in told if data.get("job_id")]
     now = call.backend.clock.now()

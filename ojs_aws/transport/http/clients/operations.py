@@ -24,7 +24,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Purge up to a thousand jobs of a queue; the path confirms it",
         request="QueuePurgeBody",
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/admin/workers/directive",
@@ -33,7 +32,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Quiet, terminate or resume the workers of a queue, with a label, or all of them",
         request="DirectiveBody",
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/dead-letter/purge",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.cron.schedule import rare_days
@@ -13,7 +13,7 @@ from ojs_aws.transport.http.authorization import (
     check_cron_bounds,
     check_replaced,
 )
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.cron.changes import changed_registration
 from ojs_aws.transport.http.cron.wire import (
     entry_answer,
@@ -31,8 +31,6 @@ from ojs_aws.transport.http.routes import BASE
 if TYPE_CHECKING:
     from ojs_aws.transport.http.cron import answers
 
-CREATED: Final = 201
-OK: Final = 200
 
 MAX_PAGE_BYTES: Final = 700_000
 """Of the items of a page, which stand in the answer four times: Lambda answers 6 MB at most."""
@@ -74,7 +72,7 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
 
 def get_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Return one cron job."""
-    return Answer(entry_answer(call.backend.cron.get(_name(call))))
+    return Answer(entry_answer(call.backend.cron.get(call.named("name"))))
 
 
 def change_cron(call: Call) -> Answer[answers.CronAnswer]:
@@ -89,7 +87,7 @@ def change_cron(call: Call) -> Answer[answers.CronAnswer]:
         bind_jobs(call, [("", wanted.job)])
         return wanted
 
-    return Answer(entry_answer(call.backend.cron.change(_name(call), amended)))
+    return Answer(entry_answer(call.backend.cron.change(call.named("name"), amended)))
 
 
 def pause_cron(call: Call) -> Answer[answers.CronAnswer]:
@@ -103,23 +101,21 @@ def resume_cron(call: Call) -> Answer[answers.CronAnswer]:
 
 
 def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
-    return Answer(entry_answer(call.backend.cron.set_enabled(_name(call), is_enabled=is_enabled)))
+    return Answer(
+        entry_answer(call.backend.cron.set_enabled(call.named("name"), is_enabled=is_enabled))
+    )
 
 
 def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
     """Remove a cron job."""
-    entry = call.backend.cron.delete(_name(call))
+    entry = call.backend.cron.delete(call.named("name"))
     return Answer({**entry_answer(entry), "deleted": True})
 
 
 def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
-    entry, occurrence = call.backend.cron.trigger(_name(call))
+    entry, occurrence = call.backend.cron.trigger(call.named("name"))
     body = trigger_answer(entry, occurrence)
     if occurrence.outcome is not Outcome.TRIGGERED:
         return Answer(body)
     return Answer(body, CREATED, {"Location": f"{BASE}/jobs/{occurrence.job_id}"})
-
-
-def _name(call: Call) -> str:
-    return unquote(call.path["name"])

@@ -20,7 +20,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="CronBody",
         statuses=(201, 200),
         errors=(413, 422),
-        needs_body=True,
     ),
     _operator(
         at=f"GET {BASE}/cron",
@@ -46,7 +45,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Enable, disable or change a cron job: the members that are named",
         request="CronChangeBody",
         errors=(413, 422),
-        needs_body=True,
     ),
     _operator(
         at=f"DELETE {BASE}/cron/<name>",

@@ -20,7 +20,7 @@ from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_override
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ojs_aws.transport.http.dead_letters import answers
     from ojs_aws.transport.http.jobs.answers import Job, JobAnswer
 
-NO_CONTENT: Final = 204
 
 _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}

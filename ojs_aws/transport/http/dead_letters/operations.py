@@ -40,6 +40,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Remove many dead letters for good",
         request="BulkBody",
+        is_body_optional=True,
     ),
     _operator(
         at=f"GET {BASE}/dead-letter/stats",
@@ -53,6 +54,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=OPERATES,
         summary="Enqueue many dead letters again",
         request="BulkBody",
+        is_body_optional=True,
     ),
     _operator(
         at=f"POST {BASE}/dead-letter/delete",
@@ -60,6 +62,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Remove many dead letters, for clients whose DELETE has no body",
         request="BulkBody",
+        is_body_optional=True,
     ),
     _operator(
         at=f"GET {BASE}/dead-letter/<job_id>",
@@ -73,6 +76,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=OPERATES_JOB,
         summary="Enqueue a discarded job again",
         request="RetryBody",
+        is_body_optional=True,
         errors=(409, 413),
     ),
     _operator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ojs_aws.domain.attributes import check_priority, invalid
@@ -16,7 +16,7 @@ from ojs_aws.services.jobs.change import JobChange
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import bind_jobs
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job, read_jobs
 from ojs_aws.transport.http.jobs.wire import (
     batch_answer,
@@ -29,9 +29,6 @@ from ojs_aws.transport.http.routes import BASE
 if TYPE_CHECKING:
     from ojs_aws.middleware.members import Members
     from ojs_aws.transport.http.jobs import answers
-
-CREATED: Final = 201
-OK: Final = 200
 
 
 def push(call: Call) -> Answer[answers.JobAnswer]:

@@ -32,7 +32,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="PushBody",
         statuses=(201, 200),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     _producer(
         at=f"POST {BASE}/jobs/batch",
@@ -43,7 +42,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="BatchBody",
         statuses=(201, 200),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     _producer(
         at=f"GET {BASE}/admin/middleware",
@@ -74,7 +72,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Change the priority of a job that waits to begin",
         request="JobChangeBody",
         errors=(409,),
-        needs_body=True,
     ),
     _producer(
         at=f"POST {BASE}/jobs/<job_id>/activate",
@@ -90,7 +87,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS,
         summary="Claim jobs (FETCH)",
         request="FetchBody",
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/workers/ack",
@@ -100,7 +96,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report that a job is completed (ACK)",
         request="AckBody",
         errors=(404, 409, 413),
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/jobs/<job_id>/ack",
@@ -109,6 +104,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Report that a job is completed (ACK), by its path",
         request="AckJobBody",
+        is_body_optional=True,
         errors=(409, 413),
     ),
     _worker(
@@ -118,7 +114,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report that a job failed (FAIL)",
         request="FailBody",
         errors=(404, 409),
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/jobs/<job_id>/nack",
@@ -127,7 +122,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report that a job failed (FAIL), by its path",
         request="FailJobBody",
         errors=(409,),
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/workers/heartbeat",
@@ -137,7 +131,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Show that a worker lives, and keep its jobs reserved (BEAT)",
         request="HeartbeatBody",
-        needs_body=True,
     ),
     _operator(
         at=f"GET {BASE}/admin/jobs",
@@ -183,7 +176,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=OPERATES,
         summary="Retry the discarded jobs of a filter, a hundred at a time",
         request="JobBulkBody",
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/admin/jobs/bulk/cancel",
@@ -191,7 +183,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Cancel the jobs of a filter that have not ended, a hundred at a time",
         request="JobBulkBody",
-        needs_body=True,
     ),
     _operator(
         at=f"POST {BASE}/admin/jobs/bulk/delete",
@@ -199,6 +190,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Delete the jobs of a filter that have ended, a hundred at a time",
         request="JobBulkBody",
-        needs_body=True,
     ),
 )

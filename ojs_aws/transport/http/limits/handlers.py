@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
@@ -34,19 +33,19 @@ def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
 
 def get_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Return what one limit counts."""
-    return Answer(_described(call, call.backend.limits.get(unquote(call.path["key"]))))
+    return Answer(_described(call, call.backend.limits.get(call.named("key"))))
 
 
 def override_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Set the policy that applies to a key."""
     given = call.values()
-    counted = call.backend.limits.override(unquote(call.path["key"]), read_policy(given))
+    counted = call.backend.limits.override(call.named("key"), read_policy(given))
     return Answer(_described(call, counted))
 
 
 def lift_rate_limit(call: Call) -> Answer[answers.LiftedAnswer]:
     """Remove the policy of a key, so that the jobs' own apply again."""
-    key = unquote(call.path["key"])
+    key = call.named("key")
     call.backend.limits.lift(key)
     return Answer({"key": key, "deleted": True})
 
@@ -54,13 +53,13 @@ def lift_rate_limit(call: Call) -> Answer[answers.LiftedAnswer]:
 def limit_queue(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = call.values()
-    counted = call.backend.limits.limit_queue(unquote(call.path["queue"]), policy)
+    counted = call.backend.limits.limit_queue(call.named("queue"), policy)
     return Answer(_described(call, counted))
 
 
 def unlimit_queue(call: Call) -> Answer[answers.UnlimitedQueueAnswer]:
     """Remove the limit of a queue."""
-    queue = unquote(call.path["queue"])
+    queue = call.named("queue")
     call.backend.limits.unlimit_queue(queue)
     return Answer({"queue": queue, "deleted": True})
 

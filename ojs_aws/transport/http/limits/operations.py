@@ -18,7 +18,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Limit how the jobs of a queue begin",
         request="RateLimitBody",
-        needs_body=True,
     ),
     _operator(
         at=f"DELETE {BASE}/queues/<queue>/rate-limit",
@@ -48,7 +47,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Lay down what counts for a key, a queue or a job type",
         request="RateLimitOverrideBody",
-        needs_body=True,
     ),
     _operator(
         at=f"DELETE {BASE}/rate-limits/<key>",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from ojs_aws.domain.checkpoints import read_notes
 from ojs_aws.domain.progress import read_report
@@ -97,7 +96,7 @@ def get_progress(call: Call) -> Answer[answers.ProgressAnswer]:
 
 def get_workflow_progress(call: Call) -> Answer[answers.WorkflowProgressAnswer]:
     """Return how far a workflow has come."""
-    view = call.backend.workflows.get(unquote(call.path["workflow_id"]))
+    view = call.backend.workflows.get(call.named("workflow_id"))
     return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
 

@@ -36,7 +36,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="What became of up to 100 jobs",
         request="ResultsBody",
         errors=(413,),
-        needs_body=True,
     ),
     _worker(
         at=f"PUT {BASE}/jobs/<job_id>/progress",
@@ -45,7 +44,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report how far a job has come (PROGRESS)",
         request="ProgressBody",
         errors=(413,),
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/jobs/<job_id>/progress",
@@ -54,7 +52,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report how far a job has come, for clients that have no PUT",
         request="ProgressBody",
         errors=(413,),
-        needs_body=True,
     ),
     _worker(
         at=f"POST {BASE}/workers/progress",
@@ -63,7 +60,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report how far a job has come; the body names it",
         request="ProgressOfBody",
         errors=(404, 413),
-        needs_body=True,
     ),
     _producer(
         at=f"GET {BASE}/jobs/<job_id>/progress",
@@ -86,7 +82,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Save a checkpoint of an active job",
         request="CheckpointBody",
         errors=(409, 413),
-        needs_body=True,
     ),
     _worker(
         at=f"PUT {BASE}/jobs/<job_id>/checkpoint",
@@ -96,7 +91,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Set the checkpoint of a job that is not over",
         request="CheckpointBody",
         errors=(409, 413),
-        needs_body=True,
     ),
     _worker(
         at=f"GET {BASE}/jobs/<job_id>/checkpoint",

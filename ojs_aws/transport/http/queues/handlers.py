@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
@@ -69,7 +69,7 @@ def _page(
 
 def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueueAnswer]:
     """Return one queue, with the number of its jobs."""
-    name = _name(call)
+    name = call.named("queue")
     if name == DEFAULT_POLICY:
         return get_queue_config(call)
     configured = call.backend.queue_config.get(name)
@@ -82,14 +82,14 @@ def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueu
 
 def queue_stats(call: Call) -> Answer[answers.QueueStatsAnswer]:
     """Return what a queue holds, and what it did in the last hour."""
-    info = call.backend.queues.get(_name(call))
+    info = call.backend.queues.get(call.named("queue"))
     stats = call.backend.queue_statistics(info.name)
     return Answer(shapes.stats_answer(info, stats, reader_of(call.request)))
 
 
 def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
-    info = call.backend.queues.get(_name(call))
+    info = call.backend.queues.get(call.named("queue"))
     counts, is_exact = call.backend.ports.store.count_priorities(info.name)
     body: answers.PriorityStatsAnswer = {
         "queue": info.name,
@@ -103,13 +103,13 @@ def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
 
 def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
-    info = call.backend.queues.pause(_name(call))
+    info = call.backend.queues.pause(call.named("queue"))
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
 def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
-    name = _name(call)
+    name = call.named("queue")
     at = call.backend.queues.resume(name)
     call.backend.queue_config.undrain(name)
     info, reader = QueueInfo(name=name), reader_of(call.request)
@@ -125,7 +125,7 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
     check_confirmed(is_confirmed=is_confirmed, subject="A purge", has_dry_run=True)
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
-    wanted = Purge(queue=_name(call), states=states, until=until, is_dry=body.dry_run)
+    wanted = Purge(queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run)
     report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
     answer: answers.PurgeAnswer = {
         "purged_count": report.deleted + report.cancelled,
@@ -148,10 +148,6 @@ def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
     return [info for info in call.backend.queues.list() if info.name not in gone], states
 
 
-def _name(call: Call) -> str:
-    return unquote(call.path["queue"])
-
-
 def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
@@ -162,12 +158,12 @@ def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
 
 def get_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Return the settings that apply, and those that were set."""
-    return Answer(shapes.configured_queue(call.backend.queue_config.get(_name(call))))
+    return Answer(shapes.configured_queue(call.backend.queue_config.get(call.named("queue"))))
 
 
 def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
-    configured = call.backend.queue_config.change(_name(call), read_settings(call.values()))
+    configured = call.backend.queue_config.change(call.named("queue"), read_settings(call.values()))
     return Answer(shapes.configured_queue(configured))
 
 
@@ -176,11 +172,11 @@ patch_queue_config = change_queue_config
 
 def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
-    return Answer(shapes.configured_queue(call.backend.queue_config.drain(_name(call))))
+    return Answer(shapes.configured_queue(call.backend.queue_config.drain(call.named("queue"))))
 
 
 def delete_queue(call: Call) -> Answer[answers.QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
-    done = call.backend.queue_config.delete(_name(call), given)
+    done = call.backend.queue_config.delete(call.named("queue"), given)
     return Answer(cast("answers.QueueDeletionAnswer", done))

@@ -41,7 +41,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Create a queue with settings of its own",
         request="QueueBody",
-        needs_body=True,
         statuses=(201,),
         errors=(404, 409),
     ),
@@ -52,6 +51,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Delete a queue that has no jobs left to run",
         request="QueueDeletionBody",
+        is_body_optional=True,
         errors=(409,),
         query=("strategy",),
     ),
@@ -67,7 +67,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=ADMINISTERS,
         summary="Change settings of a queue, or of the default policy: those that are named",
         request="QueueConfigBody",
-        needs_body=True,
         errors=(409,),
     ),
     _operator(
@@ -77,7 +76,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="The same as PUT",
         request="QueueConfigBody",
-        needs_body=True,
         errors=(409,),
     ),
     _operator(
@@ -120,6 +118,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Purge up to 100 jobs of a queue: ended ones are deleted, others cancelled",
         request="PurgeBody",
-        needs_body=True,
     ),
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
 from ojs_aws.transport.http.schemas.wire import (
@@ -22,8 +22,6 @@ from ojs_aws.transport.http.schemas.wire import (
 if TYPE_CHECKING:
     from ojs_aws.transport.http.schemas import answers
 
-CREATED: Final = 201
-OK: Final = 200
 
 _ADMIN: Final = f"{BASE}/admin/"
 _MARK: Final = "s:"
@@ -50,32 +48,32 @@ def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
 
 def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
-    wanted = read_put_schema(call.members(), _part(call, "type"), _version(call))
+    wanted = read_put_schema(call.members(), call.named("type"), _version(call))
     entry, is_new = call.backend.schemas.put(wanted)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 
 def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
-    name = _part(call, "name")
+    name = call.named("name")
     registry = call.backend.schemas
     return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
 
 
 def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of one version."""
-    entry = call.backend.schemas.version(_part(call, "type"), _version(call))
+    entry = call.backend.schemas.version(call.named("type"), _version(call))
     return Answer(_shown(call, entry))
 
 
 def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
-    return Answer(versions_answer(call.backend.schemas.versions(_part(call, "type"))))
+    return Answer(versions_answer(call.backend.schemas.versions(call.named("type"))))
 
 
 def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove the schema of a URI."""
-    name = _part(call, "name")
+    name = call.named("name")
     if ":" not in name:
         raise NotFoundError(
             f"'{name[:200]}' is no URI of a schema.",
@@ -87,7 +85,7 @@ def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
 
 def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove one version."""
-    return Answer(deleted_answer(call.backend.schemas.delete(_part(call, "type"), _version(call))))
+    return Answer(deleted_answer(call.backend.schemas.delete(call.named("type"), _version(call))))
 
 
 def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:
@@ -99,9 +97,5 @@ def _location(entry: SchemaEntry) -> dict[str, str]:
     return {"Location": f"{BASE}/schemas/{entry.type}/{quote(str(entry.version), safe='')}"}
 
 
-def _part(call: Call, name: str) -> str:
-    return unquote(call.path[name])
-
-
 def _version(call: Call) -> SchemaVersion:
-    return version_in_path(_part(call, "version"))
+    return version_in_path(call.named("version"))

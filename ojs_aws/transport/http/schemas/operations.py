@@ -28,7 +28,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="SchemaBody",
         statuses=(201,),
         errors=(409, 413),
-        needs_body=True,
     ),
     _operator(
         at=f"GET {BASE}/schemas/<name>",
@@ -62,7 +61,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="SchemaPutBody",
         statuses=(201, 200),
         errors=(409, 413),
-        needs_body=True,
     ),
     _operator(
         at=f"DELETE {BASE}/schemas/<type>/<version>",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.access import Permission
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, Answer, Call
+from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 LATE_MS: Final = 180_000
 """A sweep that ended before, or is behind by more, is shown as late."""
-
-_UNAVAILABLE: Final = 503
 
 
 def manifest(call: Call) -> Answer[answers.ManifestAnswer]:
@@ -57,7 +55,7 @@ def health(call: Call) -> Answer[answers.HealthAnswer]:
             "last_run_at": format_instant(last.at),
             "lag_ms": last.lag_ms,
         }
-    return Answer(answer, 200 if is_well else _UNAVAILABLE)
+    return Answer(answer, 200 if is_well else UNAVAILABLE)
 
 
 def _uptime_s(call: Call) -> int:

@@ -84,5 +84,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Send the messages again that SQS lost, after a restore of the table",
         request="RepairBody",
+        is_body_optional=True,
     ),
 )

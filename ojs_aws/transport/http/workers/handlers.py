@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import unquote
 
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -18,7 +17,7 @@ from ojs_aws.services.workers.service import (
     state_of,
     unknown_worker,
 )
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
-_UNAVAILABLE: Final = 503
 
 
 def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
@@ -79,7 +77,7 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
         "active_jobs": worker.active_jobs,
         "last_heartbeat_at": format_instant(worker.last_seen),
     }
-    return Answer(body, 200 if body["status"] == "ok" else _UNAVAILABLE)
+    return Answer(body, 200 if body["status"] == "ok" else UNAVAILABLE)
 
 
 def quiet_worker(call: Call) -> Answer[answers.WorkerAnswer]:
@@ -164,7 +162,7 @@ def deregister_worker(call: Call) -> Answer[answers.WorkerDeletedAnswer]:
 
 
 def _worker_id(call: Call) -> str:
-    worker_id = unquote(call.path["worker_id"])
+    worker_id = call.named("worker_id")
     if not 0 < len(worker_id) <= MAX_WORKER_ID:
         raise invalid("worker_id", f"a text of 1 to {MAX_WORKER_ID} characters", worker_id)
     return worker_id

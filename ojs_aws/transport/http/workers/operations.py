@@ -70,6 +70,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Quiet the workers of a queue, with a label, or all of them",
         request="SelectionBody",
+        is_body_optional=True,
     ),
     _operator(
         at=f"POST {BASE}/admin/workers/terminate",
@@ -78,6 +79,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Terminate the workers of a queue, with a label, or all of them",
         request="SelectionBody",
+        is_body_optional=True,
     ),
     _operator(
         at=f"POST {BASE}/admin/workers/resume",
@@ -86,5 +88,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Resume the workers of a queue, with a label, or all of them",
         request="SelectionBody",
+        is_body_optional=True,
     ),
 )

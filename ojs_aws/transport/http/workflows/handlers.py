@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.ports import WorkflowPage
 from ojs_aws.transport.http.authorization import bind_jobs
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job
 from ojs_aws.transport.http.pages import RequestedPage, requested_page
 from ojs_aws.transport.http.queries import text_of
@@ -18,8 +18,6 @@ from ojs_aws.transport.http.workflows.wire import workflow_answer, workflows_ans
 if TYPE_CHECKING:
     from ojs_aws.transport.http.workflows.answers import WorkflowAnswer, WorkflowsAnswer
 
-CREATED: Final = 201
-OK: Final = 200
 SKIPPED_AT_ONCE: Final = 100
 
 
@@ -37,12 +35,12 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
 
 def get_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Return a workflow with the states of its steps."""
-    return Answer(workflow_answer(call.backend.workflows.get(_id(call))))
+    return Answer(workflow_answer(call.backend.workflows.get(call.named("workflow_id"))))
 
 
 def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Cancel a workflow."""
-    view = call.backend.workflows.cancel(_id(call))
+    view = call.backend.workflows.cancel(call.named("workflow_id"))
     return Answer(workflow_answer(view, is_cancelled=True))
 
 
@@ -68,7 +66,3 @@ def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
         if not cursor:
             return WorkflowPage(())
     return call.backend.workflows.list(state, wanted.limit, cursor)
-
-
-def _id(call: Call) -> str:
-    return unquote(call.path["workflow_id"])

@@ -20,7 +20,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="WorkflowBody",
         statuses=(201, 200),
         errors=(409, 413, 422),
-        needs_body=True,
     ),
     Route(
         at=f"GET {BASE}/workflows",
