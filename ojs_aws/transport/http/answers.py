@@ -43,7 +43,7 @@ class Failure(TypedDict, total=False):
     occurred_at: Required[Timestamp]
 
 
-class ErrorObject(TypedDict):
+class ShownError(TypedDict):
     """Says what went wrong, and whether to send the request again."""
 
     code: str
@@ -59,4 +59,4 @@ class ErrorObject(TypedDict):
 class ErrorAnswer(TypedDict):
     """Answers a request that was refused or failed."""
 
-    error: ErrorObject
+    error: ShownError

@@ -24,7 +24,7 @@ from ojs_aws.transport.http.calls import Answer
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from ojs_aws.transport.http.answers import ErrorAnswer, ErrorObject
+    from ojs_aws.transport.http.answers import ErrorAnswer, ShownError
 
 _SERVER_ERROR: Final = 500
 _TOO_LARGE: Final = 413
@@ -43,7 +43,7 @@ def answer_error(
     if may_have_written and isinstance(error, BackendUnavailableError):
         hint = "See what was done before you repeat the request."
         error = BackendError(error.message, details=error.details, hint=hint)
-    shown = cast("ErrorObject", error.as_dict(request_id))
+    shown = cast("ShownError", error.as_dict(request_id))
     return Answer({"error": shown}, error.status, _headers(error))
 
 

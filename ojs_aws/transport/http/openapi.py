@@ -82,10 +82,10 @@ def openapi_document(base_url: str = "") -> Schema:
 
 def _schemas() -> Schema:
     """Return the schemas of bodies and answers, by name."""
-    return {**_bodies(), **_answers()[1]}
+    return {**body_schemas(), **answer_schemas()[1]}
 
 
-def _bodies() -> Schema:
+def body_schemas() -> Schema:
     """Return the schemas of the models that the routes name."""
     models = _declared("bodies")
     names = sorted({route.request for route in ROUTES if route.request})
@@ -95,7 +95,7 @@ def _bodies() -> Schema:
 
 
 @functools.cache
-def _answers() -> tuple[Mapping[str, Schema], Schema]:
+def answer_schemas() -> tuple[Mapping[str, Schema], Schema]:
     """Return the schema of each operation's answer, and the named schemas that these refer to."""
     types = {route.operation: answer_type(route) for route in ROUTES} | {_ERROR: ErrorAnswer}
     made, named = TypeAdapter.json_schemas(
@@ -179,7 +179,7 @@ def _query_parameter(parameter: Parameter) -> Schema:
 
 
 def _responses(route: Route) -> Schema:
-    answers = _answers()[0]
+    answers = answer_schemas()[0]
     content = {route.media_type or OJS_TYPE: {"schema": answers[route.operation]}}
     error = {OJS_TYPE: {"schema": answers[_ERROR]}}
     found = dict.fromkeys(route.statuses, content)

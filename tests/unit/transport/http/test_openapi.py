@@ -12,7 +12,12 @@ from typing_extensions import is_typeddict
 from ojs_aws.domain import attributes as rules
 from ojs_aws.transport.http.answers import JsonObject
 from ojs_aws.transport.http.jobs.bodies import PushBody
-from ojs_aws.transport.http.openapi import answer_type, openapi_document
+from ojs_aws.transport.http.openapi import (
+    answer_schemas,
+    answer_type,
+    body_schemas,
+    openapi_document,
+)
 from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
 
@@ -66,6 +71,11 @@ def test_each_operation_declares_the_type_of_its_answer(route: Route) -> None:
         assert answer is (str if route.media_type == "text/plain" else JsonObject)
     else:
         assert all(is_typeddict(each) for each in get_args(answer) or [answer])
+
+
+def test_no_schema_of_an_answer_has_the_name_of_a_body() -> None:
+    """One of them would take the place of the other."""
+    assert not body_schemas().keys() & answer_schemas()[1].keys()
 
 
 def test_it_states_the_constraints_that_push_checks(document: dict[str, Any]) -> None:
