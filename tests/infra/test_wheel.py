@@ -22,6 +22,7 @@ import pytest
 from ojs_aws import __version__
 from ojs_aws import cdk as constructs
 from ojs_aws.cdk.sources import FUNCTIONS
+from ojs_aws.dashboard.files import STATIC
 from tests.load import HUNG_S
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
@@ -197,6 +198,14 @@ def test_the_wheel_has_one_top_level_package(shop: Shop) -> None:
     assert not [name for name in shop.names if "__pycache__" in name]
 
 
+def test_the_wheel_carries_the_dashboard_without_its_sources(shop: Shop) -> None:
+    """Every built file, so that Python alone serves the page."""
+    carried = {name for name in shop.names if name.startswith("ojs_aws/dashboard/")}
+    built = {path.relative_to(CHECKOUT).as_posix() for path in STATIC.rglob("*") if path.is_file()}
+    modules = {f"ojs_aws/dashboard/{name}.py" for name in ("__init__", "files")}
+    assert carried == built | modules
+
+
 def test_the_wheel_is_what_the_application_imports(shop: Shop) -> None:
     """And not the checkout that the dependencies are borrowed from."""
     written = shop.run(
@@ -228,6 +237,7 @@ def test_bundles_from_the_wheel_are_those_from_a_checkout(shop: Shop) -> None:
         assert (bundle / path).read_bytes() == (FUNCTIONS.parent / path).read_bytes()
     assert (bundle / "ojs_aws" / "bootstrap").is_dir()
     assert not (bundle / "ojs_aws" / "cdk").exists()
+    assert not (bundle / "ojs_aws" / "dashboard").exists()
 
 
 def test_the_installed_local_server_runs_a_pushed_job(shop: Shop, server: str) -> None:

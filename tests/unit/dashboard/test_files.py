@@ -13,6 +13,7 @@ import pytest
 
 from ojs_aws.dashboard import files
 from ojs_aws.dashboard.files import STATIC, FileAnswer, answer_file, wants_page
+from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES
 from ojs_aws.local.page import Page
 
 if TYPE_CHECKING:
@@ -214,6 +215,14 @@ def test_the_local_server_shows_the_page_beside_the_api(
 ) -> None:
     """Only GET and HEAD of the page's own files are taken from the API."""
     assert ask_local_server(method, path, accept) == expected
+
+
+def test_a_copy_of_a_job_leaves_out_what_the_system_sets() -> None:
+    """The list in the page names every such attribute, and the id."""
+    text = (WEB / "src" / "pages" / "job_copy.tsx").read_text()
+    found = re.search(r"NOT_COPIED.*?\[(.*?)\]", text, re.DOTALL)
+    assert found is not None
+    assert {"id", *SYSTEM_ATTRIBUTES} <= set(re.findall(r'"(\w+)"', found[1]))
 
 
 def test_no_source_file_is_over_300_lines() -> None:

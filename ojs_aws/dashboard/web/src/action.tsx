@@ -63,7 +63,9 @@ function Question({ action }: { action: Action }) {
     action.dryRun?.().then(setCount, setError);
   }, [action]);
 
+  // Closed before it goes: the browser then gives the focus back to the button that asked.
   const close = (): void => {
+    dialog.current?.close();
     asked.value = null;
   };
   const act = async (event: Event): Promise<void> => {
@@ -84,10 +86,10 @@ function Question({ action }: { action: Action }) {
   const isReady = count !== "" && !isRunning && (!action.typed || typed === action.typed);
   const stop = (): void => {
     if (isRunning) isStopped.current = true;
-    else close();
+    else if (asked.value === action) close();
   };
   return (
-    <dialog ref={dialog} aria-labelledby="question" onCancel={(event) => { event.preventDefault(); stop(); }}>
+    <dialog ref={dialog} aria-labelledby="question" onCancel={(event) => { event.preventDefault(); stop(); }} onClose={stop}>
       <form onSubmit={(event) => void act(event)}>
         <h2 id="question">{action.title}</h2>
         <p>{action.explanation}</p>

@@ -35,6 +35,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   available: "●",
   cancelled: "⊘",
   completed: "✓",
+  "dead-letter": "✕",
   discarded: "✕",
   draining: "↓",
   failed: "✕",
@@ -50,7 +51,7 @@ const SIGNS: Readonly<Record<string, string>> = {
 
 /** A state: a sign and its name, in a colour. */
 export function State({ name }: { name: string }) {
-  return <span class={`state state-${name}`}><span aria-hidden="true">{SIGNS[name] ?? "•"}</span> {name}</span>;
+  return <span class={`state state-${name}`}><span aria-hidden="true">{SIGNS[name] ?? "•"}</span> {name.replaceAll("-", " ")}</span>;
 }
 
 export function JobLink({ id }: { id: string }) {

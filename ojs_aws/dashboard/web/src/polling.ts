@@ -48,13 +48,13 @@ class Loop {
   private isAskedAgain = false;
 
   constructor(
-    private readonly load: () => Promise<void>,
+    private readonly load: (isAsked: boolean) => Promise<void>,
     private readonly everyMs: number,
   ) {}
 
   wake(): void {
     clearTimeout(this.timer);
-    void this.step();
+    void this.step(true);
   }
 
   sleep(): void {
@@ -66,7 +66,7 @@ class Loop {
     clearTimeout(this.timer);
   }
 
-  private async step(): Promise<void> {
+  private async step(isAsked: boolean): Promise<void> {
     if (this.isStopped) return;
     if (this.isRunning) {
       this.isAskedAgain = true;
@@ -75,7 +75,7 @@ class Loop {
     this.isRunning = true;
     let waitMs = this.everyMs;
     try {
-      await this.load();
+      await this.load(isAsked);
       this.failures = 0;
       updatedAt.value = new Date(serverNow()).toISOString();
     } catch (error) {
@@ -83,8 +83,10 @@ class Loop {
       waitMs = backoffMs(error, this.failures, this.everyMs);
     }
     this.isRunning = false;
-    this.plan(this.isAskedAgain ? 0 : waitMs);
+    const isAskedAgain = this.isAskedAgain;
     this.isAskedAgain = false;
+    if (isAskedAgain) void this.step(true);
+    else this.plan(waitMs);
   }
 
   private plan(waitMs: number): void {
@@ -93,7 +95,7 @@ class Loop {
       isIdle.value = true;
       return;
     }
-    this.timer = window.setTimeout(() => void this.step(), waitMs);
+    this.timer = window.setTimeout(() => void this.step(false), waitMs);
   }
 }
 
@@ -104,18 +106,20 @@ export interface Loaded<T> {
 
 /** Load a view's data now and every few seconds; a failure leaves what was shown last.
  *
+ * @param load gets what was shown last, and whether somebody asks: then nothing of it is kept to save requests.
  * @param key names what is shown: another key begins with nothing.
  */
-export function useData<T>(load: (before: T | null) => Promise<T>, everyS: number, key: string): Loaded<T> {
+export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise<T>, everyS: number, key: string): Loaded<T> {
   const [shown, show] = useState<Loaded<T> & { key: string }>({ data: null, error: null, key });
   const latest = useRef(load);
   latest.current = load;
   useEffect(() => {
     let data: T | null = null;
     let isGone = false;
-    const loop = new Loop(async () => {
+    updatedAt.value = "";
+    const loop = new Loop(async (isAsked) => {
       try {
-        const found = await latest.current(data);
+        const found = await latest.current(data, isAsked);
         data = found;
         if (!isGone) show({ data: found, error: null, key });
       } catch (error) {

@@ -1,7 +1,7 @@
 // The frame around each view: menu, search, switches, and the line that says how fresh everything is.
 
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
 import { ActionDialog, done } from "./action";
 import { address, link, open } from "./address";
@@ -96,9 +96,14 @@ function Menu() {
 function CurrentView() {
   const [path = "", id] = address.value.parts;
   const view = VIEWS.find((each) => each.path === path);
+  const isFirst = useRef(true);
   useEffect(() => {
     done.value = "";
-    scrollTo(0, 0);
+    if (!isFirst.current) {
+      scrollTo(0, 0);
+      document.getElementById("heading")?.focus();
+    }
+    isFirst.current = false;
   }, [path, id]);
   const status = <p class="done" role="status">{done.value}</p>;
   if (!view || (id !== undefined && !view.one)) return <p>There is no such view. <a href={link([])}>Overview</a></p>;

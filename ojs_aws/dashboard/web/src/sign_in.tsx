@@ -15,10 +15,11 @@ function SignInDialog({ reason }: { reason: string }) {
   const submit = (event: Event): void => {
     event.preventDefault();
     keepCredential(text.trim());
-    signInReason.value = "";
+    close();
     refresh();
   };
   const close = (): void => {
+    dialog.current?.close();
     signInReason.value = "";
   };
   return (

@@ -35,18 +35,25 @@ interface JobDetail {
 }
 
 interface Loaded {
+  /** How often it was asked for. */
+  readonly round: number;
   readonly job: JobDetail;
   readonly source: Source;
 }
 
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 
+/** A job that has ended hardly changes: it is read with every twelfth round only. */
+const ENDED_EVERY = 12;
+
 export function Job({ id }: { id: string }) {
-  const load = async (): Promise<Loaded> => {
+  const load = async (before: Loaded | null, isAsked: boolean): Promise<Loaded> => {
+    const round = (before?.round ?? -1) + 1;
+    if (before && !isAsked && TERMINAL.includes(before.job.state) && round % ENDED_EVERY !== 0) return { ...before, round };
     const { value, text } = await call<{ job: JobDetail }>("GET", `admin/jobs/${encodeURIComponent(id)}?events=true`);
     const source = at(readSource(text), "job");
     if (!source) throw new Error("The answer has no job.");
-    return { job: value.job, source };
+    return { job: value.job, source, round };
   };
   const { data, error } = useData(load, 5, `job ${id}`);
   if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;

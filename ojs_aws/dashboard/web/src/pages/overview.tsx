@@ -37,10 +37,10 @@ interface Everything {
 /** Counting queues costs most, so they are read with every third round only. */
 const QUEUES_EVERY = 3;
 
-async function load(before: Everything | null): Promise<Everything> {
+async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
   const stats = await read<Stats>("admin/stats");
-  const isDue = !before || round % QUEUES_EVERY === 0;
+  const isDue = !before || isAsked || round % QUEUES_EVERY === 0;
   const history = isDue ? (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data : before.history;
   const queues = isDue ? await read<QueuePage>("admin/queues?limit=100") : before.queues;
   return { stats, history, queues, round };
@@ -64,7 +64,7 @@ export function Overview() {
           </li>
         ))}
         <li>
-          <a href={link(["dead-letters"])}><State name="dead letter" /></a>
+          <a href={link(["dead-letters"])}><State name="dead-letter" /></a>
           <span class="count">{(stats.jobs["dead_letter"] ?? 0).toLocaleString("en")}</span>
         </li>
       </ul>

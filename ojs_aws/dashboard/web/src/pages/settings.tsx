@@ -17,8 +17,8 @@ interface Everything {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-async function load(before: Everything | null): Promise<Everything> {
-  if (before) return before;
+async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
+  if (before && !isAsked) return before;
   const manifest = (await callAt<Manifest>("GET", new URL("ojs/manifest", PAGE))).value;
   const { settings } = await read<{ settings: Everything["settings"] }>("admin/config");
   return { manifest, settings };
