@@ -86,12 +86,10 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def closed_server() -> Iterator[tuple[str, str]]:
-    """The address of a server that asks for a key, and the key of an administrator."""
+def closed_server() -> Iterator[tuple[str, dict[str, str]]]:
+    """The address of a server that asks for a key, and a key of each scope."""
     for address, said in _serve("--auth"):
-        key = re.search(r"admin\s+(ojs_\S+)", said)
-        assert key is not None, said
-        yield address, key[1]
+        yield address, dict(re.findall(r"^  ([a-z-]+)\s+(ojs_\S+)", said, re.MULTILINE))
 
 
 @pytest.fixture

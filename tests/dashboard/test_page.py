@@ -94,17 +94,23 @@ def test_a_job_id_in_the_search_box_opens_the_job(tab: Tab, api: httpx.Client) -
     page.get_by_text(second).first.wait_for()
 
 
+def sign_in(page: Any, key: str) -> None:
+    """Paste a key into the dialog that asks for it."""
+    dialog = page.get_by_role("dialog", name="Sign in")
+    dialog.get_by_label("API key or token").fill(key)
+    dialog.get_by_role("button", name="Sign in").click()
+
+
 def test_a_key_is_asked_for_only_when_the_server_refuses(
-    browser: Any, closed_server: tuple[str, str]
+    browser: Any, closed_server: tuple[str, dict[str, str]]
 ) -> None:
     """It is kept in the tab, sent in the header, and is in no address."""
-    address, key = closed_server
+    address, keys = closed_server
+    key = keys["admin"]
     context = browser.new_context()
     tab = Tab(context.new_page(), address)
     page = tab.open()
-    sign_in = page.get_by_role("dialog", name="Sign in")
-    sign_in.get_by_label("API key or token").fill(key)
-    sign_in.get_by_role("button", name="Sign in").click()
+    sign_in(page, key)
     page.get_by_role("heading", name="Jobs by state").wait_for()
     page.reload()
     page.get_by_role("heading", name="Jobs by state").wait_for()
@@ -114,6 +120,27 @@ def test_a_key_is_asked_for_only_when_the_server_refuses(
     assert tab.complaints == refusals[:1]
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("dialog", name="Sign in").wait_for()
+    context.close()
+
+
+def test_a_change_that_a_key_may_not_make_asks_for_another(
+    browser: Any, closed_server: tuple[str, dict[str, str]]
+) -> None:
+    """A key that may only read sees the queue; a change is refused until there is another."""
+    address, keys = closed_server
+    context = browser.new_context()
+    tab = Tab(context.new_page(), address)
+    page = tab.open("queues/demo")
+    sign_in(page, keys["read-only"])
+    page.get_by_role("heading", name="Queue demo").wait_for()
+    page.get_by_role("button", name="Pause").click()
+    question = page.get_by_role("dialog", name="Pause")
+    question.get_by_role("button", name="Pause").click()
+    question.get_by_role("button", name="Use another key").click()
+    sign_in(page, keys["operator"])
+    question.get_by_role("button", name="Pause").click()
+    tab.says("The queue demo is paused.")
+    assert [each for each in tab.complaints if "401" not in each and "403" not in each] == []
     context.close()
 
 

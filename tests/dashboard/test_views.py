@@ -101,6 +101,18 @@ def test_all_that_match_are_retried_after_a_count(tab: Tab, api: httpx.Client) -
     assert {state_of(api, each) for each in failed} == {"available"}
 
 
+def test_without_a_filter_no_button_changes_all_jobs(tab: Tab, api: httpx.Client) -> None:
+    """Nobody means all jobs of all queues."""
+    job_id = push(api, "unfiltered")
+    page = tab.open("jobs", "Jobs")
+    tab.says("filter them first")
+    assert page.get_by_role("button", name="all …").count() == 0
+    tab.open("jobs?queue=unfiltered", "Jobs")
+    page.get_by_role("link", name=job_id).wait_for()
+    names = page.get_by_role("button", name="all …").all_inner_texts()
+    assert names == ["Retry all …", "Cancel all …", "Delete all …"]
+
+
 def test_a_job_shows_its_attempts_and_its_error(tab: Tab, api: httpx.Client) -> None:
     """A job that fails for good is retried from its own page."""
     job_id = discard(api, "single")

@@ -65,10 +65,10 @@ function Enqueue({ body, setBody }: { body: string; setBody: (text: string) => v
         <textarea value={body} spellcheck={false} onInput={(event) => setBody(event.currentTarget.value)} />
       </label>
       <p class="quiet">The same on the command line:</p>
-      <Code text={safely(body, commandOf)} label="Command line" />
+      <Code text={safely(body, commandOf) || "The envelope is no JSON object yet."} label="Command line" />
       <ErrorNote error={error} />
       <div class="buttons">
-        <button type="button" onClick={() => setBody(indented(body))}>Indent</button>
+        <button type="button" onClick={() => setBody(safely(body, indentedOf) || body)}>Indent</button>
         <button type="submit" class="main" disabled={isSending}>Enqueue a copy</button>
       </div>
     </form>
@@ -80,11 +80,15 @@ function Programs({ body }: { body: string }) {
   return <>{programs.map(([name, text]) => <section key={name}><h3>{name}</h3><Code text={text} label={name} /></section>)}</>;
 }
 
+function indentedOf(job: Source): string {
+  return indented(job.text);
+}
+
 function safely(body: string, write: (job: Source) => string): string {
   try {
     return write(readSource(body));
   } catch {
-    return "The envelope is no JSON object yet.";
+    return "";
   }
 }
 

@@ -122,6 +122,9 @@ function AllThatMatch({ filter }: { filter: JobFilter }) {
   const isPossible = (fits: (state: string) => boolean): boolean => states.length === 0 || states.some(fits);
   // Jobs that come after the count are not meant: the count would not have named them.
   const bounded = (): JobFilter => ({ ...filter, until: filter.until ?? new Date(serverNow()).toISOString() });
+  if (Object.keys(filter).length === 0) {
+    return <p class="quiet">To change many jobs at once, filter them first: nobody means all jobs of all queues.</p>;
+  }
   return (
     <>
       <h2>All that match</h2>
