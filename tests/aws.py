@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from ojs_aws.adapters.attempts import watch_attempts
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
-from ojs_aws.local.aws import create_bucket, create_queues, create_table
+from ojs_aws.local.aws import create_bucket, create_queues, create_table, embedded_aws
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import ReadStream
 from tests import dynamodb_local
@@ -55,10 +55,17 @@ class EmbeddedAws:
     calls: Calls
 
 
+@cache
+def _session() -> Any:
+    """One session for all: to make one takes longer than to make its clients."""
+    return boto3.session.Session()
+
+
 def deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
     """Everything that a deployment creates, on the AWS that these client settings lead to."""
-    dynamodb, sqs = boto3.client("dynamodb", **where), boto3.client("sqs", **where)
-    s3, events = boto3.client("s3", **where), boto3.client("events", **where)
+    dynamodb, sqs, s3, events = (
+        _session().client(service, **where) for service in ("dynamodb", "sqs", "s3", "events")
+    )
     create_table(dynamodb, settings.table)
     prefix = create_queues(sqs, settings)
     create_bucket(s3, "documents")
@@ -92,11 +99,11 @@ def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iter
 
 @contextmanager
 def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
-    """A fresh moto with everything that a deployment creates.
+    """A fresh moto, as fast as the local server's, with everything that a deployment creates.
 
     With ``--dynamodb-local`` the table is DynamoDB Local's.
     """
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
+    with pytest.MonkeyPatch.context() as patch, embedded_aws():
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them

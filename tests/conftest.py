@@ -11,9 +11,11 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
+import botocore.session
 import hypothesis
 import pytest
 
@@ -64,6 +66,14 @@ def _dynamodb_understands_every_request(
         refused = list(_dynamodb.refused)
         _dynamodb.refused.clear()
         assert not refused, "DynamoDB Local refused:\n" + "\n".join(refused)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_of_aws_are_read_once() -> Iterator[None]:
+    """Let all sessions share what botocore reads from its files, which takes most of a client."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("botocore.session.create_loader", cache(botocore.session.create_loader))
+        yield
 
 
 def has_node() -> bool:

@@ -2,13 +2,15 @@
 
 Moto rebuilds the whole item for each attribute that an index projects, measures the whole item for
 each attribute that it is made of, and looks up eight possible names of each member of each
-attribute value that it answers with. What is answered stays the same.
+attribute value that it answers with; and with each request it lists the methods of its own class.
+What is answered stays the same.
 """
 
 from __future__ import annotations
 
 import base64
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Final
 
 from ojs_aws.local.patches import Original, patched
@@ -19,13 +21,15 @@ MAX_ITEM_BYTES: Final = 405_000
 
 def fast_items() -> AbstractContextManager[None]:
     """Patch moto's items, and how they are answered."""
-    from moto.core.serialize import BaseJSONSerializer  # an extra
+    from moto.core import responses  # an extra
+    from moto.core.serialize import BaseJSONSerializer
     from moto.dynamodb.models.dynamo_type import Item
 
     return patched(
         (Item, "__init__", _init),
         (Item, "project", _project),
         (BaseJSONSerializer, "_serialize_type_structure", _serialize),
+        (responses, "method_names_from_class", cache),
     )
 
 

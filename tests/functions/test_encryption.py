@@ -10,7 +10,6 @@ import pytest
 
 from ojs_aws import Client, Job, JobContext
 from ojs_aws.config import Settings
-from ojs_aws.local.aws import embedded_aws
 from ojs_aws.middleware import EncryptionMiddleware, StaticKeys
 from tests.aws import embedded
 from tests.functions.test_lambda_worker import Deployment
@@ -49,7 +48,7 @@ class Encrypted(Deployment):
 
 @pytest.fixture
 def deployed() -> Iterator[Encrypted]:
-    with embedded_aws(), embedded(Settings()) as aws:
+    with embedded(Settings()) as aws:
         deployment = Encrypted(aws)
         yield deployment
         deployment.worker._loop.close()

@@ -18,7 +18,6 @@ from ojs_aws import Client, Job, JobContext, LambdaWorker, SyncClient
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import ConflictError, DuplicateError, NotFoundError
-from ojs_aws.local.aws import embedded_aws
 from ojs_aws.local.lambdas import LambdaContext
 from ojs_aws.local.triggers import SqsTrigger
 from ojs_aws.middleware import EmfSink, MetricsMiddleware, TraceContextMiddleware
@@ -66,7 +65,7 @@ class Deployment:
 
 @pytest.fixture
 def deployed() -> Iterator[Deployment]:
-    with embedded_aws(), embedded(Settings()) as aws:
+    with embedded(Settings()) as aws:
         deployment = Deployment(aws)
         yield deployment
         deployment.worker._loop.close()
