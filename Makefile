@@ -23,9 +23,12 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,19,20,21,22,23
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 # An endpoint left over in the shell would send the tests and the local server somewhere else.
 unexport AWS_ENDPOINT_URL
+# Where Python may not keep what it has compiled, each worker and each server that a test starts
+# compiles the libraries again: minutes of a run.
+unexport PYTHONDONTWRITEBYTECODE
 
 CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples docs,$(if $(wildcard $d/*.py $d/*/*.py),$d))
-TEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
+TEST_ARGS ?= -n auto --maxprocesses 4 --dist worksteal
 E2E_ARGS ?=
 BROWSER_ARGS ?=
 WEB := ojs_aws/dashboard/web
@@ -38,10 +41,10 @@ run: $(VENV)/.ready-run ## Start a complete backend on http://127.0.0.1:8080 (RU
 	exec $(BIN)/ojs-aws local $(RUN_ARGS)
 
 .PHONY: test
-test: setup ## Run the tests, all but the end-to-end ones (TEST_ARGS="-k retry" to choose)
+test: setup ## Run the tests, all but the slow and the end-to-end ones (TEST_ARGS="-k retry" to choose)
 	command -v node >/dev/null 2>&1 || echo "test: no Node here, so the infrastructure tests are skipped (they need Node 18+)"
-	echo "test: running pytest; the end-to-end tests are left to 'make e2e'"
-	$(BIN)/python -m pytest -m "not e2e and not browser" $(TEST_ARGS)
+	echo "test: running pytest; long searches are left to 'make test-slow', deployments to 'make e2e'"
+	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" $(TEST_ARGS)
 
 # -------------------------------------------------------------------------------------- building
 
@@ -65,6 +68,11 @@ lint: setup ## Check style and format (ruff), and which module may import which 
 types: setup ## Check the types (mypy --strict)
 	echo "types: mypy --strict"
 	$(BIN)/mypy $(CODE)
+
+.PHONY: test-slow
+test-slow: setup ## Run the tests that 'make test' leaves out: long searches, the wheel (TEST_ARGS="-k fuzz" to choose)
+	echo "test-slow: running pytest; this takes minutes"
+	$(BIN)/python -m pytest -m "slow and not e2e and not browser" $(TEST_ARGS)
 
 .PHONY: e2e
 e2e: node setup emulator ## Deploy with the real CDK to an emulator and test what was deployed
@@ -90,7 +98,7 @@ measure: setup ## Print how large and how plain the code is: modules, names, hop
 	$(BIN)/python scripts/measure.py
 
 .PHONY: check
-check: ## Do what CI does: test, lint, types, e2e
+check: ## Do what CI does: test, test-slow, lint, types, e2e and more
 	bash .ci/run
 
 .PHONY: dashboard

@@ -12,8 +12,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
+from math import ceil
 from typing import Any, Final, TypeAlias
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case
@@ -48,6 +51,11 @@ CHECKED: Final[list[Any]] = [
     )
 ]
 TIMES: Final = int(os.environ.get("FUZZ", "1"))
+SOME_OR_ALL: Final = pytest.mark.parametrize(
+    "share",
+    [pytest.param(0.2, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)],
+)
+"""What part of the suggested requests is sent: each fifth, or in a slow test all of them."""
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 Use: TypeAlias = Callable[[Case[Any]], object]
 
@@ -65,13 +73,22 @@ class Fuzzed:
         self.handlers: dict[str, Handler] = {
             group: build_resolver(self.world.backend, group) for group in Group
         }
-        application = Application(self.handlers, group_of, authorizer=authorizer)
-        self._operations = documented(application)
+        self._application = Application(self.handlers, group_of, authorizer=authorizer)
+
+    @cached_property
+    def _operations(self) -> dict[str, Operation]:
+        """The operations by label. Reading the document takes a second, so not while importing."""
+        return documented(self._application)
 
     def labels(self, groups: Iterable[Group] = Group) -> list[str]:
         """The operations that some of the functions serve."""
         chosen = set(groups)
-        return [label for label in self._operations if group_of(*label.split(" ", 1)) in chosen]
+        return [
+            f"{route.method} {path.replace('<', '{').replace('>', '}')}"
+            for route in ROUTES
+            if route.group in chosen
+            for path in route.paths
+        ]
 
     def named(self, label: str) -> Operation:
         """An operation."""
@@ -126,8 +143,8 @@ def route_of(label: str) -> Route:
     return route
 
 
-def suggested(operation: Operation, most: int) -> list[Case[Any]]:
-    """Up to ``most`` requests to the operation that the document's constraints suggest."""
+def suggested(operation: Operation, most: float) -> list[Case[Any]]:
+    """Up to ``most`` requests, one at least, that the document's constraints suggest."""
     cases = [
         case
         for case in operation.schema.iter_coverage_cases(
@@ -135,7 +152,7 @@ def suggested(operation: Operation, most: int) -> list[Case[Any]]:
         )
         if case.method.upper() == operation.method.upper()
     ]
-    return cases[:: max(1, -(-len(cases) // (most * TIMES)))]
+    return cases[:: max(1, ceil(len(cases) / max(1, most * TIMES)))]
 
 
 def by_chance(operation: Operation, use: Use, most: int) -> None:

@@ -19,7 +19,7 @@ from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.access import scopes_of
-from tests.functions.fuzzing import Fuzzed, checked, quiet, route_of, suggested
+from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, quiet, route_of, suggested
 from tests.simulation.memory import FakeClock
 
 CANARY: Final = "canary"
@@ -87,13 +87,13 @@ def test_sec_003_without_credentials_only_health_and_manifest_answer(label: str)
             assert answer.headers["www-authenticate"]
 
 
-@pytest.mark.slow
+@SOME_OR_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
-def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str) -> None:
+def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str, share: float) -> None:
     """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
     access = route_of(label).access
     needed = access.permission
-    for case in suggested(fuzzed.named(label), most=4):
+    for case in suggested(fuzzed.named(label), most=4 * share):
         for scope, headers in SCOPED.items():
             answer = checked(case, headers)
             is_allowed = needed in GRANTS[scope] or needed in EVERYBODY
@@ -207,10 +207,10 @@ def said(case: Case[Any]) -> str:
     return json.dumps(parts, default=str, ensure_ascii=False)
 
 
-@pytest.mark.slow
+@SOME_OR_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
-    label: str, foreign: Foreign
+    label: str, foreign: Foreign, share: float
 ) -> None:
     """SEC-006: neither by naming their own queue and foreign jobs, nor by naming the foreign one.
 
@@ -218,7 +218,7 @@ def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
     afterwards everything of theirs is as it was.
     """
     before, chance = foreign.snapshot(), random.Random(label)
-    for case in suggested(fuzzed.named(label), most=3):
+    for case in suggested(fuzzed.named(label), most=3 * share):
         for headers in BOUND.values():
             for queue in (OWN_QUEUE, FOREIGN_QUEUE):
                 request = aimed(case, foreign, queue, chance)

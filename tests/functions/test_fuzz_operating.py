@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import Fuzzed, by_chance, checked, suggested
+from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, by_chance, checked, suggested
 
 GROUPS = (Group.WORKER_API, Group.OPERATOR, Group.SYSTEM)
 fuzzed = Fuzzed()
@@ -20,11 +20,16 @@ def _over_aws() -> Iterator[None]:
         yield
 
 
+@SOME_OR_ALL
+@pytest.mark.parametrize("label", fuzzed.labels(GROUPS))
+def test_no_request_makes_the_server_fail(label: str, share: float) -> None:
+    """Every answer has a status, headers and a body that the document names; none is a 5xx."""
+    for case in suggested(fuzzed.named(label), most=25 * share):
+        checked(case)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("label", fuzzed.labels(GROUPS))
-def test_no_request_makes_the_server_fail(label: str) -> None:
-    """Every answer has a status, headers and a body that the document names; none is a 5xx."""
-    operation = fuzzed.named(label)
-    for case in suggested(operation, most=25):
-        checked(case)
-    by_chance(operation, checked, most=6)
+def test_no_request_by_chance_makes_the_server_fail(label: str) -> None:
+    """The same of requests that nothing in the document suggests."""
+    by_chance(fuzzed.named(label), checked, most=6)

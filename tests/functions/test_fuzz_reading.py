@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import Fuzzed, checked, suggested
+from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, suggested
 
 ENGINES = {"model": Fuzzed(), "moto": Fuzzed()}
 READING = [label for label in ENGINES["model"].labels() if label.startswith("GET ")]
@@ -22,13 +22,13 @@ def _over_aws() -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
+@SOME_OR_ALL
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("label", READING)
-def test_no_reading_request_makes_the_server_fail(label: str, engine: str) -> None:
+def test_no_reading_request_makes_the_server_fail(label: str, engine: str, share: float) -> None:
     """Every answer is as documented, also to a cursor that the server never gave out."""
     operation = ENGINES[engine].named(label)
-    cases = suggested(operation, most=8)
+    cases = suggested(operation, most=8 * share)
     for case in cases:
         checked(case)
     if "cursor" not in {parameter.name for parameter in operation.query}:

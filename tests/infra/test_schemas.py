@@ -27,7 +27,13 @@ def findings(template: str) -> list[str]:
     return [f"{each.rule.id} {each.path}: {each.message}" for each in lint(template, config=config)]
 
 
-@pytest.mark.parametrize("make", VARIANTS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        each if each is stack_as_deployed else pytest.param(each, marks=pytest.mark.slow)
+        for each in VARIANTS
+    ],
+)
 def test_cloudformation_takes_the_template(make: Callable[[App], Stack]) -> None:
     """Types, limits, combinations of properties, references: of each resource."""
     template = Template.from_stack(make(App(context=NO_BUNDLING))).to_json()

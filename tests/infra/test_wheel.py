@@ -25,6 +25,8 @@ from ojs_aws.cdk.sources import FUNCTIONS
 from ojs_aws.dashboard.files import STATIC
 from tests.load import HUNG_S
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 SILENT: Final = {
     "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
