@@ -8,6 +8,7 @@ moto's affair.
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -32,10 +33,19 @@ def fast_tables() -> AbstractContextManager[None]:
     return patched(
         (Table, "query", _query),
         (Table, "all_items", _all_items),
-        (Table, "__deepcopy__", lambda _: lambda table, _memo: table),
+        (Table, "__deepcopy__", lambda _: _copy),
         (StreamShard, "add", _add),
         (DynamoDBBackend, "transact_write_items", _transact),
     )
+
+
+def _copy(table: Any, memo: dict[int, Any]) -> Any:
+    """Return the table itself to a transaction that can undo its writes, and a copy to others."""
+    if _JOURNAL in vars(table):
+        return table
+    copied = memo[id(table)] = type(table).__new__(type(table))
+    vars(copied).update(copy.deepcopy(vars(table), memo))
+    return copied
 
 
 # -------------------------------------------------------------------------------------- queries

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 from math import ceil
 from typing import Any, Final, TypeAlias
 
@@ -143,16 +144,22 @@ def route_of(label: str) -> Route:
     return route
 
 
-def suggested(operation: Operation, most: float) -> list[Case[Any]]:
-    """Up to ``most`` requests, one at least, that the document's constraints suggest."""
-    cases = [
+def suggested(operation: Operation, most: float, share: float = 1) -> list[Case[Any]]:
+    """Up to ``most`` requests that the document's constraints suggest.
+
+    :param share: below 1 that part of them, one at least, of the first that are suggested: to make
+        all of them takes seconds.
+    """
+    wanted = max(1, most * share * TIMES)
+    made = (
         case
         for case in operation.schema.iter_coverage_cases(
             operation, generation_modes=list(GenerationMode), generation_config=GenerationConfig()
         )
         if case.method.upper() == operation.method.upper()
-    ]
-    return cases[:: max(1, ceil(len(cases) / max(1, most * TIMES)))]
+    )
+    cases = [*made] if share == 1 else [*islice(made, ceil(10 * wanted))]
+    return cases[:: max(1, ceil(len(cases) / wanted))]
 
 
 def by_chance(operation: Operation, use: Use, most: int) -> None:

@@ -72,11 +72,14 @@ def _quiet() -> Iterator[None]:
         yield
 
 
+@SOME_OR_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
-def test_sec_003_without_credentials_only_health_and_manifest_answer(label: str) -> None:
+def test_sec_003_without_credentials_only_health_and_manifest_answer(
+    label: str, share: float
+) -> None:
     """Whatever is sent: 401 as an OJS error; so it is with credentials that are none."""
     is_public = route_of(label).is_public
-    for case in suggested(fuzzed.named(label), most=4):
+    for case in suggested(fuzzed.named(label), most=4, share=share):
         for headers in ({}, {"Authorization": f"Bearer ojs_{'0' * 16}_{'x' * 43}"}):
             answer = checked(case, headers)
             if is_public:
@@ -93,7 +96,7 @@ def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str, sha
     """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
     access = route_of(label).access
     needed = access.permission
-    for case in suggested(fuzzed.named(label), most=4 * share):
+    for case in suggested(fuzzed.named(label), most=4, share=share):
         for scope, headers in SCOPED.items():
             answer = checked(case, headers)
             is_allowed = needed in GRANTS[scope] or needed in EVERYBODY
@@ -218,7 +221,7 @@ def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
     afterwards everything of theirs is as it was.
     """
     before, chance = foreign.snapshot(), random.Random(label)
-    for case in suggested(fuzzed.named(label), most=3 * share):
+    for case in suggested(fuzzed.named(label), most=3, share=share):
         for headers in BOUND.values():
             for queue in (OWN_QUEUE, FOREIGN_QUEUE):
                 request = aimed(case, foreign, queue, chance)

@@ -28,7 +28,7 @@ def _over_aws() -> Iterator[None]:
 def test_no_reading_request_makes_the_server_fail(label: str, engine: str, share: float) -> None:
     """Every answer is as documented, also to a cursor that the server never gave out."""
     operation = ENGINES[engine].named(label)
-    cases = suggested(operation, most=8 * share)
+    cases = suggested(operation, most=8, share=share)
     for case in cases:
         checked(case)
     if "cursor" not in {parameter.name for parameter in operation.query}:
