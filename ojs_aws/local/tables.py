@@ -43,7 +43,7 @@ def _copy(table: Any, memo: dict[int, Any]) -> Any:
     """Return the table itself to a transaction that can undo its writes, and a copy to others."""
     if _JOURNAL in vars(table):
         return table
-    copied = memo[id(table)] = type(table).__new__(type(table))
+    copied = memo[id(table)] = object.__new__(type(table))
     vars(copied).update(copy.deepcopy(vars(table), memo))
     return copied
 
