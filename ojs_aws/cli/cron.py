@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import json_of
+from ojs_aws.cli.options import Yes, json_of
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def trigger_cron(session: Session, name: Name) -> None:
 async def delete_cron(
     session: Session,
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove a cron job; jobs that it has enqueued stay."""
     session.confirm(f"Remove the cron job {name}?", is_sure=yes)

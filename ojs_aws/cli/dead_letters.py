@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until, error_text
-from ojs_aws.cli.options import json_of, moment
+from ojs_aws.cli.options import JobId, json_of, moment
 from ojs_aws.cli.output import flat
 from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, pages
 
@@ -75,9 +75,7 @@ async def list_dead_letters(
 
 
 @command(app, "show", epilog="Example: ojs-aws dead-letter show ID")
-async def show_dead_letter(
-    session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
-) -> None:
+async def show_dead_letter(session: Session, job_id: JobId) -> None:
     """Show a dead letter with all its errors."""
     job = await session.client.dead_letter.get(job_id)
     members = {name: job[name] for name in job}

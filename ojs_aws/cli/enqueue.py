@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ojs_aws.cli.options import json_of
+from ojs_aws.cli.options import JobId, json_of
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -85,17 +85,13 @@ async def enqueue(
     )
 
 
-async def get(
-    session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
-) -> None:
+async def get(session: Session, job_id: JobId) -> None:
     """Show a job as a producer sees it; `ojs-aws jobs show` adds the history."""
     job = await session.client.get(job_id)
     session.out.fields(_members(job), _members(job).items())
 
 
-async def cancel(
-    session: Session, job_id: Annotated[str, typer.Argument(help="Id of the job.")]
-) -> None:
+async def cancel(session: Session, job_id: JobId) -> None:
     """Cancel a job that has not ended. This cannot be undone."""
     job = await session.client.cancel(job_id)
     session.out.said(f"{job.id} is {job.state}.", _members(job))

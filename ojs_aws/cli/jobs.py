@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import moment
+from ojs_aws.cli.options import DryRun, JobId, Yes, moment
 from ojs_aws.cli.session import ExitCode, Session, command, listed
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ class ChosenJobs:
 class Consent:
     """Says whether many jobs may be changed."""
 
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")] = (
-        False
-    )
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+    dry_run: DryRun = False
+    yes: Yes = False
 
     def agrees(self, session: Session, action: str, total: int, what: str) -> bool:
         """Return whether so many are to be changed, after asking; say so if nothing is changed.
@@ -135,7 +133,7 @@ def error_text(job: Mapping[str, JsonValue]) -> str:
 @command(app, "show", epilog="Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f")
 async def show_job(
     session: Session,
-    job_id: Annotated[str, typer.Argument(help="Id of the job.")],
+    job_id: JobId,
     events: Annotated[
         bool, typer.Option("--events", help="Show the job's events from the log, too.")
     ] = False,

@@ -6,10 +6,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
+
+JobId = Annotated[str, typer.Argument(help="Id of the job.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:

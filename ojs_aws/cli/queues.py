@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import moment
+from ojs_aws.cli.options import DryRun, Yes, moment
 from ojs_aws.cli.output import Columns
 from ojs_aws.cli.session import ExitCode, Session, command, pages
 
@@ -110,10 +110,8 @@ async def purge_queue(
     older_than: Annotated[
         str, typer.Option(help="Only jobs that ended before: RFC 3339, or how long ago.")
     ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be changed.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """Empty a queue: delete ended jobs and cancel the others. Active jobs stay."""
     before = moment(older_than)
@@ -188,7 +186,7 @@ async def drain_queue(session: Session, name: Name) -> None:
 async def delete_queue(
     session: Session,
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete an empty queue and its settings."""
     session.confirm(f"Delete the queue {name}?", is_sure=yes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
@@ -20,19 +21,16 @@ from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator
 
 
+@dataclass(slots=True)
 class Insertion:
     """Brings jobs through the enqueue middleware to whatever stores them.
 
     :ivar enqueuing: the chain and the hooks; others may be put in their place until they freeze.
+    :ivar ids: makes the ids of jobs that come without one.
     """
 
-    def __init__(self, enqueuing: Enqueuer, ids: IdGenerator) -> None:
-        """Keep the middleware and the source of ids.
-
-        :param ids: for jobs that come without an id.
-        """
-        self.enqueuing = enqueuing
-        self._ids = ids
+    enqueuing: Enqueuer
+    ids: IdGenerator
 
     def prepared(self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
         """Return the envelope as the first middleware sees it: complete, and a copy.
@@ -45,7 +43,7 @@ class Insertion:
         if prepared is job:
             prepared = _without_system_attributes(prepared)
         if not prepared.id:
-            prepared.id = self._ids.job_id()
+            prepared.id = self.ids.job_id()
         if MARK in prepared.type:
             prepared.type, version = split_type(prepared.type)
             if version and "version" not in prepared:
@@ -78,10 +76,10 @@ class Insertion:
             around the insertion swallowed it; nothing was enqueued.
         """
 
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            return [await self._through_chain(passed, store) for passed in jobs]
+        async def enqueue_each(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return [await self._enqueue_one(passed, store) for passed in jobs]
 
-        [result] = await self.enqueuing.many([job], through)
+        [result] = await self.enqueuing.many([job], enqueue_each)
         if result.error is not None:  # nothing is enqueued, whoever caught it
             raise result.error
         return result
@@ -97,12 +95,12 @@ class Insertion:
         :raises OjsError: the backend refused the batch; nothing was enqueued.
         """
 
-        async def through(jobs: Sequence[Job]) -> list[EnqueueResult]:
-            return await Batch(self._through_chain, store, is_atomic=is_atomic).run(jobs)
+        async def enqueue_batch(jobs: Sequence[Job]) -> list[EnqueueResult]:
+            return await Batch(self._enqueue_one, store, is_atomic=is_atomic).run(jobs)
 
-        return await self.enqueuing.many(jobs, through, is_atomic=is_atomic)
+        return await self.enqueuing.many(jobs, enqueue_batch, is_atomic=is_atomic)
 
-    async def _through_chain(self, job: Job, store: StoreOne) -> EnqueueResult:
+    async def _enqueue_one(self, job: Job, store: StoreOne) -> EnqueueResult:
         """Run the chain around the storing, and return how it ended."""
         kept: list[Stored] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.local.lambdas import API_TIMEOUT_S, Handler, LambdaContext, http_answer, http_event
@@ -14,42 +15,36 @@ MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 """What is read of a body; the functions refuse less."""
 
 
+@dataclass(frozen=True)
 class Application:
-    """Turns each request into an event for the function it belongs to (WSGI)."""
+    """Turns each request into an event for the function it belongs to (WSGI).
 
-    def __init__(
-        self,
-        handlers: Mapping[str, Handler],
-        group_of: Callable[[str, str], str],
-        reset: Callable[[], None] | None = None,
-        authorizer: Handler | None = None,
-    ) -> None:
-        """Send requests to ``handlers`` by function group.
+    :ivar group_of: returns the function group of a method and a path.
+    :ivar reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
+    :ivar authorizer: asked before each request, as the gateway asks it.
+    """
 
-        :param authorizer: asked before each request, as the gateway asks it.
-        :param reset: clears all state; served as POST /ojs/v1/test/reset in test mode.
-        """
-        self._handlers = handlers
-        self._group_of = group_of
-        self._reset = reset
-        self._authorizer = authorizer
+    handlers: Mapping[str, Handler]
+    group_of: Callable[[str, str], str]
+    reset: Callable[[], None] | None = None
+    authorizer: Handler | None = None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
         path = path.encode("latin-1").decode("utf-8", "replace")
-        if self._reset and (method, path) == ("POST", "/ojs/v1/test/reset"):
-            self._reset()
+        if self.reset and (method, path) == ("POST", "/ojs/v1/test/reset"):
+            self.reset()
             start_response("200 OK", [("Content-Type", "application/json")])
             return [b'{"reset":true}']
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
         event = http_event(method, path, environ.get("QUERY_STRING", ""), headers_of(environ), body)
-        if self._authorizer is not None:
-            verdict = self._authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
+        if self.authorizer is not None:
+            verdict = self.authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
             event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
-        group = self._group_of(method, path)
-        result = self._handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
+        group = self.group_of(method, path)
+        result = self.handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
         answer = http_answer(result)
         headers = [(name, value) for name, value in answer.headers.items()]
         headers.append(("Content-Length", str(len(answer.body))))

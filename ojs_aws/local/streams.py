@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -57,26 +58,25 @@ class EmbeddedStream:
         return [record for record in records if _is_told(record)], done
 
 
+@dataclass
 class RemoteStream:
     """Reads a stream through its API, and records in the table how far it got.
+
+    It begins where the last reader was, or at the beginning of the stream.
 
     So a server that was stopped, or killed, goes on where it was, as a deployed trigger does.
     """
 
-    def __init__(
-        self, dynamodb: DynamoDBClient, streams: DynamoDBStreamsClient, table: str
-    ) -> None:
-        """Read the stream of a table from where the last reader was, or from its beginning."""
-        self._dynamodb = dynamodb
-        self._streams = streams
-        self._table = table
-        self._iterator = ""
+    dynamodb: DynamoDBClient
+    streams: DynamoDBStreamsClient
+    table: str
+    _iterator: str = ""
 
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
         """Return the next records."""
         iterator = self._iterator or self._open()
         try:
-            page = self._streams.get_records(ShardIterator=iterator, Limit=BATCH)
+            page = self.streams.get_records(ShardIterator=iterator, Limit=BATCH)
         except ClientError:
             self._iterator = ""
             raise
@@ -90,25 +90,25 @@ class RemoteStream:
         return [_as_event(dict(record)) for record in told], done
 
     def _open(self) -> str:
-        arn = self._dynamodb.describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
-        shards = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+        arn = self.dynamodb.describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
+        shards = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
         shard = shards[-1]["ShardId"]
-        noted = self._dynamodb.get_item(TableName=self._table, Key=PLACE, ConsistentRead=True)
+        noted = self.dynamodb.get_item(TableName=self.table, Key=PLACE, ConsistentRead=True)
         if place := noted.get("Item", {}).get("at", {}).get("S"):
             # The stream of an earlier table, or one that lost the record, is read from the start.
             with suppress(ClientError):
-                return self._streams.get_shard_iterator(
+                return self.streams.get_shard_iterator(
                     StreamArn=arn,
                     ShardId=shard,
                     ShardIteratorType="AFTER_SEQUENCE_NUMBER",
                     SequenceNumber=place,
                 )["ShardIterator"]
-        return self._streams.get_shard_iterator(
+        return self.streams.get_shard_iterator(
             StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
 
     def _note(self, place: str) -> None:
-        self._dynamodb.put_item(TableName=self._table, Item={**PLACE, "at": {"S": place}})
+        self.dynamodb.put_item(TableName=self.table, Item={**PLACE, "at": {"S": place}})
 
 
 def _is_told(record: Event) -> bool:

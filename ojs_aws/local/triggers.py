@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -66,42 +67,38 @@ class Loop:
                 self._stopping.wait(self._idle_s)
 
 
+@dataclass
 class SqsTrigger:
-    """Invokes a function for the messages of a queue, several invocations at once."""
+    """Invokes a function for the messages of a queue, several invocations at once.
 
-    def __init__(
-        self,
-        sqs: SQSClient,
-        queue_url: str,
-        handler: Handler,
-        name: str,
-        is_off: Callable[[], bool] | None = None,
-    ) -> None:
-        """Watch ``queue_url``.
+    :ivar is_off: whether the trigger is switched off; looked at twice a second.
+    """
 
-        :param is_off: whether the trigger is switched off; looked at twice a second.
-        """
-        self._is_off = is_off
-        self._looked_at = -LOOK_S
-        self._off = False
-        self._sqs = sqs
-        self._url = queue_url
-        self._handler = handler
-        self._name = name
-        self._pool = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix=f"lambda-{name}")
-        self._free = threading.Semaphore(CONCURRENCY)
+    sqs: SQSClient
+    url: str
+    handler: Handler
+    name: str
+    is_off: Callable[[], bool] | None = None
+    _looked_at: float = -LOOK_S
+    _off: bool = False
+    _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(CONCURRENCY))
+
+    def __post_init__(self) -> None:
+        """Make the threads of the invocations; the first one starts with the first message."""
+        prefix = f"lambda-{self.name}"
+        self._pool = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix=prefix)
 
     def step(self) -> bool:
         """Receive one batch and hand it to an invocation of its own."""
-        if self._is_off is not None and time.monotonic() - self._looked_at >= LOOK_S:
-            self._off, self._looked_at = self._is_off(), time.monotonic()
+        if self.is_off is not None and time.monotonic() - self._looked_at >= LOOK_S:
+            self._off, self._looked_at = self.is_off(), time.monotonic()
         if self._off:
             return False
         if not self._free.acquire(timeout=IDLE_S):
             return True
         try:
-            received = self._sqs.receive_message(
-                QueueUrl=self._url,
+            received = self.sqs.receive_message(
+                QueueUrl=self.url,
                 MaxNumberOfMessages=BATCH,
                 VisibilityTimeout=VISIBILITY_S,
                 MessageSystemAttributeNames=["ApproximateReceiveCount", "SentTimestamp"],
@@ -117,25 +114,25 @@ class SqsTrigger:
 
     def _invoke(self, messages: Sequence[dict[str, Any]]) -> None:
         try:
-            context = LambdaContext(self._name, WORKER_TIMEOUT_S)
-            answer = self._handler(self._event(messages), context) or {}
+            context = LambdaContext(self.name, WORKER_TIMEOUT_S)
+            answer = self.handler(self._event(messages), context) or {}
             failed = {item["itemIdentifier"] for item in answer.get("batchItemFailures", [])}
             done = [message for message in messages if message["MessageId"] not in failed]
             if done:
-                self._sqs.delete_message_batch(
-                    QueueUrl=self._url,
+                self.sqs.delete_message_batch(
+                    QueueUrl=self.url,
                     Entries=[
                         {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]}
                         for n, message in enumerate(done)
                     ],
                 )
         except Exception:  # noqa: BLE001 - a handler may raise anything
-            _log.exception("An invocation of %s failed; its messages come back", self._name)
+            _log.exception("An invocation of %s failed; its messages come back", self.name)
         finally:
             self._free.release()
 
     def _event(self, messages: Sequence[dict[str, Any]]) -> Event:
-        queue_name = self._url.rpartition("/")[2]
+        queue_name = self.url.rpartition("/")[2]
         return {
             "Records": [
                 {
@@ -157,20 +154,22 @@ class SqsTrigger:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+@dataclass(frozen=True)
 class StreamTrigger:
-    """Invokes a function for the records of the table's stream, in order."""
+    """Invokes a function for the records of the table's stream, in order.
 
-    def __init__(self, read: ReadStream, handler: Handler) -> None:
-        """Pass on what ``read`` finds; records that fail are passed on again."""
-        self._read = read
-        self._handler = handler
+    Records that fail are passed on again.
+    """
+
+    read: ReadStream
+    handler: Handler
 
     def step(self) -> bool:
         """Pass on new records, and only then move on."""
-        records, done = self._read()
+        records, done = self.read()
         if records:
             context = LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S)
-            answer = self._handler({"Records": records}, context) or {}
+            answer = self.handler({"Records": records}, context) or {}
             if answer.get("batchItemFailures"):
                 return False
         done()

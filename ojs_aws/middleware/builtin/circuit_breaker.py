@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -66,6 +66,7 @@ class _Circuit:
     era: int = field(default=0)
 
 
+@dataclass(eq=False, repr=False)
 class CircuitBreakerMiddleware:
     """Stops executing jobs of a type for a while after too many of them failed.
 
@@ -76,48 +77,39 @@ class CircuitBreakerMiddleware:
     A job that finds the circuit open has used an attempt; let its retry policy wait longer than the
     cooldown. A job that the worker gave up (shutdown, cancellation) counts neither way. The state
     is that of this process. Put it outside of the timeout, so that timeouts count.
+
+    :param failures: how many open the circuit.
+    :param window_s: seconds within which they do.
+    :param cooldown_s: seconds that the circuit stays open.
+    :param trials: jobs that may be tried at a time when it is half-open.
+    :param key: another circuit than the job's type; None lets a job pass unwatched.
+    :param counts: whether an error speaks against what is called; default: every one does.
+    :param clock: monotonic seconds.
+    :raises ValueError: a number that is not positive.
     """
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
-        self,
-        failures: int = 5,
-        *,
-        window_s: float = 60.0,
-        cooldown_s: float = 30.0,
-        trials: int = 1,
-        key: Callable[[Job], str | None] | None = None,
-        counts: Callable[[BaseException], bool] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Watch each job type by itself.
+    failures: int = 5
+    _: KW_ONLY
+    window_s: float = 60.0
+    cooldown_s: float = 30.0
+    trials: int = 1
+    key: Callable[[Job], str | None] | None = None
+    counts: Callable[[BaseException], bool] | None = None
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _circuits: OrderedDict[str, _Circuit] = field(default_factory=OrderedDict, init=False)
 
-        :param failures: how many open the circuit.
-        :param window_s: seconds within which they do.
-        :param cooldown_s: seconds that the circuit stays open.
-        :param trials: jobs that may be tried at a time when it is half-open.
-        :param key: another circuit than the job's type; None lets a job pass unwatched.
-        :param counts: whether an error speaks against what is called; default: every one does.
-        :param clock: monotonic seconds.
-        :raises ValueError: a number that is not positive.
-        """
-        if failures < 1 or trials < 1 or window_s <= 0 or cooldown_s <= 0:
+    def __post_init__(self) -> None:
+        """Watch each job type by itself."""
+        if self.failures < 1 or self.trials < 1 or self.window_s <= 0 or self.cooldown_s <= 0:
             raise ValueError("failures, window_s, cooldown_s and trials must be positive")
-        self._failures = failures
-        self._window_s = window_s
-        self._cooldown_s = cooldown_s
-        self._trials = trials
-        self._key = key
-        self._counts = counts
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._circuits: OrderedDict[str, _Circuit] = OrderedDict()
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:  # noqa: ARG002
         """Execute the job unless its circuit is open.
 
         :raises CircuitOpenError: it is, and the handler was not called.
         """
-        key = job.type if self._key is None else self._key(job)
+        key = job.type if self.key is None else self.key(job)
         if key is None:
             return await call_next()
         era, is_trial = self._enter(key)
@@ -127,7 +119,7 @@ class CircuitBreakerMiddleware:
             is_success = True
         except BaseException as problem:
             if outcome_of(problem) != GIVEN_UP:
-                is_success = self._counts is not None and not self._counts(problem)
+                is_success = self.counts is not None and not self.counts(problem)
             raise
         finally:
             self._leave(key, era, is_trial=is_trial, is_success=is_success)
@@ -156,11 +148,11 @@ class CircuitBreakerMiddleware:
             state = self._state_of(circuit)
             if circuit is None or state is CircuitState.CLOSED:
                 return (0 if circuit is None else circuit.era), False
-            if state is CircuitState.HALF_OPEN and circuit.trials < self._trials:
+            if state is CircuitState.HALF_OPEN and circuit.trials < self.trials:
                 circuit.trials += 1
                 return circuit.era, True
-            opened_at = self._clock() if circuit.opened_at is None else circuit.opened_at
-            raise CircuitOpenError(key, max(0.0, opened_at + self._cooldown_s - self._clock()))
+            opened_at = self.clock() if circuit.opened_at is None else circuit.opened_at
+            raise CircuitOpenError(key, max(0.0, opened_at + self.cooldown_s - self.clock()))
 
     def _leave(self, key: str, era: int, *, is_trial: bool, is_success: bool | None) -> None:
         with self._lock:
@@ -187,15 +179,15 @@ class CircuitBreakerMiddleware:
     def _failed(self, key: str, circuit: _Circuit | None) -> None:
         if circuit is None:
             self._make_room()
-            circuit = self._circuits[key] = _Circuit(deque(maxlen=self._failures))
-        now = self._clock()
+            circuit = self._circuits[key] = _Circuit(deque(maxlen=self.failures))
+        now = self.clock()
         circuit.failed_at.append(now)
-        is_full = len(circuit.failed_at) == self._failures
-        if is_full and now - circuit.failed_at[0] <= self._window_s:
+        is_full = len(circuit.failed_at) == self.failures
+        if is_full and now - circuit.failed_at[0] <= self.window_s:
             self._open(circuit)
 
     def _open(self, circuit: _Circuit) -> None:
-        circuit.opened_at = self._clock()
+        circuit.opened_at = self.clock()
         circuit.failed_at.clear()
         circuit.trials = 0
         circuit.era += 1
@@ -208,5 +200,5 @@ class CircuitBreakerMiddleware:
     def _state_of(self, circuit: _Circuit | None) -> CircuitState:
         if circuit is None or circuit.opened_at is None:
             return CircuitState.CLOSED
-        is_over = self._clock() - circuit.opened_at >= self._cooldown_s
+        is_over = self.clock() - circuit.opened_at >= self.cooldown_s
         return CircuitState.HALF_OPEN if is_over else CircuitState.OPEN

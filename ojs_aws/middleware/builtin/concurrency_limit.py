@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from ojs_aws.domain.envelope import Job
@@ -48,6 +48,7 @@ class _Places:
     waiting: deque[_Waiter] = field(default_factory=deque)
 
 
+@dataclass(eq=False, repr=False)
 class ConcurrencyLimitMiddleware:
     """Lets at most ``limit`` jobs of a type be executed at a time in this process.
 
@@ -55,38 +56,32 @@ class ConcurrencyLimitMiddleware:
     instance may serve several workers and event loops; together they keep the limit.
 
     Put it outside of the timeout, which then measures the execution without the waiting.
+
+    :param limit: executions at a time.
+    :param key: count by this instead of the type (a tenant say); None lets a job pass uncounted.
+    :param wait_s: longest wait in seconds, shorter where the environment ends the execution
+        sooner; 0 fails at once.
+    :raises ValueError: no place at all, or a negative wait.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        *,
-        key: Callable[[Job], str | None] | None = None,
-        wait_s: float = DEFAULT_WAIT_S,
-    ) -> None:
-        """Limit each job type by itself.
+    limit: int
+    _: KW_ONLY
+    key: Callable[[Job], str | None] | None = None
+    wait_s: float = DEFAULT_WAIT_S
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _places: dict[str, _Places] = field(default_factory=dict, init=False)
 
-        :param limit: executions at a time.
-        :param key: count by this instead of the type (a tenant say); None lets a job pass
-            uncounted.
-        :param wait_s: longest wait in seconds, shorter where the environment ends the execution
-            sooner; 0 fails at once.
-        :raises ValueError: no place at all, or a negative wait.
-        """
-        if limit < 1 or wait_s < 0:
+    def __post_init__(self) -> None:
+        """Limit each job type by itself."""
+        if self.limit < 1 or self.wait_s < 0:
             raise ValueError("limit must be at least 1, and wait_s not negative")
-        self._limit = limit
-        self._key = key
-        self._wait_s = wait_s
-        self._lock = threading.Lock()
-        self._places: dict[str, _Places] = {}
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute the job when there is a place for it.
 
         :raises ConcurrencyLimitError: there was none in time, and the handler was not called.
         """
-        key = job.type if self._key is None else self._key(job)
+        key = job.type if self.key is None else self.key(job)
         if key is None:
             return await call_next()
         await self._take(key, ctx)
@@ -111,14 +106,14 @@ class ConcurrencyLimitMiddleware:
     # ------------------------------------------------------------------ places
     async def _take(self, key: str, ctx: JobContext) -> None:
         remaining = ctx.remaining_s()
-        seconds = self._wait_s if remaining is None else min(self._wait_s, remaining)
+        seconds = self.wait_s if remaining is None else min(self.wait_s, remaining)
         with self._lock:
             places = self._places.setdefault(key, _Places())
-            if places.taken < self._limit:
+            if places.taken < self.limit:
                 places.taken += 1
                 return
             if seconds <= 0:
-                raise ConcurrencyLimitError(key, self._limit, 0)
+                raise ConcurrencyLimitError(key, self.limit, 0)
             waiter = _Waiter(asyncio.get_running_loop())
             places.waiting.append(waiter)
         try:
@@ -129,7 +124,7 @@ class ConcurrencyLimitMiddleware:
                 if waiter.has_place:  # it came at the last moment
                     return
                 places.waiting.remove(waiter)
-            raise ConcurrencyLimitError(key, self._limit, seconds) from None
+            raise ConcurrencyLimitError(key, self.limit, seconds) from None
         except BaseException:
             with self._lock:
                 if waiter.has_place:

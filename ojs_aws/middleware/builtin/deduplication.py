@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
@@ -47,42 +48,39 @@ class SeenStore(Protocol):
         """Forget the key, if this job has it."""
 
 
+@dataclass(eq=False, repr=False)
 class MemorySeenStore:
     """Remembers keys in this process, at most ``max_keys`` of them. For any number of threads.
 
     When it is full, the key that was claimed first is forgotten: a duplicate may then pass, and no
     job is ever lost.
+
+    :param clock: monotonic seconds.
     """
 
     never_waits = True
 
-    def __init__(
-        self,
-        max_keys: int = DEFAULT_MAX_KEYS,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Remember nothing yet.
+    max_keys: int = DEFAULT_MAX_KEYS
+    _: KW_ONLY
+    clock: Callable[[], float] = time.monotonic
+    _seen: OrderedDict[str, tuple[str, float]] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-        :param clock: monotonic seconds.
-        """
-        if max_keys < 1:
-            raise ValueError(f"max_keys must be at least 1, not {max_keys}")
-        self._max_keys = max_keys
-        self._clock = clock
-        self._seen: OrderedDict[str, tuple[str, float]] = OrderedDict()
-        self._lock = threading.Lock()
+    def __post_init__(self) -> None:
+        """Remember nothing yet."""
+        if self.max_keys < 1:
+            raise ValueError(f"max_keys must be at least 1, not {self.max_keys}")
 
     def claim(self, key: str, job_id: str, window_s: float) -> str | None:
         """Claim a key as :meth:`SeenStore.claim` does."""
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             self._forget_expired(now)
             holder, until = self._seen.get(key, ("", now))
             if until > now:
                 return holder
             self._seen.pop(key, None)
-            if len(self._seen) >= self._max_keys:
+            if len(self._seen) >= self.max_keys:
                 self._seen.popitem(last=False)
             self._seen[key] = (job_id, now + window_s)
             return None
@@ -106,6 +104,7 @@ class MemorySeenStore:
             del self._seen[key]
 
 
+@dataclass(eq=False, repr=False)
 class DeduplicationMiddleware:
     """Drops a job when one with the same fingerprint was enqueued within the window.
 
@@ -115,39 +114,33 @@ class DeduplicationMiddleware:
     job - the same id - passes: a repeated request must be able to find what the first one made.
 
     Put it behind validation and whatever sets ``queue`` or ``meta``, and before encryption.
+
+    :param window_s: seconds that a job keeps duplicates out, from when it was enqueued.
+    :param policy: compare by other keys: ``UniquePolicy.by("type", "args", args_keys=["id"])``.
+        Jobs whose arguments lack those keys pass.
+    :param key: compare by what this returns instead, for every job; None lets a job pass.
+    :param only_unique: leave jobs without a ``unique`` policy alone (as section 10.1 does).
+    :param on_duplicate: ``raise`` raises DuplicateError (409), which names the other job.
+    :param store: where keys are remembered; default: in this process.
+    :raises ValueError: a window that is not positive, or another ``on_duplicate``.
     """
 
-    def __init__(
-        self,
-        window_s: float = DEFAULT_WINDOW_S,
-        *,
-        policy: UniquePolicy | None = None,
-        key: Callable[[Job], str | None] | None = None,
-        only_unique: bool = False,
-        on_duplicate: Literal["drop", "raise"] = "drop",
-        store: SeenStore | None = None,
-    ) -> None:
-        """Compare jobs by type, queue and all arguments.
+    window_s: float = DEFAULT_WINDOW_S
+    _: KW_ONLY
+    policy: UniquePolicy | None = None
+    key: Callable[[Job], str | None] | None = None
+    only_unique: bool = False
+    on_duplicate: Literal["drop", "raise"] = "drop"
+    store: SeenStore | None = None
 
-        :param window_s: seconds that a job keeps duplicates out, from when it was enqueued.
-        :param policy: compare by other keys: ``UniquePolicy.by("type", "args", args_keys=["id"])``.
-            Jobs whose arguments lack those keys pass.
-        :param key: compare by what this returns instead, for every job; None lets a job pass.
-        :param only_unique: leave jobs without a ``unique`` policy alone (as section 10.1 does).
-        :param on_duplicate: ``raise`` raises DuplicateError (409), which names the other job.
-        :param store: where keys are remembered; default: in this process.
-        :raises ValueError: a window that is not positive, or another ``on_duplicate``.
-        """
-        if window_s <= 0:
-            raise ValueError(f"window_s must be positive, not {window_s}")
-        if on_duplicate not in ("drop", "raise"):
-            raise ValueError(f"on_duplicate must be 'drop' or 'raise', not {on_duplicate!r}")
-        self._window_s = window_s
-        self._policy = policy or UniquePolicy.by("type", "queue", "args")
-        self._key = key
-        self._only_unique = only_unique
-        self._raises = on_duplicate == "raise"
-        self._store: SeenStore = MemorySeenStore() if store is None else store
+    def __post_init__(self) -> None:
+        """Compare jobs by type, queue and all arguments, where no other way is said."""
+        if self.window_s <= 0:
+            raise ValueError(f"window_s must be positive, not {self.window_s}")
+        if self.on_duplicate not in ("drop", "raise"):
+            raise ValueError(f"on_duplicate must be 'drop' or 'raise', not {self.on_duplicate!r}")
+        self._policy = self.policy or UniquePolicy.by("type", "queue", "args")
+        self._store: SeenStore = MemorySeenStore() if self.store is None else self.store
         self.never_waits: bool = getattr(self._store, "never_waits", False)
 
     async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
@@ -165,7 +158,7 @@ class DeduplicationMiddleware:
             return await self._enqueue_claimed(key, job, call_next)
         if holder == job.id:
             return await call_next(job)
-        if self._raises:
+        if self.on_duplicate == "raise":
             raise DuplicateError(
                 f"Job {job.id} is a duplicate of {holder}, which was enqueued a moment ago.",
                 details={"existing_job_id": holder},
@@ -191,15 +184,15 @@ class DeduplicationMiddleware:
 
     def _compared(self, job: Job) -> tuple[str, float]:
         """Return the key of a job, empty when it is not compared, and for how long it holds."""
-        if self._key is not None:
-            return self._key(job) or "", self._window_s
+        if self.key is not None:
+            return self.key(job) or "", self.window_s
         given = job.get("unique")
         if given is None:
-            return "" if self._only_unique else self._by_own_policy(job), self._window_s
+            return "" if self.only_unique else self._by_own_policy(job), self.window_s
         policy = parse_unique_policy(given)
         if policy.on_conflict not in _DROPPING:
-            return "", self._window_s
-        window_s = self._window_s
+            return "", self.window_s
+        window_s = self.window_s
         if policy.period_ms is not None:
             window_s = min(window_s, policy.period_ms / 1000)
         return fingerprint(job, policy), window_s

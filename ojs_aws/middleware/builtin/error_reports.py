@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
@@ -72,6 +72,7 @@ def log_report(report: ErrorReport) -> None:
     )
 
 
+@dataclass(eq=False, repr=False)
 class ErrorReportingMiddleware:
     """Reports what is raised further in, and raises it again, always.
 
@@ -85,21 +86,15 @@ class ErrorReportingMiddleware:
                 scope.capture_exception(report.error)
 
         worker.middleware.insert_before(TimeoutMiddleware, ErrorReportingMiddleware(to_sentry))
+
+    :param report: where reports go, by default a log record (:func:`log_report`).
+    :param redact: what of the arguments may leave the process, from a deep copy of them; all of
+        them by default, and none where it fails.
     """
 
-    def __init__(
-        self,
-        report: Reporter = log_report,
-        *,
-        redact: Redaction | None = None,
-    ) -> None:
-        """Report with ``report``, by default as a log record (:func:`log_report`).
-
-        :param redact: what of the arguments may leave the process, from a deep copy of them; all
-            of them by default, and none where it fails.
-        """
-        self._report = report
-        self._redact = redact
+    report: Reporter = log_report
+    _: KW_ONLY
+    redact: Redaction | None = None
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute, and report a failure."""
@@ -112,7 +107,7 @@ class ErrorReportingMiddleware:
 
     async def _send(self, error: BaseException, job: Job, ctx: JobContext) -> None:
         try:
-            reporting = self._report(self._report_of(error, job, ctx))
+            reporting = self.report(self._report_of(error, job, ctx))
             if reporting is not None:
                 await reporting
         except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
@@ -120,7 +115,7 @@ class ErrorReportingMiddleware:
             _log.exception("The error of job %s could not be reported", job.id, extra=fields)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
-        args = [*job.args] if self._redact is None else redacted(job.args, self._redact)
+        args = [*job.args] if self.redact is None else redacted(job.args, self.redact)
         return ErrorReport(
             error=error,
             type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Literal
 
 from ojs_aws.domain.envelope import Job
@@ -31,31 +31,25 @@ class _Bucket:
     at: float
 
 
+@dataclass(eq=False, repr=False)
 class TokenBuckets:
     """Keeps a bucket for each key, full when it is first used. Any number of threads may use it.
 
+    Each is filled with ``per_s`` tokens a second, up to ``burst``.
+
     At most ``max_keys`` are kept; the one that was not used for longest is given up first, and is
     full when it comes back.
+
+    :param clock: monotonic seconds.
     """
 
-    def __init__(
-        self,
-        per_s: float,
-        burst: float,
-        *,
-        max_keys: int = DEFAULT_MAX_KEYS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Fill each bucket with ``per_s`` tokens a second, up to ``burst``.
-
-        :param clock: monotonic seconds.
-        """
-        self._per_s = per_s
-        self._burst = burst
-        self._max_keys = max_keys
-        self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
-        self._lock = threading.Lock()
+    per_s: float
+    burst: float
+    _: KW_ONLY
+    max_keys: int = DEFAULT_MAX_KEYS
+    clock: Callable[[], float] = time.monotonic
+    _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def take(self, key: str) -> float:
         """Take one token of a key.
@@ -63,20 +57,20 @@ class TokenBuckets:
         :returns: 0 if there was one, else the seconds until there is.
         """
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             bucket = self._buckets.get(key)
             if bucket is None:
-                if len(self._buckets) >= self._max_keys:
+                if len(self._buckets) >= self.max_keys:
                     self._buckets.popitem(last=False)
-                bucket = self._buckets[key] = _Bucket(self._burst, now)
+                bucket = self._buckets[key] = _Bucket(self.burst, now)
             self._buckets.move_to_end(key)
             since = max(0.0, now - bucket.at)
-            bucket.tokens = min(self._burst, bucket.tokens + since * self._per_s)
+            bucket.tokens = min(self.burst, bucket.tokens + since * self.per_s)
             bucket.at = now
             if bucket.tokens > 1 - _ROUNDING:
                 bucket.tokens = max(0.0, bucket.tokens - 1)
                 return 0.0
-            return (1 - bucket.tokens) / self._per_s
+            return (1 - bucket.tokens) / self.per_s
 
     def __len__(self) -> int:
         """Return how many keys have a bucket."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from ojs_aws.domain.envelope import Job
@@ -18,6 +19,7 @@ LEAST_GRACE_S: Final = 0.1
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class TimeoutMiddleware:
     """Ends an execution that takes longer than the job's timeout. Put it innermost.
 
@@ -25,31 +27,31 @@ class TimeoutMiddleware:
     period, and cancelled again and again. A synchronous one runs in a thread, which is interrupted
     at its next Python instruction. What either still returns or raises after the timeout counts for
     nothing.
+
+    :param default_s: seconds for jobs that name no timeout.
+    :param grace_s: seconds that a cancelled handler has to end, fewer where the environment ends
+        the execution sooner.
+    :raises ValueError: a number that is not positive.
     """
 
     interrupts = True
     """Synchronous handlers have to run in threads."""
 
-    def __init__(
-        self, default_s: float = DEFAULT_TIMEOUT_S, *, grace_s: float = DEFAULT_GRACE_S
-    ) -> None:
-        """Use ``default_s`` seconds for jobs that name no timeout.
+    default_s: float = DEFAULT_TIMEOUT_S
+    _: KW_ONLY
+    grace_s: float = DEFAULT_GRACE_S
 
-        :param grace_s: seconds that a cancelled handler has to end, fewer where the environment
-            ends the execution sooner.
-        :raises ValueError: a number that is not positive.
-        """
-        if default_s <= 0 or grace_s <= 0:
+    def __post_init__(self) -> None:
+        """Refuse numbers that are not positive."""
+        if self.default_s <= 0 or self.grace_s <= 0:
             raise ValueError("default_s and grace_s must be positive")
-        self._default_s = default_s
-        self._grace_s = grace_s
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Wait for the handler no longer than allowed.
 
         :raises JobTimeoutError: the time was over; reported as error type ``timeout``.
         """
-        seconds = job.timeout or self._default_s
+        seconds = job.timeout or self.default_s
         remaining = ctx.remaining_s()
         is_cut_short = remaining is not None and remaining < seconds
         if remaining is not None and is_cut_short:
@@ -76,7 +78,7 @@ class TimeoutMiddleware:
         """Cancel what runs, and leave it behind if it does not end."""
         task.cancel()
         remaining = ctx.remaining_s()
-        grace = self._grace_s if remaining is None else min(self._grace_s, remaining)
+        grace = self.grace_s if remaining is None else min(self.grace_s, remaining)
         await asyncio.wait({task}, timeout=max(grace, LEAST_GRACE_S))
         if not task.done():
             fields = {"job_id": job.id, "job_type": job.type}
@@ -86,7 +88,7 @@ class TimeoutMiddleware:
     def _cancel_again(self, task: asyncio.Task[None]) -> None:
         if not task.done():
             task.cancel()
-            task.get_loop().call_later(self._grace_s, self._cancel_again, task)
+            task.get_loop().call_later(self.grace_s, self._cancel_again, task)
 
 
 class _Inner:

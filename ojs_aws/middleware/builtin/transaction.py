@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from ojs_aws.domain.envelope import Job
@@ -19,6 +20,7 @@ Transaction: TypeAlias = AbstractContextManager[object] | AbstractAsyncContextMa
 """Commits when it is left normally, and rolls back when it is left by an exception."""
 
 
+@dataclass(eq=False, repr=False)
 class TransactionMiddleware:
     """Enters a context manager before the handler, and leaves it as the handler ends.
 
@@ -28,43 +30,36 @@ class TransactionMiddleware:
 
     Committed is not acknowledged: when the worker dies between the two, the job runs again. Put it
     outside of the timeout, so that a commit is not cut off.
+
+    :param begin: makes the context manager of an execution, synchronous or asynchronous; it does
+        not wait.
+    :param key: where the handler finds what the context manager gave: ``ctx.metadata[key]``.
+    :param in_thread: enter and leave synchronous context managers in threads, so that other jobs go
+        on meanwhile; False for those that are bound to one thread, which is then that of the event
+        loop.
     """
 
-    def __init__(
-        self,
-        begin: Callable[[Job, JobContext], Transaction],
-        *,
-        key: str = DEFAULT_KEY,
-        in_thread: bool = True,
-    ) -> None:
-        """Begin a transaction for each execution.
-
-        :param begin: makes the context manager, synchronous or asynchronous; it does not wait.
-        :param key: where the handler finds what the context manager gave: ``ctx.metadata[key]``.
-        :param in_thread: enter and leave synchronous context managers in threads, so that other
-            jobs go on meanwhile; False for those that are bound to one thread, which is then that
-            of the event loop.
-        """
-        self._begin = begin
-        self._key = key
-        self._in_thread = in_thread
+    begin: Callable[[Job, JobContext], Transaction]
+    _: KW_ONLY
+    key: str = DEFAULT_KEY
+    in_thread: bool = True
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Execute the job inside the transaction.
 
         :raises Exception: what beginning or committing raises; and what the handler raised.
         """
-        around = self._asynchronous(self._begin(job, ctx))
-        had_value, earlier = self._key in ctx.metadata, ctx.metadata.get(self._key)
-        ctx.metadata[self._key] = await around.__aenter__()
+        around = self._asynchronous(self.begin(job, ctx))
+        had_value, earlier = self.key in ctx.metadata, ctx.metadata.get(self.key)
+        ctx.metadata[self.key] = await around.__aenter__()
         try:
             try:
                 result = await call_next()
             finally:
                 if had_value:
-                    ctx.metadata[self._key] = earlier
+                    ctx.metadata[self.key] = earlier
                 else:
-                    ctx.metadata.pop(self._key, None)
+                    ctx.metadata.pop(self.key, None)
         except BaseException as problem:
             await _roll_back(around, problem)
             raise
@@ -75,7 +70,7 @@ class TransactionMiddleware:
         if isinstance(transaction, AbstractAsyncContextManager):
             return transaction
         if isinstance(transaction, AbstractContextManager):
-            return _InThread(transaction) if self._in_thread else _Blocking(transaction)
+            return _InThread(transaction) if self.in_thread else _Blocking(transaction)
         raise TypeError(
             f"The transaction must be a context manager, and is a {type(transaction).__name__}."
         )

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.middleware.builtin.encryption.keys import (
@@ -43,67 +43,58 @@ class _Kept:
     uses: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class KmsKeys:
     """Keeps data keys from KMS in memory, for a limited time and number of jobs.
 
     Needs ``kms:GenerateDataKey`` where jobs are enqueued and ``kms:Decrypt`` in workers. KMS
     rotates its own keys by itself; to move to another KMS key, give the clients its id and leave
     the workers the right to decrypt with the old one.
+
+    :param kms_key_id: id, ARN or alias of the symmetric KMS key that protects data keys.
+    :param client: ``boto3.client("kms")``; any number of threads uses it.
+    :param context: further pairs of the encryption context, the same in clients and workers;
+        CloudTrail shows them, and key policies can demand them.
+    :param bind_type: put the job's type into the encryption context: a data key then serves one
+        type only, and KMS opens it for no other.
+    :param max_age_s: seconds that a data key is kept.
+    :param max_uses: jobs that one data key encrypts at most.
+    :param max_keys: data keys that are kept, of either kind; the one used longest ago leaves.
+    :param clock: monotonic seconds.
+    :raises ValueError: a limit that is not positive, or too many uses for one key.
     """
 
     waits = True
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
-        self,
-        kms_key_id: str,
-        client: KMSClient,
-        *,
-        context: Mapping[str, str] | None = None,
-        bind_type: bool = False,
-        max_age_s: float = DEFAULT_MAX_AGE_S,
-        max_uses: int = DEFAULT_MAX_USES,
-        max_keys: int = DEFAULT_MAX_KEYS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Ask KMS only when the first key is needed.
+    kms_key_id: str
+    client: KMSClient
+    _: KW_ONLY
+    context: Mapping[str, str] | None = None
+    bind_type: bool = False
+    max_age_s: float = DEFAULT_MAX_AGE_S
+    max_uses: int = DEFAULT_MAX_USES
+    max_keys: int = DEFAULT_MAX_KEYS
+    clock: Callable[[], float] = time.monotonic
+    _making: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _made: OrderedDict[str, _Kept] = field(default_factory=OrderedDict, init=False)
+    _opened: OrderedDict[tuple[str, str], _Kept] = field(default_factory=OrderedDict, init=False)
 
-        :param kms_key_id: id, ARN or alias of the symmetric KMS key that protects data keys.
-        :param client: ``boto3.client("kms")``; any number of threads uses it.
-        :param context: further pairs of the encryption context, the same in clients and workers;
-            CloudTrail shows them, and key policies can demand them.
-        :param bind_type: put the job's type into the encryption context: a data key then serves one
-            type only, and KMS opens it for no other.
-        :param max_age_s: seconds that a data key is kept.
-        :param max_uses: jobs that one data key encrypts at most.
-        :param max_keys: data keys that are kept, of either kind; the one used longest ago leaves.
-        :param clock: monotonic seconds.
-        :raises ValueError: a limit that is not positive, or too many uses for one key.
-        """
-        if max_age_s <= 0 or max_keys < 1 or not 1 <= max_uses <= MOST_USES:
+    def __post_init__(self) -> None:
+        """Ask KMS only when the first key is needed."""
+        if self.max_age_s <= 0 or self.max_keys < 1 or not 1 <= self.max_uses <= MOST_USES:
             raise ValueError("max_age_s, max_uses (up to 2**32) and max_keys must be positive")
-        self._kms_key_id = kms_key_id
-        self._client = client
-        self._context = PURPOSE | dict(context or {})
-        self._bind_type = bind_type
-        self._max_age_s = max_age_s
-        self._max_uses = max_uses
-        self._max_keys = max_keys
-        self._clock = clock
-        self._making = threading.Lock()
-        self._lock = threading.Lock()
-        self._made: OrderedDict[str, _Kept] = OrderedDict()
-        self._opened: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     def current(self, job_type: str) -> EncryptionKey:
         """Return a data key, at most ``max_age_s`` old; only one is requested at a time.
 
         :raises KeyServiceError: KMS gave none.
         """
-        scope = job_type if self._bind_type else ""
+        scope = job_type if self.bind_type else ""
         with self._making:
             with self._lock:
                 kept = self._living(self._made, scope)
-                if kept is not None and kept.uses < self._max_uses:
+                if kept is not None and kept.uses < self.max_uses:
                     kept.uses += 1
                     return kept.key
             key = self._generate(job_type)
@@ -119,7 +110,7 @@ class KmsKeys:
         :raises DecryptionError: KMS refuses it: it was changed, or made for another context.
         :raises KeyServiceError: KMS could not be asked.
         """
-        scope = job_type if self._bind_type else ""
+        scope = job_type if self.bind_type else ""
         with self._lock:
             kept = self._living(self._opened, (key_id, scope))
         if kept is not None:
@@ -131,8 +122,8 @@ class KmsKeys:
     # ------------------------------------------------------------------ KMS
     def _generate(self, job_type: str) -> EncryptionKey:
         try:
-            answer = self._client.generate_data_key(
-                KeyId=self._kms_key_id,
+            answer = self.client.generate_data_key(
+                KeyId=self.kms_key_id,
                 KeySpec="AES_256",
                 EncryptionContext=self._context_for(job_type),
             )
@@ -149,7 +140,7 @@ class KmsKeys:
         except (binascii.Error, ValueError) as problem:
             raise DecryptionError("The job's data key is not base64.") from problem
         try:
-            answer = self._client.decrypt(
+            answer = self.client.decrypt(
                 CiphertextBlob=blob, EncryptionContext=self._context_for(job_type)
             )
         except Exception as problem:
@@ -162,7 +153,8 @@ class KmsKeys:
         return EncryptionKey(key_id, answer["Plaintext"])
 
     def _context_for(self, job_type: str) -> dict[str, str]:
-        return self._context | ({"ojs:type": job_type} if self._bind_type else {})
+        own = {"ojs:type": job_type} if self.bind_type else {}
+        return {**PURPOSE, **(self.context or {}), **own}
 
     # ------------------------------------------------------------------ what is kept
     def _living(self, keys: OrderedDict[K, _Kept], name: K) -> _Kept | None:
@@ -170,7 +162,7 @@ class KmsKeys:
         kept = keys.get(name)
         if kept is None:
             return None
-        if kept.until <= self._clock():
+        if kept.until <= self.clock():
             del keys[name]
             return None
         keys.move_to_end(name)
@@ -180,9 +172,9 @@ class KmsKeys:
         self, keys: OrderedDict[K, _Kept], name: K, key: EncryptionKey, uses: int = 0
     ) -> None:
         with self._lock:
-            keys[name] = _Kept(key, self._clock() + self._max_age_s, uses)
+            keys[name] = _Kept(key, self.clock() + self.max_age_s, uses)
             keys.move_to_end(name)
-            while len(keys) > self._max_keys:
+            while len(keys) > self.max_keys:
                 keys.popitem(last=False)
 
 

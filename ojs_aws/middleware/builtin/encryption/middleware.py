@@ -10,6 +10,7 @@ bytes and the key's id (some 250 characters with KMS).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, Literal, TypeVar
 
 from ojs_aws.domain.envelope import Job
@@ -38,6 +39,7 @@ MARKER: Final = "ojs_encoded"
 R = TypeVar("R")
 
 
+@dataclass(eq=False, repr=False)
 class EncryptionMiddleware:
     """Encrypts ``args`` when a job is enqueued, and decrypts them when it is executed.
 
@@ -47,35 +49,29 @@ class EncryptionMiddleware:
 
     A job with a ``unique`` policy gets its uniqueness key from the plain arguments, before they are
     encrypted, in the attribute ``unique_key``.
+
+    :param types: whether jobs of a type are encrypted; default: all are.
+    :param bind_to: authenticate the job's ``type``, or type and ``id``, with the ciphertext: it
+        then cannot be moved to another job. Workers of other SDKs cannot read such jobs, and a job
+        that copies the arguments of another one, as each occurrence of a cron does, cannot be bound
+        to its id.
+    :param refuse_plain: execute no job whose arguments are not encrypted, if its type is one of
+        ``types``.
+    :raises ImportError: the extra ``encryption`` is not installed.
     """
 
-    def __init__(
-        self,
-        keys: KeyProvider,
-        *,
-        types: Callable[[str], bool] | None = None,
-        bind_to: Literal["nothing", "type", "id"] = "nothing",
-        refuse_plain: bool = False,
-    ) -> None:
-        """Encrypt with the current key, decrypt with any.
+    keys: KeyProvider
+    _: KW_ONLY
+    types: Callable[[str], bool] | None = None
+    bind_to: Literal["nothing", "type", "id"] = "nothing"
+    refuse_plain: bool = False
 
-        :param types: whether jobs of a type are encrypted; default: all are.
-        :param bind_to: authenticate the job's ``type``, or type and ``id``, with the ciphertext: it
-            then cannot be moved to another job. Workers of other SDKs cannot read such jobs, and
-            a job that copies the arguments of another one, as each occurrence of a cron does,
-            cannot be bound to its id.
-        :param refuse_plain: execute no job whose arguments are not encrypted, if its type is one of
-            ``types``.
-        :raises ImportError: the extra ``encryption`` is not installed.
-        """
+    def __post_init__(self) -> None:
+        """Encrypt with the current key, decrypt with any."""
         require_cryptography("EncryptionMiddleware")
-        if bind_to not in ("nothing", "type", "id"):
-            raise ValueError(f"bind_to must be 'nothing', 'type' or 'id', not {bind_to!r}")
-        self._keys = keys
-        self._types = types
-        self._bind_to = bind_to
-        self._refuse_plain = refuse_plain
-        self._waits = bool(getattr(keys, "waits", False))
+        if self.bind_to not in ("nothing", "type", "id"):
+            raise ValueError(f"bind_to must be 'nothing', 'type' or 'id', not {self.bind_to!r}")
+        self._waits = bool(getattr(self.keys, "waits", False))
         self.never_waits = not self._waits
 
     # ------------------------------------------------------------------ enqueueing
@@ -91,12 +87,12 @@ class EncryptionMiddleware:
 
     def _encrypted(self, job: Job) -> Job:
         meta = dict(job.meta)
-        sealed = self._codec(job, self._bind_to).encode(Payload.of(_plain_text(job)))
+        sealed = self._codec(job, self.bind_to).encode(Payload.of(_plain_text(job)))
         meta[META_ENCODINGS] = [ENCODING]
         meta[META_KEY_ID] = sealed.metadata[KEY_ID]
         meta.pop(META_BOUND_TO, None)
-        if self._bind_to != "nothing":
-            meta[META_BOUND_TO] = self._bind_to
+        if self.bind_to != "nothing":
+            meta[META_BOUND_TO] = self.bind_to
         changed = job.copy()
         if job.unique is not None and UNIQUE_KEY not in job:
             changed[UNIQUE_KEY] = fingerprint(job, parse_unique_policy(job.unique))
@@ -114,7 +110,7 @@ class EncryptionMiddleware:
         """
         data = encoded(job)
         if data is None:
-            if self._refuse_plain and self._is_meant(job):
+            if self.refuse_plain and self._is_meant(job):
                 raise PlainArgsError(
                     f"The arguments of job {job.id} are not encrypted, and this worker accepts no "
                     "others. Add EncryptionMiddleware to the client that enqueues it."
@@ -164,10 +160,10 @@ class EncryptionMiddleware:
                 associated = f"ojs:id:{job.id}:{job.type}"
             case _:
                 raise DecryptionError(f"Job {job.id} is bound to an unknown {bound_to[:40]!r}.")
-        return EncryptionCodec(self._keys, job.type, associated=associated.encode())
+        return EncryptionCodec(self.keys, job.type, associated=associated.encode())
 
     def _is_meant(self, job: Job) -> bool:
-        return self._types is None or self._types(job.type)
+        return self.types is None or self.types(job.type)
 
     async def _away(self, function: Callable[[], R]) -> R:
         """Call a function; in a thread if the keys come over a network."""

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
@@ -127,34 +128,34 @@ class ValidationMiddleware:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class _Mapped:
     """Finds schemas that were compiled at configuration."""
 
-    def __init__(self, compiled: Mapping[str, ArgsSchema]) -> None:
-        self._compiled = compiled
+    compiled: Mapping[str, ArgsSchema]
 
     def find(self, job_type: str, version: str | None) -> ArgsSchema | None:
         """Return the schema of the version, else that of the type."""
-        if version is not None and (found := self._compiled.get(f"{job_type}@{version}")):
+        if version is not None and (found := self.compiled.get(f"{job_type}@{version}")):
             return found
-        return self._compiled.get(job_type)
+        return self.compiled.get(job_type)
 
 
+@dataclass(frozen=True, slots=True)
 class _Asked:
     """Asks a registry for schemas, and keeps those compiled that were used last."""
 
-    def __init__(self, registry: SchemaRegistry, compiler: Compiler) -> None:
-        self._registry = registry
-        self._compiler = compiler
-        self._kept: OrderedDict[str, tuple[Schema, ArgsSchema]] = OrderedDict()
-        self._lock = threading.Lock()
+    registry: SchemaRegistry
+    compiler: Compiler
+    _kept: OrderedDict[str, tuple[Schema, ArgsSchema]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, job_type: str, version: str | None) -> ArgsSchema | None:
         """Return what the registry has.
 
         :raises InvalidSchemaError: it has no usable schema.
         """
-        schema = self._registry.schema_for(job_type, version)
+        schema = self.registry.schema_for(job_type, version)
         if schema is None:
             return None
         name = job_type if version is None else f"{job_type}@{version}"
@@ -163,7 +164,7 @@ class _Asked:
             if kept is not None and kept[0] == schema:
                 self._kept.move_to_end(name)
                 return kept[1]
-        compiled = self._compiler.compile(name, schema)
+        compiled = self.compiler.compile(name, schema)
         with self._lock:
             self._kept[name] = (schema, compiled)
             if len(self._kept) > MAX_COMPILED:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator
@@ -41,44 +42,42 @@ _RUNAWAY: Final = re.compile(r"\((?:\?:)?(?:\[[^\]]*\]|\\.|[^\\()\[\]])[+*]\)(?:
 """A repeated group around one repetition, as in ``(a+)+``: its matching takes exponential time."""
 
 
+@dataclass(frozen=True, slots=True)
 class ArgsSchema:
     """Checks arguments against a compiled schema. Any number of threads may use it.
 
     :ivar name: the job type, with the version if it has one.
+    :ivar max_key: how long a key may be that patterns are matched with.
     """
 
-    def __init__(self, name: str, validator: Validator, max_key: int | None) -> None:
-        """Keep the compiled schema.
-
-        :param max_key: how long a key may be that patterns are matched with.
-        """
-        self.name = name
-        self._validator = validator
-        self._max_key = max_key
+    name: str
+    validator: Validator
+    max_key: int | None
 
     def errors(self, args: JsonValue, limit: int) -> tuple[list[dict[str, JsonValue]], bool]:
         """Return at most ``limit`` errors of the arguments, and True if there are more.
 
         No error holds a value of the arguments, which may be secret; only names of members.
         """
-        if self._max_key is not None and (long := _longest_key(args)) > self._max_key:
-            text = f"a key of {long} characters; at most {self._max_key} are accepted"
-            return [_entry("$.args", "", text, "#")], False
+        if self.max_key is not None and (long := _longest_key(args)) > self.max_key:
+            return _unchecked(f"a key of {long} characters; at most {self.max_key} are accepted")
         token = work_left.set(MAX_WORK)
         try:
-            found = list(itertools.islice(self._validator.iter_errors(args), limit + 1))
+            found = list(itertools.islice(self.validator.iter_errors(args), limit + 1))
         except (RecursionError, OverflowError):
-            text = "nested too deeply, or a number too large, to be checked"
-            return [_entry("$.args", "", text, "#")], False
+            return _unchecked("nested too deeply, or a number too large, to be checked")
         except Unresolvable:
-            text = "not to be checked: the schema refers to what cannot be found"
-            return [_entry("$.args", "", text, "#")], False
+            return _unchecked("not to be checked: the schema refers to what cannot be found")
         except TooMuchWorkError:
-            text = "too large, or the schema too involved, to be checked"
-            return [_entry("$.args", "", text, "#")], False
+            return _unchecked("too large, or the schema too involved, to be checked")
         finally:
             work_left.reset(token)
         return [_described(error) for error in found[:limit]], len(found) > limit
+
+
+def _unchecked(text: str) -> tuple[list[dict[str, JsonValue]], bool]:
+    """Return the one error of arguments that could not be checked."""
+    return [_entry("$.args", "", text, "#")], False
 
 
 def _longest_key(value: JsonValue) -> int:
