@@ -99,7 +99,9 @@ _OTHERS: Final = "Other clients ask for it by this path; ours asks for"
 
 REASONS: Final = {
     **dict.fromkeys(("fetch", "ack", "fail", "heartbeat", "report_progress"), _WORKERS),
-    **dict.fromkeys(("save_checkpoint", "put_checkpoint", "resume_checkpoint"), _WORKERS),
+    "save_checkpoint": _WORKERS,
+    "put_checkpoint": f"{_OTHERS} save_checkpoint.",
+    "resume_checkpoint": "Workers get the checkpoint with the job; other clients ask for it.",
     "ack_job": f"{_OTHERS} ack.",
     "fail_job": f"{_OTHERS} fail.",
     "post_progress": f"{_OTHERS} report_progress.",

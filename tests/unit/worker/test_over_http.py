@@ -9,6 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.transport.http.routes import find
 from ojs_aws.worker.over_http import HttpJobSource
 from ojs_aws.worker.reservations import Pulse
 from tests.unit.client.doubles import JOB_ID, FakeServer, answer, error
@@ -132,3 +133,27 @@ async def test_nothing_is_said_of_a_reservation_without_an_id() -> None:
     await held.heartbeat([JOB_ID], "running")
     assert all("reservation_id" not in body for body in server.bodies())
     assert "reservation_ids" not in server.bodies()[1]
+
+
+async def test_it_asks_for_the_operations_of_workers() -> None:
+    """By the paths that the route table declares."""
+    server = FakeServer()
+    server.script = [answer(200, {"jobs": []}), *(answer(200, {"state": "running"}),) * 6]
+    held = source(server)
+    await held.fetch(["q"], 1)
+    await held.ack(JOB_ID, None)
+    await held.fail(JOB_ID, {"type": "E"})
+    await held.requeue(JOB_ID, {"type": "E"})
+    await held.progress(JOB_ID, {"progress": 0.5})
+    await held.checkpoint(JOB_ID, RawJson("{}"))
+    await held.heartbeat([JOB_ID], "running")
+    asked = [find(request.method, request.url.path) for request in server.requests]
+    assert [route and route.operation for route in asked] == [
+        "fetch",
+        "ack",
+        "fail",
+        "fail",
+        "report_progress",
+        "save_checkpoint",
+        "heartbeat",
+    ]

@@ -1,0 +1,122 @@
+"""What the client can ask for has a command, or a stated reason for none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import typer
+
+from ojs_aws.cli.app import app
+from tests.unit.client.test_operations import METHODS
+
+COMMANDS: Final = {
+    "enqueue": "enqueue",
+    "get": "get",
+    "cancel": "cancel",
+    "result": "enqueue",  # with --wait
+    "jobs.list": "jobs list",
+    "jobs.detail": "jobs show",
+    "jobs.cancel": "jobs cancel",
+    "jobs.retry": "jobs retry",
+    "jobs.change_some": "jobs delete",
+    "queues.list": "queues list",
+    "queues.stats": "queues show",
+    "queues.create": "queues create",
+    "queues.delete": "queues delete",
+    "queues.settings": "queues settings",
+    "queues.configure": "queues configure",
+    "queues.drain": "queues drain",
+    "queues.pause": "queues pause",
+    "queues.resume": "queues resume",
+    "queues.purge": "queues purge",
+    "workers.list": "workers list",
+    "workers.get": "workers show",
+    "workers.deregister": "workers remove",
+    "workers.quiet": "workers quiet",
+    "workers.quiet_all": "workers quiet",
+    "workers.terminate": "workers terminate",
+    "workers.terminate_all": "workers terminate",
+    "workers.resume": "workers resume",
+    "workers.resume_all": "workers resume",
+    "dead_letter.list": "dead-letter list",
+    "dead_letter.get": "dead-letter show",
+    "dead_letter.stats": "dead-letter stats",
+    "dead_letter.retry": "dead-letter retry",
+    "dead_letter.retry_many": "dead-letter retry",
+    "dead_letter.delete": "dead-letter delete",
+    "dead_letter.delete_many": "dead-letter delete",
+    "system.stats": "stats",
+    "system.config": "deploy-check",
+    "system.repair": "restore messages",
+    "admin.health": "doctor",
+    "events.read": "events",
+    "cron.list": "cron list",
+    "cron.get": "cron show",
+    "cron.register": "cron register",
+    "cron.pause": "cron pause",
+    "cron.trigger": "cron trigger",
+    "cron.delete": "cron delete",
+    "workflows.list": "workflows list",
+    "workflows.get": "workflows show",
+    "workflows.cancel": "workflows cancel",
+}
+"""The command that calls a method of the client."""
+
+_APPLICATIONS: Final = "Applications do it at their start, or while they run."
+
+REASONS: Final = {
+    "enqueue_many": "A shell loops over `enqueue`; a batch is built by a program.",
+    "workflow": "A workflow is built by a program.",
+    "activate": _APPLICATIONS,
+    "results": "`get` shows the result of one job.",
+    "progress": "`jobs show` has the progress.",
+    "checkpoint": "`jobs show` has the checkpoint.",
+    "clear_checkpoint": _APPLICATIONS,
+    "jobs.reprioritise": "No command changes a priority so far.",
+    "queues.priorities": "`queues show` counts all priorities together.",
+    "queues.limit": "`queues configure` sets limits.",
+    "system.history": "Dashboards show the history.",
+    **dict.fromkeys(
+        (
+            "schemas.list",
+            "schemas.register",
+            "schemas.by_uri",
+            "schemas.get",
+            "schemas.versions",
+            "schemas.delete",
+        ),
+        _APPLICATIONS,
+    ),
+}
+"""Why a method of the client has no command."""
+
+OTHERS: Final = frozenset({"cost", "local", "settings", "middleware", "reference"})
+"""Commands that ask no server."""
+
+WITH_AWS: Final = ("keys ", "restore ", "documents ")
+"""Commands that use AWS credentials, but for `restore messages`."""
+
+
+def commands(group: Any, path: str = "") -> Iterator[str]:
+    """Yield the commands below a group."""
+    for name, each in group.commands.items():
+        if hasattr(each, "commands"):
+            yield from commands(each, f"{path}{name} ")
+        else:
+            yield f"{path}{name}"
+
+
+def test_every_method_has_a_command_or_a_reason() -> None:
+    """A new operation needs one of them here."""
+    assert COMMANDS.keys() | REASONS.keys() == {*METHODS.values()}
+    assert not COMMANDS.keys() & REASONS.keys()
+    assert all(reason.endswith(".") for reason in REASONS.values())
+
+
+def test_every_command_that_asks_a_server_is_listed() -> None:
+    """`cron resume` calls the operation of `cron pause`."""
+    known = set(commands(typer.main.get_command(app)))
+    own = {each for each in known if not each.startswith(WITH_AWS)} - OTHERS
+    assert {*COMMANDS.values()} <= known
+    assert own | {"restore messages"} == {*COMMANDS.values(), "cron resume"}
