@@ -1,4 +1,4 @@
-"""Enqueuing: one job, many jobs, a result that is waited for, a failure.
+"""Enqueue one job and many jobs, wait for results, and handle a failure.
 
 Start a backend with `ojs-aws local` and a worker with `python examples/worker.py`, then
 

@@ -1,6 +1,6 @@
-"""A job that exists exactly if an order does: both are written by one DynamoDB transaction.
+"""Write an order and its job in one DynamoDB transaction: both exist, or neither.
 
-Needs the environment of a deployment (OJS_TABLE ...) and a table for orders:
+The program needs the environment of a deployment (OJS_TABLE ...) and a table for orders:
 
     ORDERS_TABLE=orders python examples/transactional_enqueue.py
 """

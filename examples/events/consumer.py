@@ -1,8 +1,8 @@
-"""A consumer of lifecycle events: a Lambda function behind EventBridge and an SQS queue.
+"""Consume lifecycle events in a Lambda function behind EventBridge and an SQS queue.
 
-It tells about jobs that will not run any more. Events come at least once and in any order: each
-is handled when its id was not seen yet, and the id is noted after that, so that a function that
-dies in between handles it again rather than never.
+The function reports jobs that will not run again. Events come at least once and in any order. The
+function handles an event if it does not know its id, and stores the id afterwards. So if it dies in
+between, the event is handled again, and never lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 
 KEPT_S = 2 * 86_400
-"""How long ids are noted: longer than the queue keeps a message."""
+"""How long ids are stored: longer than the queue keeps a message."""
 
 Event = Mapping[str, Any]
 Failures = dict[str, list[dict[str, str]]]
@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 def tell(event: Event) -> None:
-    """Write to whoever is on call; here, a line of the log that an alarm can watch."""
+    """Notify the people on call; here, write a line to the log that an alarm can watch."""
     data = event["data"]
     error = data.get("last_error", {}).get("message", "it expired")
     log.error("Job %s (%s) is gone: %s", data["job_id"], data["job_type"], error)
 
 
 class SeenIds:
-    """Ids of handled events, in a DynamoDB table that forgets them by itself."""
+    """Stores the ids of handled events in a DynamoDB table that expires them."""
 
     def __init__(self, table: str) -> None:
         self._dynamodb = boto3.client("dynamodb")
@@ -51,7 +51,7 @@ class SeenIds:
 
 
 def consume(batch: Mapping[str, Any], seen: SeenIds, act: Callable[[Event], None]) -> Failures:
-    """Handle the messages of a batch; answers which of them must come again."""
+    """Handle the messages of a batch; return those that must come again."""
     failed = []
     for message in batch["Records"]:
         try:
@@ -71,6 +71,6 @@ def _seen() -> SeenIds:
 
 
 def handler(batch: Mapping[str, Any], context: object) -> Failures:
-    """The function's entry point."""
+    """Handle a batch: the function's entry point."""
     del context
     return consume(batch, _seen(), tell)

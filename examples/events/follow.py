@@ -1,12 +1,12 @@
-"""Follow the lifecycle events over HTTP, and go on where the last run ended.
+"""Follow the lifecycle events over HTTP, and continue where the last run ended.
 
 Start a backend with `ojs-aws local`, then
 
     python examples/events/follow.py --types 'job.*'
 
-and give it jobs with `python examples/enqueue.py`. The cursor is kept in a file, and written only
-after the events before it were handled: a run that is cut off handles some of them again, and
-misses none. Drop repeats by the events' ids where handling twice would hurt.
+and give it jobs with `python examples/enqueue.py`. The cursor is stored in a file, after the
+events before it were handled. So if a run is interrupted, the next one handles some events again,
+and misses none. If it matters that no event is handled twice, drop repeats by the events' ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import httpx
 
 
 def pages(http: httpx.Client, place: dict[str, str], types: str) -> Iterator[dict[str, Any]]:
-    """Pages from a place on, for ever: what is new is asked for twice a second."""
+    """Yield pages from a place on, for ever; ask for new events twice a second."""
     while True:
         answer = http.get("events", params={**place, "types": types, "limit": 500})
         page: dict[str, Any] = answer.raise_for_status().json()
@@ -34,7 +34,7 @@ def pages(http: httpx.Client, place: dict[str, str], types: str) -> Iterator[dic
 
 
 def handle(event: dict[str, Any]) -> None:
-    """What a consumer is there for."""
+    """Handle an event: replace this by your own code."""
     print(event["time"], event["type"], event["subject"], json.dumps(event["data"]))
 
 

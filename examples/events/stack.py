@@ -1,4 +1,4 @@
-"""EventBridge to Lambda by way of SQS: the infrastructure around ``consumer.py``.
+"""Deploy ``consumer.py`` behind EventBridge and SQS.
 
 In a CDK app:
 
@@ -23,7 +23,7 @@ TIMEOUT_S = 30
 
 
 class GoneJobs(Construct):
-    """Invokes a function for each job that will not run any more.
+    """Invokes a function for each job that will not run again.
 
     The queue between the bus and the function keeps events while the function fails; what fails
     five times, or what EventBridge cannot deliver, ends in a second queue.

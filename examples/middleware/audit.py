@@ -1,9 +1,9 @@
-"""A middleware and a hook of one's own, in client, backend and worker.
+"""Use one middleware and one hook in client, backend and worker.
 
-One class, written once. Its methods say where it takes part: around each job that is enqueued,
-around a whole insertion, around each execution. The hook below it needs no class.
+The class is written once. Its methods decide where it runs: around each job that is enqueued,
+around the insertion of a whole batch, and around each execution. The hook needs no class.
 
-    ojs-aws middleware examples.middleware.audit:extensions    # what is where
+    ojs-aws middleware examples.middleware.audit:extensions    # prints the chains and hooks
 
 In the client and the worker:
 
@@ -36,31 +36,31 @@ log = logging.getLogger("audit")
 
 
 class Audit:
-    """Says who enqueued a job, and logs who executed it for whom."""
+    """Stores in a job who enqueued it, and logs each execution with this name."""
 
     def __init__(self, user: str | None = None) -> None:
         self.user = user or getpass.getuser()
 
     async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
-        """Around each job: pass it on, return None to drop it, or raise."""
+        """Run around each job: pass it on, return None to drop it, or raise an error."""
         job.meta.setdefault("enqueued_by", self.user)
         return await call_next(job)
 
     async def enqueue_many(self, jobs: list[Job], call_next: BatchNext) -> list[EnqueueResult]:
-        """Around the whole insertion; a single job is a batch of one."""
+        """Run around the whole insertion; a single job is a batch of one."""
         results = await call_next(jobs)
         log.info("%d of %d jobs enqueued", sum(r.is_enqueued for r in results), len(results))
         return results
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
-        """Around each execution: what call_next returns is the result, what it raises fails it."""
+        """Run around each execution: return its result; an error fails the job."""
         log.info("%s for %s, attempt %d", job.type, job.meta.get("enqueued_by"), ctx.attempt)
         return await call_next()
 
 
 @hook("insert_begin", job_type="email.send")
 def refuses_blocked_receivers(job: Job) -> None:
-    """Called right before such a job is stored; raising refuses it."""
+    """Run right before such a job is stored; an error refuses it."""
     if str(job.args[0]).endswith("@blocked.example"):
         raise ValueError("we do not write to that domain")
 

@@ -1,4 +1,4 @@
-"""Putting a chain together, step by step (middleware specification, 10.4).
+"""Build a chain step by step (middleware specification, 10.4).
 
 python examples/middleware/chain_management.py
 """
@@ -18,7 +18,7 @@ from ojs_aws.middleware import (
 
 
 def build(environment: str) -> ExecutionChain:
-    """The chain of an environment."""
+    """Return the chain of an environment."""
     chain = ExecutionChain()
     chain.add(LoggingMiddleware)
     chain.add(TimeoutMiddleware)

@@ -1,4 +1,4 @@
-"""Three enqueue middleware, and what each adds to a job (middleware specification, 10.1).
+"""Show what each of three enqueue middleware adds to a job (middleware specification, 10.1).
 
     python examples/middleware/enqueue_flow.py
 
@@ -28,11 +28,11 @@ REQUEST_HEADERS = {
     "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     "tracestate": "rojo=00f067aa0ba902b7",
 }
-"""Of the request that makes us enqueue a job: its trace goes on with the job."""
+"""Headers of the request in which the job is enqueued: the job continues its trace."""
 
 
 def shows(title: str, *keys: str) -> object:
-    """A middleware that prints some of the metadata of each job that comes by."""
+    """Return a middleware that prints some of the metadata of each job."""
 
     async def show(job: Job, call_next: EnqueueNext) -> Job | None:
         print(title, job.type, *(f"meta.{key}={job.meta.get(key)}" for key in keys))

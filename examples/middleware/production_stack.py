@@ -1,10 +1,10 @@
-"""A whole production chain around a handler, and the flow through it (specification, 10.2, 10.3).
+"""Run a handler in a whole production chain (middleware specification, 10.2 and 10.3).
 
     python examples/middleware/production_stack.py            # the handler succeeds
     python examples/middleware/production_stack.py --fail     # it cannot reach its mail server
 
 In a worker the chain is ``Worker(url, middleware=chain)``, and the worker applies the retry policy
-to what comes out of it. Here it runs by itself, around one job.
+to an error that leaves the chain. Here it runs by itself, around one job.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from ojs_aws.middleware import (
 
 
 class PrintedMetrics:
-    """A sink that prints; yours is OpenTelemetry or CloudWatch, which need no code."""
+    """Prints metrics; in production use OpenTelemetry or CloudWatch, which need no code."""
 
     def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
         shown = "..." if unit == "ms" else f"+{value:g}"
         print(f"metric {name} {shown} type={attributes['type']} queue={attributes['queue']}")
 
     def idle(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: no metric is held back."""
 
 
 class PrintedSpans(SpanExporter):
-    """An exporter that prints."""
+    """Prints spans."""
 
     def export(self, spans: object) -> SpanExportResult:
         for span in spans if isinstance(spans, (list, tuple)) else ():
@@ -55,7 +55,7 @@ class PrintedSpans(SpanExporter):
 
 
 def to_tracker(report: ErrorReport) -> None:
-    """Where Sentry or Rollbar would be called."""
+    """Print the report; in production, call Sentry or Rollbar here."""
     print(f"report {report.type}: {report.message} (job {report.job_type}, {report.attempt=})")
 
 
@@ -71,7 +71,7 @@ chain.add(TimeoutMiddleware())  # innermost: directly around the handler
 
 
 async def send(job: Job, ctx: JobContext) -> dict[str, str]:
-    """The handler."""
+    """Handle the job."""
     ctx.log("info", "Sending")
     if "--fail" in sys.argv:
         raise ConnectionError("SMTP connection refused")
