@@ -18,7 +18,7 @@ for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) {
   addEventListener(kind, noteInput, { passive: true });
 }
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") current?.wake();
+  if (document.visibilityState === "visible") current?.wake(false);
   else current?.sleep();
 });
 
@@ -26,12 +26,12 @@ function noteInput(): void {
   lastInput = Date.now();
   if (!isIdle.value) return;
   isIdle.value = false;
-  current?.wake();
+  current?.wake(false);
 }
 
 /** Load the current view again at once. */
 export function refresh(): void {
-  current?.wake();
+  current?.wake(true);
 }
 
 /** Return how long to wait after a failure: what the server asks for, or twice as long each time. */
@@ -52,9 +52,9 @@ class Loop {
     private readonly everyMs: number,
   ) {}
 
-  wake(): void {
+  wake(isAsked: boolean): void {
     clearTimeout(this.timer);
-    void this.step(true);
+    void this.step(isAsked);
   }
 
   sleep(): void {
@@ -69,7 +69,7 @@ class Loop {
   private async step(isAsked: boolean): Promise<void> {
     if (this.isStopped) return;
     if (this.isRunning) {
-      this.isAskedAgain = true;
+      this.isAskedAgain ||= isAsked;
       return;
     }
     this.isRunning = true;
@@ -128,7 +128,7 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
       }
     }, everyS * 1000);
     current = loop;
-    loop.wake();
+    loop.wake(false);
     return () => {
       isGone = true;
       loop.stop();

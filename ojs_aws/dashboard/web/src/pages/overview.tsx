@@ -4,8 +4,9 @@ import { link } from "../address";
 import { read } from "../api";
 import { Facts, Heading, State, Table, Time, Waiting, ErrorNote, atLeast } from "../parts";
 import { useData } from "../polling";
-import { type Counts, type QueuePage, STATES } from "../shapes";
+import { type Counts, STATES } from "../shapes";
 import { duration } from "../times";
+import { type CountedQueues, countQueues } from "./queue_counts";
 import { QueueTable } from "./queues";
 
 interface Stats {
@@ -30,19 +31,19 @@ interface Period {
 interface Everything {
   readonly stats: Stats;
   readonly history: readonly Period[];
-  readonly queues: QueuePage;
+  readonly queues: CountedQueues;
   readonly round: number;
 }
 
-/** Counting queues costs most, so they are read with every third round only. */
-const QUEUES_EVERY = 3;
+/** The last hour changes slowly: it is read with every third round only. */
+const HISTORY_EVERY = 3;
 
 async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
   const stats = await read<Stats>("admin/stats");
-  const isDue = !before || isAsked || round % QUEUES_EVERY === 0;
+  const isDue = !before || isAsked || round % HISTORY_EVERY === 0;
   const history = isDue ? (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data : before.history;
-  const queues = isDue ? await read<QueuePage>("admin/queues?limit=100") : before.queues;
+  const queues = await countQueues(before?.queues, isAsked);
   return { stats, history, queues, round };
 }
 
@@ -81,7 +82,7 @@ export function Overview() {
       />
       <History periods={data.history} />
       <h2>Queues</h2>
-      <QueueTable page={data.queues} />
+      <QueueTable counted={data.queues} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
 import { read } from "../api";
-import { ErrorNote, Facts, Heading, State, Time, Waiting } from "../parts";
+import { ErrorNote, Facts, Heading, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, STATES } from "../shapes";
 import { duration } from "../times";
@@ -67,7 +67,7 @@ export function Queue({ id }: { id: string }) {
         {STATES.map((state) => (
           <li key={state}>
             <a href={link(["jobs"], { queue: id, state })}><State name={state} /></a>
-            <span class="count">{data.estimated.includes(state) ? "about " : ""}{(data.counts[state] ?? 0).toLocaleString("en")}</span>
+            <span class="count">{atLeast(data.counts[state] ?? 0, !data.estimated.includes(state))}</span>
           </li>
         ))}
       </ul>

@@ -2,19 +2,19 @@
 
 import { address, link } from "../address";
 import { ActionButton } from "../action";
-import { read } from "../api";
-import { ErrorNote, Heading, QueueLink, State, Table, Waiting } from "../parts";
+import { ErrorNote, Heading, QueueLink, State, Table, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
-import type { QueuePage, QueueRow } from "../shapes";
+import type { QueueRow } from "../shapes";
 import { queueChange } from "./queue_actions";
+import { type CountedQueues, countQueues } from "./queue_counts";
 
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => read<QueuePage>(`admin/queues?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `queues ${cursor}`);
+  const { data, error } = useData<CountedQueues>((before, isAsked) => countQueues(before ?? undefined, isAsked, cursor), 15, `queues ${cursor}`);
   return (
     <>
       <Heading text="Queues" />
-      {data ? <><ErrorNote error={error} /><QueueTable page={data} /></> : <Waiting error={error} />}
+      {data ? <><ErrorNote error={error} /><QueueTable counted={data} /></> : <Waiting error={error} />}
     </>
   );
 }
@@ -22,7 +22,8 @@ export function Queues() {
 const SHOWN = ["available", "active", "scheduled", "retryable", "pending", "discarded"] as const;
 
 /** The queues of a page; a count is a link to its jobs. */
-export function QueueTable({ page }: { page: QueuePage }) {
+export function QueueTable({ counted }: { counted: CountedQueues }) {
+  const { page } = counted;
   const next = page.pagination.next_cursor;
   return (
     <>
@@ -45,12 +46,12 @@ export function QueueTable({ page }: { page: QueuePage }) {
           },
         ]}
       />
+      <p class="quiet">Counted <Time at={counted.countedAt} />. Long queues are counted less often; Refresh counts at once.</p>
       {next && <p><a href={link(["queues"], { cursor: next })}>Next queues</a></p>}
     </>
   );
 }
 
 function count(queue: QueueRow, state: string): string {
-  const about = queue.estimated.includes(state) ? "about " : "";
-  return about + (queue.counts[state] ?? 0).toLocaleString("en");
+  return atLeast(queue.counts[state] ?? 0, !queue.estimated.includes(state));
 }

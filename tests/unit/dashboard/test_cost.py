@@ -1,0 +1,77 @@
+"""What an open overview costs: the requests of an hour, weighed by DynamoDB's rules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import boto3
+
+from benchmarks.units import Meter
+from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.dashboard import files
+from ojs_aws.pricing import PRICES
+from ojs_aws.topology import TABLE
+from tests.api import Api
+from tests.aws import embedded
+
+PAGES: Final = Path(files.__file__).parent / "web" / "src" / "pages"
+QUEUES: Final = 100
+HOUR_S: Final = 3600
+MOST: Final = 0.02
+"""Dollars an hour."""
+
+
+def number(module: str, name: str) -> int:
+    """Return a constant of the page's sources."""
+    found = re.search(rf"{name} = ([\d_]+);", (PAGES / module).read_text())
+    assert found is not None, name
+    return int(found[1].replace("_", ""))
+
+
+def request_price(reads: float, ms: float) -> float:
+    """Return the price of a request: the gateway, half a gigabyte of Lambda, and its reads."""
+    once = PRICES["HTTP API request"] + PRICES["Lambda request"]
+    return once + ms / 1000 * 0.5 * PRICES["Lambda GB-second"] + reads * PRICES["read unit"]
+
+
+def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
+    """The counts of queues have a bound of their own, whatever the backlog."""
+    with embedded() as aws:
+        api = Api(build_backend(aws.settings, aws.clients))
+        for index in range(QUEUES):
+            job = {"type": "a.b", "args": [], "options": {"queue": f"queue-{index}"}}
+            assert api.post("/jobs", job).status == 201
+        meter = Meter(boto3.client("dynamodb"), aws.settings.table)
+        meter.watch(aws.clients.dynamodb, aws.clients.sqs)
+
+        def reads_of(path: str, **query: str) -> float:
+            meter.reset()
+            assert api.get(path, query=query).status == 200
+            return meter.reads
+
+        stats = reads_of("/admin/stats")
+        history = reads_of("/admin/stats/history", period="5m")
+        queues = reads_of("/admin/queues", limit="100")
+        rows = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    shortest_s = number("queue_counts.ts", "SHORTEST_MS") / 1000
+    history_every = number("overview.tsx", "HISTORY_EVERY")
+    hourly = (
+        HOUR_S / 10 * request_price(stats, 50)
+        + HOUR_S / 10 / history_every * request_price(history, 200)
+        + HOUR_S / shortest_s * request_price(0, 3000)
+        + number("queue_counts.ts", "UNITS_AN_HOUR") * PRICES["read unit"]
+    )
+    assert hourly < MOST
+    # What the page takes a count to read is no less than what it reads.
+    assert queues <= (number("queue_counts.ts", "QUERIES_A_QUEUE") + 1) * QUEUES / 2
+    names = {TABLE.partition_key, TABLE.sort_key, TABLE.index.partition_key, TABLE.index.sort_key}
+    shown = names | {*TABLE.index.projected}
+    listed = [
+        {name: value for name, value in row.items() if name in shown}
+        for row in rows
+        if TABLE.index.partition_key in row
+    ]
+    assert max(map(item_bytes, listed)) + 100 <= number("queue_counts.ts", "ROW_BYTES")
