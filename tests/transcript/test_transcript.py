@@ -32,7 +32,6 @@ def aws() -> Iterator[EmbeddedAws]:
 
 
 @pytest.mark.moto
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_answers_as_recorded(name: str, aws: EmbeddedAws) -> None:
     """If the change is meant, ``make transcript`` writes the files again: review the difference."""
