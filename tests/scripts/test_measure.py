@@ -82,7 +82,7 @@ def test_no_class_name_stands_twice_in_a_layer() -> None:
 
 def test_class_names_are_counted_within_a_layer() -> None:
     """The same name in two layers is none that is repeated."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[2]
     tree = ast.parse("class A: ...")
     one, two, other = (
         root / "ojs_aws" / name for name in ("domain/x.py", "domain/y.py", "ports/z.py")
