@@ -47,7 +47,7 @@ from benchmarks.soak import MAX_SHOWN, Log
 from benchmarks.soak_checks import problems
 from benchmarks.soak_worker import FATAL, Diary, Held, Report
 from infra.emulator import ACCESS_KEY, REGION, EmulatorError, start_emulator
-from ojs_aws.client.ids import UuidV7
+from ojs_aws.client.timer import UuidV7
 
 BATCH: Final = 20
 PATIENCE_S: Final = 180.0

@@ -14,7 +14,7 @@ from opentelemetry import context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ojs_aws import Job
-from ojs_aws.client.ids import UuidV7
+from ojs_aws.client.timer import UuidV7
 from ojs_aws.middleware import (
     DeduplicationMiddleware,
     EnqueueChain,

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from ojs_aws.client.ids import UuidV7
 from ojs_aws.client.insertion import Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
-from ojs_aws.client.timer import SystemTimer, Timer
+from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
 from ojs_aws.client.transports.connection import HttpConnection, Resends
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.client.transports.http import HttpTransport

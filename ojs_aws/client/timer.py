@@ -1,4 +1,4 @@
-"""Time and chance, as the client and the worker need them; tests bring their own."""
+"""Give the client and the worker time, chance and new ids; tests bring their own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final, Protocol
+
+import uuid_utils
 
 POLL_GROWTH: Final = 1.5
 MAX_POLL_S: Final = 5.0
@@ -97,3 +99,15 @@ async def within(timer: Timer, seconds: float, work: Awaitable[object]) -> None:
     await first_of(task, timer.sleep(seconds))
     with suppress(Exception, asyncio.CancelledError):
         await task
+
+
+class UuidV7:
+    """Makes UUIDv7 identifiers."""
+
+    def job_id(self) -> str:
+        """Return a new lowercase UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def request_id(self) -> str:
+        """Return a new request id."""
+        return f"req_{uuid_utils.uuid7()}"

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from ojs_aws.client.ids import UuidV7
-from ojs_aws.client.timer import SystemTimer, Timer, first_of, within
+from ojs_aws.client.timer import SystemTimer, Timer, UuidV7, first_of, within
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.envelope import Job

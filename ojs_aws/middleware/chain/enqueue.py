@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.base import Chain
+from ojs_aws.middleware.chain.base import Chain, drive
 from ojs_aws.middleware.chain.run import FRESH, Layers, Run, Step
-from ojs_aws.middleware.chain.run_sync import drive
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.job_identity import check_id

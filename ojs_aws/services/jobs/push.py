@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.chain.run_sync import drive
+from ojs_aws.middleware.chain.base import drive
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import Clock
 from ojs_aws.services.batches.errors import check_count
