@@ -65,6 +65,27 @@ def test_a_copy_is_enqueued_from_the_source_text(tab: Tab, api: httpx.Client) ->
     assert '"queue":"copied"' in text
 
 
+def test_a_copy_that_is_sent_again_exists_once(tab: Tab, api: httpx.Client) -> None:
+    """The first answer is lost on its way; whoever tries again makes no second job."""
+    job_id = push_exact(api, "once")
+    page = tab.open(f"jobs/{job_id}", "exact.data")
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+        page.unroute("**/ojs/v1/jobs")
+
+    page.get_by_text("Enqueue a copy").first.click()
+    page.route("**/ojs/v1/jobs", lose)
+    page.get_by_role("button", name="Enqueue a copy").click()
+    tab.says("The server cannot be reached.")
+    page.get_by_role("button", name="Enqueue a copy").click()
+    page.wait_for_function("id => !location.hash.includes(id)", arg=job_id)
+    found = api.get("admin/jobs", params={"queue": "once"}).json()["items"]
+    assert {job["id"] for job in found} == {job_id, page.url.rpartition("/")[2]}
+    tab.complaints = [each for each in tab.complaints if "ERR_FAILED" not in each]
+
+
 def test_a_job_is_written_as_programs_that_enqueue_it(tab: Tab, api: httpx.Client) -> None:
     """curl and Python send the envelope as it is."""
     job_id = push_exact(api, "programs")

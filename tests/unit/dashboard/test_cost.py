@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import boto3
+import pytest
 
 from benchmarks.units import Meter
 from ojs_aws.adapters.dynamodb.values import item_bytes
@@ -37,6 +38,7 @@ def request_price(reads: float, ms: float) -> float:
     return once + ms / 1000 * 0.5 * PRICES["Lambda GB-second"] + reads * PRICES["read unit"]
 
 
+@pytest.mark.slow
 def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     """The counts of queues have a bound of their own, whatever the backlog."""
     with embedded() as aws:

@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ojs_aws.cli.local import _welcome
 from ojs_aws.dashboard import files
 from ojs_aws.dashboard.files import STATIC, FileAnswer, answer_file, wants_page
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES
+from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.page import Page
+from ojs_aws.local.server import LocalServer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -215,6 +219,15 @@ def test_the_local_server_shows_the_page_beside_the_api(
 ) -> None:
     """Only GET and HEAD of the page's own files are taken from the API."""
     assert ask_local_server(method, path, accept) == expected
+
+
+@pytest.mark.parametrize("keys", [{}, {"producer": "ojs_1", "operator": "ojs_2"}])
+def test_the_start_of_the_local_server_names_the_page(keys: dict[str, str]) -> None:
+    """With keys and without."""
+    server = LocalServer(LocalOptions(), {})
+    server.keys = keys
+    server._server = SimpleNamespace(server_port=8099)  # type: ignore[assignment]
+    assert "Dashboard: open http://127.0.0.1:8099/ in a browser" in _welcome(server)
 
 
 def test_a_copy_of_a_job_leaves_out_what_the_system_sets() -> None:

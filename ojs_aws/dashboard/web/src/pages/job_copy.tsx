@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { open } from "../address";
 import { API, call, JsonText, credential } from "../api";
 import { type Source, at, indented, readSource } from "../json_source";
+import { newJobId } from "../job_id";
 import { Code, ErrorNote } from "../parts";
 import { SERVER, ojsAws, pythonText, shellWord } from "../quoting";
 
@@ -25,8 +26,10 @@ export function copyOf(job: Source): string {
 
 export function JobCopy({ source }: { source: Source }) {
   const [draft, setDraft] = useState<string | null>(null);
+  const id = useMemo(newJobId, []);
   const copy = copyOf(source);
-  const body = draft ?? copy;
+  // With its id, the copy exists once, also when an answer is lost and it is sent again.
+  const body = draft ?? copy.replace("{", `{"id":"${id}",`);
   return (
     <>
       <h2>A copy of this job</h2>
@@ -109,13 +112,15 @@ export function pythonOf(body: string): string {
   ].join("\n");
 }
 
-const AS_OPTIONS: ReadonlySet<string> = new Set(["type", "args", "queue", "priority", "timeout_ms", "meta"]);
+const AS_OPTIONS: ReadonlySet<string> = new Set(["id", "type", "args", "queue", "priority", "timeout_ms", "meta"]);
 const RETRY_OPTIONS: ReadonlySet<string> = new Set(["max_attempts", "on_exhaustion"]);
 
 /** Return the `ojs-aws` line that enqueues a job; a comment names what the command has no option for. */
 export function commandOf(job: Source): string {
   const text = (name: string): string => at(job, name)?.text ?? "";
   const words = ["enqueue", JSON.parse(text("type") || '""') as string, text("args") || "[]"];
+  const id = at(job, "id");
+  if (id) words.push("--id", JSON.parse(id.text) as string);
   const queue = at(job, "queue") ?? at(job, "options", "queue");
   if (queue) words.push("--queue", JSON.parse(queue.text) as string);
   if (text("priority") && text("priority") !== "0") words.push("--priority", text("priority"));
