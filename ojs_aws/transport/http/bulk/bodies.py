@@ -11,7 +11,7 @@ from ojs_aws.transport.http.jobs.bodies import PushBody
 
 
 class BulkEnqueueBody(Body):
-    """A bulk enqueue (ojs-bulk-operations, section 5)."""
+    """Holds a bulk enqueue (ojs-bulk-operations, section 5)."""
 
     jobs: Annotated[list[PushBody], Field(min_length=1, max_length=1000)]
     atomicity: Literal["atomic", "partial"] = "partial"

@@ -14,7 +14,7 @@ from ojs_aws.transport.http.jobs.bodies import OptionsBody
 
 
 class CronTemplateBody(Body):
-    """The job of a cron job: an envelope without an id."""
+    """Describes the job of a cron job: an envelope without an id."""
 
     type: JobType
     args: list[Any] | None = None
@@ -23,7 +23,7 @@ class CronTemplateBody(Body):
 
 
 class CronBody(Body):
-    """Registration of a cron job (ojs-cron, section 8.1).
+    """Registers a cron job (ojs-cron, section 8.1).
 
     The expression stands in ``cron`` or in ``expression``; the job in ``job_template``, or in
     ``type``, ``args``, ``meta`` and ``options``.

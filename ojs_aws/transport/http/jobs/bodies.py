@@ -14,7 +14,7 @@ from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
 
 class RetryPolicyBody(Body):
-    """A retry policy (ojs-retry); intervals as ISO 8601 durations, or in milliseconds."""
+    """Holds a retry policy (ojs-retry); intervals are ISO 8601 durations, or in milliseconds."""
 
     max_attempts: Annotated[int, Field(ge=0, le=1000)] | None = None
     initial_interval: str | None = None

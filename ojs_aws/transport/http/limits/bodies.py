@@ -17,7 +17,7 @@ class WindowBody(Body):
 
 
 class RateLimitBody(Body):
-    """A limit on how jobs begin; cases write ``rate`` as a number, or ``max_per_second``."""
+    """Limits how jobs begin; some clients send ``rate`` as a number, or ``max_per_second``."""
 
     key: Annotated[str, Field(max_length=256)] | None = None
     by: Annotated[
@@ -32,7 +32,7 @@ class RateLimitBody(Body):
 
 
 class RateLimitOverrideBody(Body):
-    """What counts for a key instead of what jobs bring; null lifts it (section 10.2)."""
+    """Sets the limits of a key in place of those of its jobs; null lifts one (section 10.2)."""
 
     concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     rate: WindowBody | int | None = None

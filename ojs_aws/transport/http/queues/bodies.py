@@ -13,7 +13,7 @@ from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
 
 class QueuePurgeBody(Body):
-    """Which jobs of a queue to purge, where the path confirms it."""
+    """Chooses the jobs of a queue to purge, where the path confirms it."""
 
     states: Annotated[
         list[
@@ -33,7 +33,7 @@ class QueuePurgeBody(Body):
 
 
 class PurgeBody(QueuePurgeBody):
-    """Which jobs of a queue to purge (ojs-admin-api, section 6.5).
+    """Chooses the jobs of a queue to purge (ojs-admin-api, section 6.5).
 
     ``confirm`` must be true, unless ``dry_run`` is: then the jobs are only counted.
     """
@@ -80,7 +80,7 @@ QueueConfigBody: Any = _optional(
 
 
 class QueueBody(Body):
-    """A new queue (ojs-queue-config, section 9.2)."""
+    """Creates a queue (ojs-queue-config, section 9.2)."""
 
     name: QueueName
     config: QueueConfigBody | None = None

@@ -17,7 +17,7 @@ SchemaVersion = (
 
 
 class SchemaPutBody(Body):
-    """The schema of a version that the path names (job versioning, section 6.1)."""
+    """Holds the schema of the version that the path names (job versioning, section 6.1)."""
 
     type: JobType | None = None
     version: SchemaVersion | None = None
@@ -27,7 +27,7 @@ class SchemaPutBody(Body):
 
 
 class SchemaBody(SchemaPutBody):
-    """Registration of a schema (ojs-schema-registry, section 4.1; binding, section 15.2).
+    """Registers a schema (ojs-schema-registry, section 4.1; binding, section 15.2).
 
     The type stands in ``type`` or in ``job_type``, the schema in ``schema`` or ``args_schema``.
     """

@@ -20,7 +20,7 @@ class SelectionBody(Body):
 
 
 class DirectiveBody(SelectionBody):
-    """A directive to the chosen workers, or to all of them."""
+    """Sends a directive to the chosen workers, or to all of them."""
 
     directive: Literal["quiet", "terminate", "resume", "running"]
 
@@ -36,7 +36,7 @@ class DeadLetterFilterBody(Body):
 
 
 class BulkBody(Body):
-    """A bulk operation on dead letters (section 6.2): those of a filter, or those named."""
+    """Changes many dead letters (section 6.2): those of a filter, or those that it names."""
 
     confirm: bool
     filter: DeadLetterFilterBody | None = None
@@ -62,7 +62,7 @@ class JobFilterBody(Body):
 
 
 class JobBulkBody(Body):
-    """A change of the jobs of a filter (ojs-admin-api, section 8); at least one thing of it."""
+    """Changes the jobs of a filter with at least one member (ojs-admin-api, section 8)."""
 
     filter: JobFilterBody | None = None
     confirm: bool = False
@@ -75,7 +75,7 @@ class JobBulkBody(Body):
 
 
 class RepairBody(Body):
-    """The next part of a repair."""
+    """Asks for the next part of a repair."""
 
     dry_run: bool = False
     cursor: Annotated[str, Field(max_length=2048)] | None = None

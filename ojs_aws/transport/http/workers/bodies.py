@@ -56,13 +56,13 @@ class AckBody(ReportBody):
 
 
 class AckJobBody(AttemptBody):
-    """ACK of the job that the path names."""
+    """Acknowledges the job that the path names (ACK)."""
 
     result: Any = None
 
 
 class ErrorObject(Body):
-    """A failure, in the form of the core (type) or of the HTTP binding (code)."""
+    """Describes a failure, in the form of the core (type) or of the HTTP binding (code)."""
 
     message: str
     type: str | None = None
@@ -102,13 +102,13 @@ class ProgressBody(AttemptBody):
 
 
 class ProgressOfBody(ProgressBody):
-    """PROGRESS of the job that the body names."""
+    """Reports progress of the job that the body names (PROGRESS)."""
 
     job_id: JobId
 
 
 class CheckpointBody(AttemptBody):
-    """A checkpoint (ojs-durable-execution, section 4.1), with the notes of durable replay."""
+    """Holds a checkpoint (ojs-durable-execution, section 4.1) with the notes of durable replay."""
 
     state: Any
     step_index: Annotated[int, Field(ge=0)] | None = None
@@ -136,7 +136,7 @@ class WorkerBody(Body):
 
 
 class HeartbeatValues(WorkerBody):
-    """A heartbeat in one form: ids apart from their number, the state by its own name."""
+    """Holds a heartbeat in one form: ids apart from their number, the state by its own name."""
 
     worker_id: WorkerId | None = None
     state: Literal["running", "quiet", "terminate"] = "running"
