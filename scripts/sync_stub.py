@@ -63,7 +63,7 @@ def _class(side: type[Synchronous], imports: Imports) -> ast.ClassDef:
     imports.module = sys.modules[side.of.__module__]
     named = set()
     for node in own.body[1:]:
-        if isinstance(node, ast.FunctionDef) and node.name != "__getattr__":
+        if isinstance(node, ast.FunctionDef):
             named.add(node.name)
             body.append(_declared(_with_options(node, side.of), imports))
     if issubclass(side.of, Areas):

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ojs_aws.client.areas.admin import Admin
-from ojs_aws.client.areas.attributes import Areas
 from ojs_aws.client.areas.cron import CronJobs
 from ojs_aws.client.areas.dead_letters import DeadLetterJobs
 from ojs_aws.client.areas.events import Events
@@ -25,7 +24,7 @@ from ojs_aws.client.areas.workflows import WorkflowOperations
 from ojs_aws.client.client import Client
 from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.synchronous import SIDES, Synchronous
+from ojs_aws.client.synchronous import Synchronous
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
@@ -102,15 +101,6 @@ class SyncClient(Synchronous, of=Client):
         if client is not None and url is not None:
             raise ValueError("a synchronous client takes a URL or a client, and not both")
         super().__init__(client or Client(url, **options), LoopThread("ojs-client"))
-
-    def __getattr__(self, name: str) -> object:
-        """Make an area's synchronous side at its first use."""
-        if name not in Areas.__annotations__:
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-        area = getattr(self._target, name)
-        side = SIDES[type(area)](area, self._loop)
-        setattr(self, name, side)
-        return side
 
     @classmethod
     def direct(cls, **options: Any) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, ClassVar, Final
 
 from ojs_aws.client.loop_thread import LoopThread
@@ -29,7 +29,7 @@ class Synchronous:
     def __init_subclass__(cls, of: type) -> None:
         """Give the class what another one has, unless it has its own.
 
-        It gets the public asynchronous methods and the public properties.
+        It gets the public asynchronous methods and properties, and the sides of the areas.
         """
         cls.of, SIDES[of] = of, cls
         for name, member in inspect.getmembers(of):
@@ -39,6 +39,10 @@ class Synchronous:
                 setattr(cls, name, _synchronous(member))
             elif isinstance(member, property):
                 setattr(cls, name, _forwarded(name, member.__doc__))
+            elif isinstance(member, cached_property):
+                side = _side(name)
+                side.__set_name__(cls, name)
+                setattr(cls, name, side)
 
 
 def _synchronous(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
@@ -49,6 +53,16 @@ def _synchronous(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..
 
     update_wrapper(run, method)
     return run
+
+
+def _side(name: str) -> cached_property[Synchronous]:
+    """Return an attribute that is the synchronous side of an area, made at its first use."""
+
+    def make(client: Synchronous) -> Synchronous:
+        area = getattr(client._target, name)  # noqa: SLF001 - of this module
+        return SIDES[type(area)](area, client._loop)  # noqa: SLF001 - likewise
+
+    return cached_property(make)
 
 
 def _forwarded(name: str, doc: str | None) -> property:

@@ -6,6 +6,7 @@ Producers use none of them. So each is imported when it is first used.
 from __future__ import annotations
 
 import importlib
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ojs_aws.client.timer import Timer
@@ -53,14 +54,22 @@ class Areas:
         self._transport = transport
         self._timer = timer
 
-    if not TYPE_CHECKING:  # a type checker would take any misspelt name for granted
 
-        def __getattr__(self, name: str) -> object:
-            """Make an area at its first use; the package exports each under its class's name."""
-            kind = Areas.__annotations__.get(name)
-            if kind is None:
-                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            package = importlib.import_module("ojs_aws.client")
-            area = getattr(package, kind)(self._transport, self._timer)
-            setattr(self, name, area)
-            return area
+def _made_late(kind: str) -> cached_property[object]:
+    """Return an attribute that makes an area at its first use.
+
+    :param kind: the name of its class, by which the package exports it.
+    """
+
+    def make(areas: Areas) -> object:
+        package = importlib.import_module("ojs_aws.client")
+        area: object = getattr(package, kind)(areas._transport, areas._timer)  # noqa: SLF001
+        return area
+
+    return cached_property(make)
+
+
+for _name, _kind in Areas.__annotations__.items():
+    _area = _made_late(_kind)
+    _area.__set_name__(Areas, _name)
+    setattr(Areas, _name, _area)

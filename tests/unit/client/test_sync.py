@@ -45,6 +45,8 @@ def test_every_area_has_a_synchronous_side(world: World) -> None:
     """Made at its first use, once; a misspelt one is refused."""
     with SyncClient(client=Client.direct(backend=world.backend)) as client:
         for name in Areas.__annotations__:
+            assert hasattr(Client, name)  # so that a mock with this spec has it
+            assert hasattr(SyncClient, name)
             assert type(getattr(client, name)) in SIDES.values()
             assert getattr(client, name) is getattr(client, name)
         with pytest.raises(AttributeError, match="job_s"):
