@@ -51,6 +51,28 @@ def test_client_data_is_shown_exactly_as_it_was_sent(tab: Tab, api: httpx.Client
     assert page.locator("main img, main script").count() == 0
 
 
+def test_progress_checkpoint_and_result_are_shown_as_sent(tab: Tab, api: httpx.Client) -> None:
+    """What a worker reports while it runs the job, and what it returns."""
+    job_id = push(api, "reported")
+    api.post("workers/fetch", json={"worker_id": "w-2", "queues": ["reported"], "count": 1})
+    reports = {
+        "progress": '{"progress":0.4,"message":"<i>half</i>","data":{"big":12345678901234567890}}',
+        "checkpoint": '{"state":{"at":1.50}}',
+    }
+    json_text = {"Content-Type": "application/json"}
+    for name, report in reports.items():
+        api.put(f"jobs/{job_id}/{name}", content=report, headers=json_text).raise_for_status()
+    page = tab.open(f"jobs/{job_id}", "report.build")
+    tab.says("40 % <i>half</i>")
+    assert page.get_by_label("Progress data").inner_text() == '{"big":12345678901234567890}'
+    assert '"state":{"at":1.50}' in "".join(page.get_by_label("Checkpoint").inner_text().split())
+    timeline = page.locator(".timeline li", has_text="reservation ends")
+    assert "Still to come" in timeline.inner_text()
+    ack = f'{{"worker_id":"w-2","job_id":"{job_id}","result":{{"n":1e2}}}}'
+    api.post("workers/ack", content=ack, headers=json_text).raise_for_status()
+    assert page.get_by_label("Result").inner_text() == '{"n":1e2}'
+
+
 def test_a_copy_is_enqueued_from_the_source_text(tab: Tab, api: httpx.Client) -> None:
     """The copy's arguments are those of the first job, byte for byte, and it has its own id."""
     job_id = push_exact(api, "copied")

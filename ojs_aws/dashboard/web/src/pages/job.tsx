@@ -7,6 +7,7 @@ import { type Source, at, readSource } from "../json_source";
 import { ErrorNote, Facts, Heading, QueueLink, State, Time, Waiting, CopyButton } from "../parts";
 import { useData } from "../polling";
 import type { Failure } from "../shapes";
+import { FailureText } from "./failure";
 import { JobCopy } from "./job_copy";
 import { cancelJob, deleteDeadLetter, retryJob } from "./job_actions";
 import { JobData } from "./job_data";
@@ -28,7 +29,6 @@ interface JobDetail {
   readonly workflow_id?: string;
   readonly unique?: unknown;
   readonly retry_policy?: { readonly on_exhaustion?: string };
-  readonly progress?: number;
   readonly error?: Failure;
   readonly history: readonly Entry[];
   readonly events?: { readonly items: readonly JobEvent[]; readonly has_more: boolean };
@@ -39,6 +39,15 @@ interface Loaded {
   readonly round: number;
   readonly job: JobDetail;
   readonly source: Source;
+  readonly progress: Progress | null;
+}
+
+interface Progress {
+  readonly percentage: number | null;
+  readonly message: string | null;
+  readonly updated_at: string | null;
+  /** What the worker sent with it, as it was sent. */
+  readonly data: string;
 }
 
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
@@ -53,11 +62,11 @@ export function Job({ id }: { id: string }) {
     const { value, text } = await call<{ job: JobDetail }>("GET", `admin/jobs/${encodeURIComponent(id)}?events=true`);
     const source = at(readSource(text), "job");
     if (!source) throw new Error("The answer has no job.");
-    return { job: value.job, source, round };
+    return { job: value.job, source, round, progress: value.job.state === "active" ? await readProgress(id) : null };
   };
   const { data, error } = useData(load, 5, `job ${id}`);
   if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;
-  const { job, source } = data;
+  const { job, source, progress } = data;
   return (
     <>
       <Heading text={job.type}>
@@ -80,31 +89,24 @@ export function Job({ id }: { id: string }) {
           ...optional("Next attempt", job.next_attempt_at),
           ...optional("Expires", job.expires_at),
           ...(job.workflow_id ? [["Workflow", <a class="id" href={link(["workflows", job.workflow_id])}>{job.workflow_id}</a>] as const] : []),
-          ...(job.progress === undefined ? [] : [["Progress", `${Math.round(job.progress * 100)} %`] as const]),
+          ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {progress.message} (<Time at={progress.updated_at} />)</>] as const] : []),
         ]}
       />
       {job.error && <><h2>Latest error</h2><FailureText failure={job.error} /></>}
       <h2>Timeline</h2>
       <Timeline history={job.history} events={job.events?.items ?? []} />
       {job.events?.has_more && <p class="quiet">The event log has more events of this job: ojs-aws events shows them.</p>}
-      <JobData source={source} />
+      <JobData source={source} progress={progress?.data ?? "null"} />
       <JobCopy source={source} />
     </>
   );
 }
 
-function optional(name: string, instant: string | undefined) {
-  return instant ? [[name, <Time at={instant} />] as const] : [];
+async function readProgress(id: string): Promise<Progress> {
+  const { value, text } = await call<Omit<Progress, "data">>("GET", `jobs/${encodeURIComponent(id)}/progress`);
+  return { ...value, data: at(readSource(text), "data")?.text ?? "null" };
 }
 
-/** An error with its backtrace, a frame on each line. */
-export function FailureText({ failure }: { failure: Failure }) {
-  const frames = failure.backtrace;
-  const text = typeof frames === "string" ? frames : frames?.map((frame) => (typeof frame === "string" ? frame : JSON.stringify(frame))).join("\n");
-  return (
-    <div class="note bad">
-      <p><strong>{failure.type ?? failure.code ?? "Error"}</strong> {failure.message}</p>
-      {text && <pre tabIndex={0} aria-label="Backtrace">{text}</pre>}
-    </div>
-  );
+function optional(name: string, instant: string | undefined) {
+  return instant ? [[name, <Time at={instant} />] as const] : [];
 }

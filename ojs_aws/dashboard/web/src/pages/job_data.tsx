@@ -9,20 +9,20 @@ const SHOWN = [
   ["meta", "Metadata"],
   ["result", "Result"],
   ["checkpoint", "Checkpoint"],
-  ["progress_data", "Progress data"],
   ["retry", "Retry policy"],
   ["unique", "Unique policy"],
   ["rate_limit", "Rate limit"],
   ["tags", "Tags"],
 ] as const;
 
-export function JobData({ source }: { source: Source }) {
+export function JobData({ source, progress }: { source: Source; progress: string }) {
   return (
     <>
       {SHOWN.map(([name, title]) => {
         const value = at(source, name);
         return value && value.text !== "{}" && <Value key={name} title={title} text={value.text} />;
       })}
+      {progress !== "null" && <Value title="Progress data" text={progress} />}
       <Value title="The whole job" text={source.text} isFolded />
     </>
   );

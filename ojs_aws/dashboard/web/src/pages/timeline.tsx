@@ -2,8 +2,8 @@
 
 import { ExactTime } from "../parts";
 import type { Failure } from "../shapes";
-import { between } from "../times";
-import { FailureText } from "./job";
+import { between, now } from "../times";
+import { FailureText } from "./failure";
 
 export interface Entry {
   readonly at: string;
@@ -43,6 +43,7 @@ function Details({ entry, before, events }: { entry: Entry; before: readonly Ent
     const worker = event?.data.worker_id;
     return <div>{waited && `Waited ${waited}.`}{worker && <> Worker <span class="id">{worker}</span>.</>}</div>;
   }
+  if (Date.parse(entry.at) > now.value) return <div>Still to come.</div>;
   const start = before.findLast((each) => each.what === "started" && !each.before_retry === !entry.before_retry);
   const isEnd = last === start && start !== undefined;
   return isEnd ? <div>Ran {between(start.at, entry.at)}.</div> : null;
