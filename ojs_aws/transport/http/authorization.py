@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedErro
 from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.access import Bounds
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
-from ojs_aws.transport.http.calls import Call, Server
+from ojs_aws.transport.http.calls import Call, Middleware, Next, Server
 from ojs_aws.transport.http.route import Route
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ CALLER: Final = "caller"
 """Where the middleware of a request keep its caller."""
 
 
-def authenticating(
-    server: Server,
-) -> Callable[[ApiGatewayResolver], Caller]:
+def authenticating(server: Server) -> Callable[[ApiGatewayResolver], Caller]:
     """Find the caller of a request without a route, once.
 
     :raises UnauthenticatedError: by what it returns, where nobody is known.
@@ -46,20 +44,13 @@ def authenticating(
     return authenticate
 
 
-def authorizing(
-    server: Server, route: Route
-) -> Callable[
-    [ApiGatewayResolver, Callable[[ApiGatewayResolver], Response[str]]],
-    Response[str],
-]:
+def authorizing(server: Server, route: Route) -> Middleware:
     """Return the request middleware of one operation: it finds the caller and checks access."""
     access, settings = route.access, server.backend.settings
     is_open = route.is_public and settings.public_status
     find = caller_if_known if is_open else caller_of
 
-    def authorize(
-        app: ApiGatewayResolver, next_middleware: Callable[[ApiGatewayResolver], Response[str]]
-    ) -> Response[str]:
+    def authorize(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         caller = find(app.current_event.raw_event, settings)
         app.context[CALLER] = caller
         caller.check(access.permission, route.operation)

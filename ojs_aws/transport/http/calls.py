@@ -14,6 +14,9 @@ from ojs_aws.domain.tracing import trace_of
 from ojs_aws.transport.http.json_of import JsonOf, T_co, json_of
 
 if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import ApiGatewayResolver
+    from aws_lambda_powertools.event_handler.api_gateway import Response
+
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.backend import Backend
@@ -32,6 +35,9 @@ MAX_BODY_BYTES: Final = 4_400_000
 
 MAX_NAMED: Final = 20
 """Jobs of one request whose ids are noted."""
+
+Next: TypeAlias = "Callable[[ApiGatewayResolver], Response[str]]"
+Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
 
 Note: TypeAlias = Callable[[Mapping[str, str]], None]
 """Takes what a request is about, for its log lines and its trace."""

@@ -13,7 +13,8 @@ from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import RateLimitedError
 from ojs_aws.domain.limits.clients import ClientRate, Standing
 from ojs_aws.transport.http.authorization import CALLER
-from ojs_aws.transport.http.request_middleware import RATE_HEADERS, Middleware, Next
+from ojs_aws.transport.http.calls import Middleware, Next
+from ojs_aws.transport.http.request_middleware import RATE_HEADERS
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver

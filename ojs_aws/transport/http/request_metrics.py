@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.transport.http.calls import Server
-    from ojs_aws.transport.http.request_middleware import Middleware, Next
+    from ojs_aws.transport.http.calls import Middleware, Next, Server
 
 DURATION: Final = "ojs.api.request_duration"
 FAULTS: Final = "ojs.api.faults"

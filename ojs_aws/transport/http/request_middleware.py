@@ -10,8 +10,8 @@ import base64
 import binascii
 import functools
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler.api_gateway import Response
 
@@ -24,7 +24,16 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.ports.request_scope import RequestScope, current_request
 from ojs_aws.transport.http.authorization import CALLER
-from ojs_aws.transport.http.calls import NO_CONTENT, OJS_VERSION, Answer, Note, Request, Server
+from ojs_aws.transport.http.calls import (
+    NO_CONTENT,
+    OJS_VERSION,
+    Answer,
+    Middleware,
+    Next,
+    Note,
+    Request,
+    Server,
+)
 from ojs_aws.transport.http.compression import expanded
 from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.errors import answer_error, is_fault
@@ -41,8 +50,6 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-Next: TypeAlias = "Callable[[ApiGatewayResolver], Response[str]]"
-Middleware: TypeAlias = "Callable[[ApiGatewayResolver, Next], Response[str]]"
 
 RATE_HEADERS: Final = "rate_headers"
 """Where the headers of a client's limit wait for the answer, whatever it will be."""

@@ -17,10 +17,9 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
-from ojs_aws.transport.http.calls import NO_CONTENT, Call, Server
+from ojs_aws.transport.http.calls import NO_CONTENT, Call, Middleware, Server
 from ojs_aws.transport.http.request_middleware import (
     INVOCATION,
-    Middleware,
     answering_errors,
     checking_request,
     logging_requests,

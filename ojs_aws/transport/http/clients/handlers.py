@@ -5,8 +5,9 @@ Each is another operation under another name: what it does is decided there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
@@ -16,9 +17,9 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.bulk.engine import BulkAction
+from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.queues.purge import Purge
+from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
@@ -37,6 +38,7 @@ EVENTS_OF_A_PAGE: Final = 1000
 WEEK_MS: Final = 604_800_000
 
 Members = dict[str, JsonValue]
+Report = TypeVar("Report", PurgeReport, BulkReport)
 
 
 # ---------------------------------------------------------------------------------------- jobs
@@ -82,22 +84,25 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until)
-    deleted = cancelled = 0
-    cursor = ""
-    for _ in range(MAX_ROUNDS):
-        report = call.backend.purge_queue(wanted, cursor)
-        deleted, cancelled = deleted + report.deleted, cancelled + report.cancelled
-        cursor = report.cursor
-        if not cursor:
-            break
+    reports = _pages(lambda cursor: call.backend.purge_queue(wanted, cursor))
+    deleted = sum(report.deleted for report in reports)
+    cancelled = sum(report.cancelled for report in reports)
     done: PurgeAnswer = {
         "purged_count": deleted + cancelled,
         "deleted": deleted,
         "cancelled": cancelled,
         "states": [*states],
-        "has_more": bool(cursor),
+        "has_more": bool(reports[-1].cursor),
     }
     return Answer(done)
+
+
+def _pages(purge: Callable[[str], Report]) -> list[Report]:
+    """Return the reports on page after page, from the first one on."""
+    reports = [purge("")]
+    while reports[-1].cursor and len(reports) < MAX_ROUNDS:
+        reports.append(purge(reports[-1].cursor))
+    return reports
 
 
 def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer]:
@@ -105,15 +110,11 @@ def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
     wanted = DeadLetterFilter(until=instant_or_age(age, "older_than", now) if age else None)
-    deleted = failed = 0
-    cursor = ""
-    for _ in range(MAX_ROUNDS):
-        report = call.backend.dead_letter_bulk(BulkAction.DELETE, wanted, cursor=cursor)
-        deleted, failed = deleted + report.done, failed + len(report.outcomes) - report.done
-        cursor = report.cursor
-        if not cursor:
-            break
-    return Answer({"deleted": deleted, "failed": failed, "has_more": bool(cursor)})
+    change = functools.partial(call.backend.dead_letter_bulk, BulkAction.DELETE, wanted)
+    reports = _pages(lambda cursor: change(cursor=cursor))
+    deleted = sum(report.done for report in reports)
+    failed = sum(len(report.outcomes) for report in reports) - deleted
+    return Answer({"deleted": deleted, "failed": failed, "has_more": bool(reports[-1].cursor)})
 
 
 # ------------------------------------------------------------------------------------- workers

@@ -13,23 +13,24 @@ from ojs_aws.transport.http.bodies import Body, JobType
 from ojs_aws.transport.http.jobs.bodies import OptionsBody
 
 
-class CronTemplateBody(Body):
-    """Describes the job of a cron job: an envelope without an id."""
+class CronChangeTemplateBody(Body):
+    """Changes members of the job of a cron job."""
 
-    type: JobType
+    type: JobType | None = None
     args: list[Any] | None = None
     meta: dict[str, Any] | None = None
     options: OptionsBody | None = None
 
 
-class CronBody(Body):
-    """Registers a cron job (ojs-cron, section 8.1).
+class CronTemplateBody(CronChangeTemplateBody):
+    """Describes the job of a cron job: an envelope without an id."""
 
-    The expression stands in ``cron`` or in ``expression``; the job in ``job_template``, or in
-    ``type``, ``args``, ``meta`` and ``options``.
-    """
+    type: JobType
 
-    name: Annotated[str, Field(pattern=f"^{NAME_PATTERN}$", max_length=MAX_NAME_LENGTH)]
+
+class CronChangeBody(CronChangeTemplateBody):
+    """Changes a cron job (ojs-cron, section 8.5): what is not named stays."""
+
     cron: Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH, examples=["0 9 * * *"])] | None = (
         None
     )
@@ -38,29 +39,15 @@ class CronBody(Body):
     overlap_policy: Literal["skip", "allow", "cancel_previous", "cancel", "enqueue"] | None = None
     enabled: bool | None = None
     description: Annotated[str, Field(max_length=MAX_DESCRIPTION)] | None = None
-    job_template: CronTemplateBody | None = None
-    type: JobType | None = None
-    args: list[Any] | None = None
-    meta: dict[str, Any] | None = None
-    options: OptionsBody | None = None
-
-
-class CronChangeTemplateBody(Body):
-    """What changes of the job of a cron job."""
-
-    type: JobType | None = None
-    args: list[Any] | None = None
-    meta: dict[str, Any] | None = None
-    options: OptionsBody | None = None
-
-
-class CronChangeBody(CronChangeTemplateBody):
-    """A change of a cron job (ojs-cron, section 8.5): what is not named stays."""
-
-    enabled: bool | None = None
-    cron: Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH)] | None = None
-    expression: Annotated[str, Field(max_length=MAX_EXPRESSION_LENGTH)] | None = None
-    timezone: str | None = None
-    overlap_policy: Literal["skip", "allow", "cancel_previous", "cancel", "enqueue"] | None = None
-    description: Annotated[str, Field(max_length=MAX_DESCRIPTION)] | None = None
     job_template: CronChangeTemplateBody | None = None
+
+
+class CronBody(CronChangeBody):
+    """Registers a cron job (ojs-cron, section 8.1).
+
+    The expression stands in ``cron`` or in ``expression``; the job in ``job_template``, or in
+    ``type``, ``args``, ``meta`` and ``options``.
+    """
+
+    name: Annotated[str, Field(pattern=f"^{NAME_PATTERN}$", max_length=MAX_NAME_LENGTH)]
+    job_template: CronTemplateBody | None = None

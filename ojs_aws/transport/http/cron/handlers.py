@@ -79,7 +79,7 @@ def change_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     if set(members) == {"enabled"}:
-        return _enabled(call, is_enabled=read_enabled(members))
+        return _enabled(call, is_enabled=read_enabled(members["enabled"].value))
 
     def amended(entry: CronEntry) -> Registration:
         check_cron_bounds(call, entry.definition)

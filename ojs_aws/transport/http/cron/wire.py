@@ -82,14 +82,13 @@ def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, 
     return parse_object(template.raw, max_depth=max_depth)
 
 
-def read_enabled(members: Mapping[str, Member]) -> bool:
-    """Return the ``enabled`` of a PATCH (section 8.5).
+def read_enabled(value: JsonValue) -> bool:
+    """Return the ``enabled`` of a PATCH that names nothing else (section 8.5).
 
-    :raises InvalidRequestError: anything but ``enabled``, or no boolean.
+    :raises InvalidRequestError: it is no boolean.
     """
-    member = members.get("enabled")
-    if set(members) == {"enabled"} and member is not None and isinstance(member.value, bool):
-        return member.value
+    if isinstance(value, bool):
+        return value
     raise InvalidRequestError(
         "The body must say whether the cron job is enabled, and nothing else.",
         details={"field": "enabled", "expected": '{"enabled": true} or {"enabled": false}'},

@@ -121,9 +121,7 @@ def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     return Answer(_described(report, "deleted"))
 
 
-def purge_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
-    """Remove many dead letters, like DELETE with a body."""
-    return delete_dead_letters(call)
+purge_dead_letters = delete_dead_letters
 
 
 def _change(call: Call, action: BulkAction, values: Values) -> BulkReport:

@@ -25,25 +25,16 @@ class JobCheckpoint(TypedDict):
     created_at: NotRequired[Timestamp]
 
 
-class Job(TypedDict, total=False):
-    """Shows a job: what its client sent, and the system's attributes."""
+class JobHead(TypedDict, total=False):
+    """Holds what each answer shows of a job: who it is, and when it entered its states."""
 
     id: Required[JobId]
     type: Required[str]
     queue: Required[str]
     state: Required[JobState]
-    args: Required[list[Any]]
-    meta: JsonObject
-    priority: int
+    priority: Required[int]
     attempt: Required[int]
     max_attempts: Required[int]
-    timeout_ms: int
-    scheduled_at: str
-    expires_at: str
-    tags: list[str]
-    retry: JsonObject
-    unique: JsonObject
-    parent_results: JsonObject
     created_at: Required[Timestamp]
     enqueued_at: Timestamp
     started_at: Timestamp
@@ -52,6 +43,20 @@ class Job(TypedDict, total=False):
     discarded_at: Timestamp
     next_attempt_at: Timestamp
     retry_delay_ms: int
+
+
+class Job(JobHead, total=False):
+    """Shows a job: what its client sent, and the system's attributes."""
+
+    args: Required[list[Any]]
+    meta: JsonObject
+    timeout_ms: int
+    scheduled_at: str
+    expires_at: str
+    tags: list[str]
+    retry: JsonObject
+    unique: JsonObject
+    parent_results: JsonObject
     previous_state: JobState
     error: Failure
     errors: list[Failure]
@@ -118,19 +123,11 @@ class FetchAnswer(TypedDict):
     count: int
 
 
-class OutcomeAnswer(TypedDict, total=False):
+class OutcomeAnswer(JobHead, total=False):
     """Shows what became of a job after ACK or FAIL."""
 
-    id: Required[JobId]
     job_id: Required[JobId]
-    state: Required[JobState]
-    attempt: Required[int]
-    max_attempts: Required[int]
     acknowledged: bool
-    completed_at: Timestamp
-    discarded_at: Timestamp
-    next_attempt_at: Timestamp
-    retry_delay_ms: int
     job: Required[JsonOf[Job]]
 
 
@@ -154,23 +151,9 @@ class ErrorSummary(TypedDict, total=False):
     message: str
 
 
-class JobSummary(TypedDict, total=False):
+class JobSummary(JobHead, total=False):
     """Shows a job in a list, without its documents."""
 
-    id: Required[JobId]
-    type: Required[str]
-    queue: Required[str]
-    state: Required[JobState]
-    priority: Required[int]
-    attempt: Required[int]
-    max_attempts: Required[int]
-    created_at: Required[Timestamp]
-    enqueued_at: Timestamp
-    started_at: Timestamp
-    completed_at: Timestamp
-    cancelled_at: Timestamp
-    discarded_at: Timestamp
-    next_attempt_at: Timestamp
     dead_letter: bool
     error: ErrorSummary
     workflow_id: str

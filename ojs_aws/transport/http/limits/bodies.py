@@ -16,7 +16,16 @@ class WindowBody(Body):
     period: Annotated[str, Field(examples=["PT1M"])]
 
 
-class RateLimitBody(Body):
+class LimitMembers(Body):
+    """Says how many jobs run at a time, or begin in a period, and what the others do."""
+
+    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    rate: WindowBody | int | None = None
+    throttle: WindowBody | None = None
+    on_limit: Literal["wait", "reschedule", "drop"] | None = None
+
+
+class RateLimitBody(LimitMembers):
     """Limits how jobs begin; some clients send ``rate`` as a number, or ``max_per_second``."""
 
     key: Annotated[str, Field(max_length=256)] | None = None
@@ -24,18 +33,10 @@ class RateLimitBody(Body):
         str | list[str] | None,
         Field(description="Paths into args and meta, the values of which end the key."),
     ] = None
-    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
-    rate: WindowBody | int | None = None
     max_per_second: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
-    throttle: WindowBody | None = None
-    on_limit: Literal["wait", "reschedule", "drop"] | None = None
 
 
-class RateLimitOverrideBody(Body):
+class RateLimitOverrideBody(LimitMembers):
     """Sets the limits of a key in place of those of its jobs; null lifts one (section 10.2)."""
 
-    concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
-    rate: WindowBody | int | None = None
-    throttle: WindowBody | None = None
-    on_limit: Literal["wait", "reschedule", "drop"] | None = None
     expires_at: str | None = None

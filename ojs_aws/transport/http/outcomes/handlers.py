@@ -59,9 +59,7 @@ def report_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     return _report(call, call.job_id)
 
 
-def post_progress(call: Call) -> Answer[answers.ProgressAnswer]:
-    """Record progress of the job that the path names, by POST."""
-    return _report(call, call.job_id)
+post_progress = report_progress
 
 
 def report_progress_of(call: Call) -> Answer[answers.ProgressAnswer]:

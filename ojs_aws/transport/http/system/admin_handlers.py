@@ -14,6 +14,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.system.statistics import Point, Totals
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.json_of import JsonOf, json_of
+from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.pages import read_mark, write_mark
 from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
@@ -59,16 +60,11 @@ here, are not shown."""
 def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
     """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
+    totals = call.backend.statistics.totals(text_of(query, "queue"))
     if reader is Reader.CLI and boolean_of(query, "detail"):
-        by_queue = call.backend.statistics.totals(text_of(query, "queue")).by_queue
-        shown = {"queues": bottlenecks(by_queue, number_of(query, "limit"))}
+        shown = {"queues": bottlenecks(totals.by_queue, number_of(query, "limit"))}
         return Answer(JsonOf(json_of(shown)))
-    return Answer(for_reader(stats_of(call), reader))
-
-
-def stats_of(call: Call) -> answers.TotalsAnswer:
-    """Return what all queues hold and did recently, or the one that the query names."""
-    return stats_members(call, call.backend.statistics.totals(text_of(call.request.query, "queue")))
+    return Answer(for_reader(stats_members(call, totals), reader))
 
 
 def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
@@ -187,9 +183,7 @@ _MARK: Final = "r:"
 def repair(call: Call) -> Answer[answers.RepairAnswer]:
     """Do the next part of a repair, or only count what it would do."""
     values = call.values(optional=True)
-    is_dry, cursor = values.get("dry_run", False), values.get("cursor") or ""
-    if not isinstance(is_dry, bool):
-        raise invalid("dry_run", "true or false", is_dry)
+    is_dry, cursor = flag_in(values, "dry_run"), values.get("cursor") or ""
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
     report = call.backend.repair(read_mark(_MARK, cursor), is_dry=is_dry)
