@@ -16,7 +16,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo, WorkerRegistry
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.workers.liveness import silence_ms
@@ -207,26 +207,6 @@ class Workers:
 def state_of(worker: WorkerInfo, now: Instant) -> str:
     """Return the state to show: its own report, or ``stale`` after three missed heartbeats."""
     return STALE if worker.last_seen + silence_ms(worker) <= now else worker.state
-
-
-def render_worker(worker: WorkerInfo, now: Instant) -> dict[str, JsonValue]:
-    """Return a worker as an answer shows it (ojs-admin-api, section 9.1)."""
-    ids: list[JsonValue] = list(worker.job_ids)
-    rendered: dict[str, JsonValue] = {
-        "id": worker.id,
-        "worker_id": worker.id,
-        "state": state_of(worker, now),
-        "directive": worker.directive,
-        "active_jobs": worker.active_jobs,
-        "active_job_ids": ids,
-        "queues": [],
-        "last_heartbeat_at": format_instant(worker.last_seen),
-        "last_heartbeat": format_instant(worker.last_seen),
-        "expected_until": format_instant(Instant(worker.last_seen + silence_ms(worker))),
-    }
-    if worker.interval_ms is not None:
-        rendered["heartbeat_interval_ms"] = worker.interval_ms
-    return rendered | read_about(worker)
 
 
 def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:

@@ -5,7 +5,7 @@ What clients sent must come back exactly. So it goes into an answer as text, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast, get_args
 
 from ojs_aws.domain.errors import JsonValue
@@ -26,23 +26,34 @@ class JsonOf(str, Generic[T_co]):
         return handler(*get_args(source))
 
 
-_WALKED: Final = frozenset({JsonOf, dict, list})
-
-
 def json_of(value: T) -> JsonOf[T]:
     """Return the text of a value. Ready-made text within it stays as it is."""
     return value if isinstance(value, JsonOf) else JsonOf(_text(value))
 
 
 def _text(value: object) -> str:
-    """Encode a value; what contains no further object, list or text is encoded in one go."""
+    """Encode a value: in one go, unless there is ready-made text in it."""
     if isinstance(value, JsonOf):
         return value
-    if isinstance(value, dict) and not _WALKED.isdisjoint(map(type, value.values())):
+    if isinstance(value, dict) and _has_text(value.values()):
         return "{" + ",".join([f"{encode(key)}:{_text(each)}" for key, each in value.items()]) + "}"
-    if isinstance(value, list) and not _WALKED.isdisjoint(map(type, value)):
+    if isinstance(value, list) and _has_text(value):
         return "[" + ",".join(map(_text, value)) + "]"
     return encode(cast("JsonValue", value))
+
+
+def _has_text(values: Collection[object]) -> bool:
+    kinds = set(map(type, values))
+    if JsonOf in kinds or kinds.isdisjoint(_CONTAINERS):
+        return JsonOf in kinds
+    return any(
+        _has_text(each.values() if isinstance(each, dict) else each)
+        for each in values
+        if isinstance(each, dict | list)
+    )
+
+
+_CONTAINERS: Final = frozenset({dict, list})
 
 
 def array_of(items: Iterable[JsonOf[T]]) -> JsonOf[list[T]]:

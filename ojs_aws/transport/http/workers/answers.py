@@ -18,6 +18,7 @@ class Worker(TypedDict, total=False):
     """Shows a worker by what it last reported."""
 
     id: Required[str]
+    worker_id: Required[str]
     state: Required[WorkerState]
     directive: Required[DirectiveName]
     hostname: str
@@ -27,7 +28,8 @@ class Worker(TypedDict, total=False):
     active_jobs: int
     active_job_ids: list[JobId]
     last_heartbeat_at: Required[Timestamp]
-    expected_until: Timestamp
+    last_heartbeat: Required[Timestamp]
+    expected_until: Required[Timestamp]
     heartbeat_interval_ms: int
     previous_directive: DirectiveName
 

@@ -9,16 +9,17 @@ from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import WorkerInfo
+from ojs_aws.services.workers.liveness import silence_ms
 from ojs_aws.services.workers.service import (
     STALE,
     Directive,
     Selection,
-    render_worker,
+    read_about,
     state_of,
     unknown_worker,
 )
 from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
-from ojs_aws.transport.http.json_of import json_of
+from ojs_aws.transport.http.json_of import beside, json_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
@@ -48,7 +49,22 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
 
 
 def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
-    return cast("answers.Worker", render_worker(worker, now))
+    """Return a worker with what it last reported of itself (section 9.1)."""
+    shown: answers.Worker = {
+        "id": worker.id,
+        "worker_id": worker.id,
+        "state": cast("answers.WorkerState", state_of(worker, now)),
+        "directive": cast("DirectiveName", worker.directive),
+        "active_jobs": worker.active_jobs,
+        "active_job_ids": [*worker.job_ids],
+        "queues": [],
+        "last_heartbeat_at": format_instant(worker.last_seen),
+        "last_heartbeat": format_instant(worker.last_seen),
+        "expected_until": format_instant(Instant(worker.last_seen + silence_ms(worker))),
+    }
+    if worker.interval_ms is not None:
+        shown["heartbeat_interval_ms"] = worker.interval_ms
+    return beside(shown, read_about(worker))
 
 
 def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
