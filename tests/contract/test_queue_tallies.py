@@ -62,6 +62,9 @@ def test_what_batches_did_adds_up_by_queue_and_minute(tallies: Tallies) -> None:
     both = tally(0, 40, 40, 90_000, started=3, failed=3)
     assert tallies.read("q", NOON, later) == [(NOON, both), (later, tally(enqueued=1))]
     assert tallies.read("q", Instant(NOON + 1), Instant(later - 1)) == []
+    last = Instant(later + MINUTE_MS)
+    tallies.add("q", last, tally(enqueued=1), "2")
+    assert tallies.read("q", NOON, Instant(later - 1)) == [(NOON, both)]
 
 
 def test_what_was_added_last_is_not_added_again(tallies: Tallies) -> None:

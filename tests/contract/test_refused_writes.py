@@ -5,6 +5,7 @@ It must neither pass for done nor for a conflict: its caller would give a wrong 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -15,6 +16,8 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, OpenBatch, QueueSettings
 from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.jobs.fetch import in_turn
@@ -82,11 +85,18 @@ def admit(ports: Ports) -> None:
     ports.unique().admit(admissions)
 
 
+def count_late(ports: Ports) -> object:
+    tallies, change = ports.tallies(), Tally(Counter(), held=Counter(available=1))
+    assert tallies.add("q", Instant(NOW + MINUTE_MS), change, "1")
+    return tallies.add("q", Instant(NOW), change, "2")
+
+
 WRITES: list[Callable[[Ports], Any]] = [
     commit,
     claim,
     save_settings,
     admit,
+    count_late,
     lambda ports: ports.schemas().add(an_entry()),
     lambda ports: ports.schemas().delete(an_entry().name),
 ]

@@ -71,8 +71,8 @@ def judge(campaign: Campaign, left: Sequence[Mutant], reasons: Mapping[str, str]
     found += [
         f"explained, but {known[mutant.id].killer} notices it: {mutant.id}"
         for mutant in campaign.mutants
-        if mutant.id in reasons and mutant.id not in names
-    ]
+        if mutant.id in reasons and mutant.id not in names and mutant.id not in campaign.late
+    ]  # a busy machine is late with what does the same
     return found
 
 

@@ -37,6 +37,7 @@ class Campaign:
     :ivar until: when to stop, by the monotonic clock.
     :ivar most: how many tests to try for each mutant, at each stage; 0: all that reach it.
     :ivar broken: what could not be tried, and why.
+    :ivar late: those that counted as noticed only because their tests took too long.
     :ivar was_cut: whether the time was over before everything was tried.
     :ivar tried: the tests that did not notice a mutant.
     """
@@ -50,6 +51,7 @@ class Campaign:
     tests: Coverage = field(default_factory=Coverage.read)
     broken: dict[str, str] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)
     was_cut: bool = False
 
     def left(self) -> list[Mutant]:
@@ -168,6 +170,7 @@ class Campaign:
 
     def _judge(self, mutant: Mutant, tests: Sequence[str], answer: Answer) -> None:
         if answer.is_late:  # it goes on for ever: whoever runs the tests sees that
+            self.late.add(mutant.id)
             self.results.note(mutant, result_of(mutant, tests[0], len(tests)))
         elif answer.problem:
             self.broken[mutant.id] = answer.problem

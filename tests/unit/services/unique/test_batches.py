@@ -277,6 +277,55 @@ def store(world: World, jobs: list[Job]) -> list[str]:
     return [one.record.id for one in stored]
 
 
+def fetch_holder(world: World, jobs: list[Job]) -> None:
+    """A worker starts the job that is to be replaced."""
+    del jobs
+    world.backend.fetch(FetchRequest(("default",), 1, "w"))
+
+
+def store_copy(world: World, jobs: list[Job]) -> None:
+    """Another copy of the same request is done first."""
+    store(world, jobs)
+
+
+@pytest.mark.parametrize("rival", [fetch_holder, store_copy])
+@pytest.mark.parametrize("is_scheduled", [False, True])
+def test_a_replacement_begins_again_when_another_one_was_first(
+    rival: Callable[[World, list[Job]], None],
+    is_scheduled: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """At every call of a committed batch, the holder of a key changes, or the job is stored."""
+    more: dict[str, Any] = {"scheduled_at": "+PT1H"} if is_scheduled else {}
+    jobs = batch_of("replace", first_key=7)
+
+    def begin() -> World:
+        world = world_of()
+        world.backend.push(unique(7, "replace", **more))
+        world.faults.calls.clear()
+        return world
+
+    clean = begin()
+    store(clean, jobs)
+    calls = list(clean.faults.calls)
+    committed = calls.index("decide")
+    chosen = [at for at, call in enumerate(calls) if at > committed and call in {"load", "lock"}]
+    assert chosen
+    for at in chosen:
+        world = begin()
+
+        def meanwhile(number: int, world: World = world, at: int = at) -> None:
+            if number == at:
+                world.faults.afterwards = lambda _: None
+                rival(world, jobs)
+
+        world.faults.afterwards = meanwhile
+        assert store(world, jobs) == [job.id for job in jobs], calls[at]
+        assert not caplog.records  # nothing is left to the sweep
+        assert live(world, 7) == [name(1000)], calls[at]
+        assert sum(job.id in world.store.jobs for job in jobs) == MANY
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> None:
     """One copy is done, and its job replaced, while the other still takes locks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,26 @@ def test_jobs_from_before_the_upgrade_are_counted_by_the_first_tick(world: World
 
 def test_the_sweep_counts_queues(world: World) -> None:
     """The tick does it."""
+    world.backend.sweep.tick()
+    assert available(world) == 3
+
+
+def test_a_failed_recount_does_not_fail_the_sweep(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged, and the next tick repeats it."""
+    real, failed = TotalsRecount.tick, list[bool]()
+
+    def fail_first(recount: TotalsRecount, *given: Any) -> None:
+        if not failed:
+            failed.append(True)
+            raise ZeroDivisionError
+        real(recount, *given)
+
+    monkeypatch.setattr(TotalsRecount, "tick", fail_first)
+    assert world.backend.sweep.tick().known == 1
+    assert "Could not count queues" in caplog.text
+    assert world.registry.last_tick() is not None
     world.backend.sweep.tick()
     assert available(world) == 3
 
