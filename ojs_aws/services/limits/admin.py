@@ -113,7 +113,7 @@ class LimitAdmin:
             raise InvalidPolicyError(
                 "The policy limits nothing.",
                 details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
-                hint="DELETE ends what was laid down before.",
+                hint="DELETE removes the limits that were set before.",
             )
         if scope is not None and scope.type:
             self._check_room(scope, now)

@@ -42,7 +42,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="change_cron",
         access=OPERATES,
         repeatable=True,
-        summary="Enable, disable or change a cron job: the members that are named",
+        summary="Enable or disable a cron job, or change its named members",
         request="CronChangeBody",
         errors=(413, 422),
     ),
@@ -51,7 +51,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         more_paths=(f"{BASE}/crons/<name>",),
         operation="delete_cron",
         access=OPERATES,
-        summary="Remove a cron job; its jobs stay",
+        summary="Remove a cron job; jobs that it has enqueued stay",
     ),
     _operator(
         at=f"POST {BASE}/cron/<name>/pause",
@@ -71,7 +71,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"POST {BASE}/cron/<name>/trigger",
         operation="trigger_cron",
         access=OPERATES,
-        summary="Run a cron job now, under its overlap policy",
+        summary="Run a cron job now; its overlap policy applies",
         statuses=(201, 200),
     ),
 )

@@ -16,28 +16,28 @@ ROUTES: Final[tuple[Route, ...]] = (
         at="GET /ojs/manifest",
         operation="manifest",
         access=PUBLIC,
-        summary="What this server implements",
+        summary="Show what this server implements",
     ),
     _system(
         at=f"GET {BASE}/health",
         more_paths=("/health", "/ready", f"{BASE}/ready"),
         operation="health",
         access=PUBLIC,
-        summary="Whether the server and its table can be reached",
+        summary="Check whether the server and its table can be reached",
         errors=(503,),
     ),
     _system(
         at=f"GET {BASE}/openapi.json",
         operation="openapi",
         access=KNOWN,
-        summary="This API as an OpenAPI 3.1 document",
+        summary="Read this API as an OpenAPI 3.1 document",
         media_type="application/json",
     ),
     _system(
         at="GET /metrics",
         operation="metrics",
         access=KNOWN,
-        summary="That the function is up, in the Prometheus text format",
+        summary="Show that the function is up, in the Prometheus text format",
         media_type="text/plain",
     ),
     Route(
@@ -46,7 +46,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         group=Group.OPERATOR,  # the only one that may count for those who read JSON
         access=KNOWN,
         home="system.handlers",
-        summary="The same, and numbers as JSON for the official command line",
+        summary="Show the same, and numbers as JSON for the official command line",
         media_type="text/plain",
     ),
     _operator(
@@ -67,7 +67,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/admin/stats/history",
         operation="show_stats_history",
         access=INSPECTS,
-        summary="Count what ended in each period",
+        summary="Count the jobs that ended in each period",
         query=("period", "since_time", "until", "queue"),
     ),
     _operator(
@@ -75,7 +75,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         more_paths=(f"{BASE}/admin/config",),
         operation="show_config",
         access=INSPECTS,
-        summary="Show how the backend is set, without names of resources or secrets",
+        summary="Show the settings of the backend, without names of resources and secrets",
     ),
     _operator(
         at=f"POST {BASE}/admin/repair",

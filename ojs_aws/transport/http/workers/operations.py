@@ -17,13 +17,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         group=Group.WORKER_API,
         access=WORKS,
         home="workers.handlers",
-        summary="Tell whether a worker takes jobs: 200, or 503 while it drains",
+        summary="Answer 200 if a worker takes jobs, or 503 while it drains",
     ),
     _operator(
         at=f"GET {BASE}/admin/workers",
         operation="list_workers",
         access=INSPECTS,
-        summary="List the workers that beat",
+        summary="List the workers that send heartbeats",
         query=PAGED,
     ),
     _operator(
@@ -44,7 +44,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="quiet_worker",
         access=OPERATES,
         repeatable=True,
-        summary="Let a worker fetch no more, with its next heartbeat",
+        summary="Ask a worker, with its next heartbeat, to fetch no more jobs",
         errors=(409,),
     ),
     _operator(
@@ -52,7 +52,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="terminate_worker",
         access=OPERATES,
         repeatable=True,
-        summary="Let a worker end within its grace period, with its next heartbeat",
+        summary="Ask a worker, with its next heartbeat, to end within its grace period",
         errors=(409,),
     ),
     _operator(
@@ -60,7 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="resume_worker",
         access=OPERATES,
         repeatable=True,
-        summary="Let a worker fetch again, with its next heartbeat",
+        summary="Ask a worker, with its next heartbeat, to fetch again",
         errors=(409,),
     ),
     _operator(

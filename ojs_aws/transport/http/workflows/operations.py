@@ -41,7 +41,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="cancel_workflow",
         access=CANCELS,
         repeatable=True,
-        summary="Cancel a workflow; jobs that are executed may end",
+        summary="Cancel a workflow; active jobs may finish",
         errors=(409,),
     ),
 )
