@@ -77,6 +77,16 @@ class JobContext:
         value = self.job.get("parent_results")
         return value if isinstance(value, dict) else {}
 
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """Return what each log record says of the job: its id, type, queue and attempt."""
+        return {
+            "job_id": self.job.id,
+            "job_type": self.job.type,
+            "queue": self.queue,
+            "attempt": self.attempt,
+        }
+
     def log(self, level: str, message: str, **fields: object) -> None:
         """Write a log record that carries the job's id, type, queue and attempt.
 
@@ -86,13 +96,7 @@ class JobContext:
         number = LEVELS.get(str(level).lower())
         if number is None:
             raise ValueError(f"ctx.log takes a level of {', '.join(LEVELS)}, not {level!r}.")
-        bound = {
-            "job_id": self.job.id,
-            "job_type": self.job.type,
-            "queue": self.queue,
-            "attempt": self.attempt,
-        }
-        self.logger.log(number, message, extra=bound | fields)
+        self.logger.log(number, message, extra=self.log_fields | fields)
 
     async def heartbeat(self) -> None:
         """Extend the job's reservation by its visibility timeout."""

@@ -30,11 +30,6 @@ class ActiveJob:
         """Keep the job as it is now."""
         self.job = self.ctx.job.copy()
 
-    @property
-    def is_executing(self) -> bool:
-        """Return whether the handler is at work; False while the outcome is reported."""
-        return self._execution is not None and not self._execution.done()
-
     async def execute(self, executor: Executor) -> Outcome | None:
         """Execute the job; return None if it was given up meanwhile: nothing is reported."""
         self._execution = asyncio.ensure_future(executor.execute(self.ctx))

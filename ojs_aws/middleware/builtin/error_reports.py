@@ -111,8 +111,8 @@ class ErrorReportingMiddleware:
             if reporting is not None:
                 await reporting
         except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
-            fields = {"job_id": job.id, "job_type": job.type, "queue": ctx.queue}
-            _log.exception("The error of job %s could not be reported", job.id, extra=fields)
+            said = "The error of job %s could not be reported"
+            _log.exception(said, job.id, extra=ctx.log_fields)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
         args = [*job.args] if self.redact is None else redacted(job.args, self.redact)

@@ -104,10 +104,4 @@ def _of(job: Job, ctx: JobContext) -> str:
 
 
 def _fields(job: Job, ctx: JobContext) -> dict[str, object]:
-    return {
-        "job_id": job.id,
-        "job_type": job.type,
-        "queue": ctx.queue,
-        "attempt": ctx.attempt,
-        "max_attempts": _allowed(job),
-    }
+    return ctx.log_fields | {"max_attempts": _allowed(job)}
