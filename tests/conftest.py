@@ -7,6 +7,7 @@ use Amazon's DynamoDB Local for DynamoDB.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -112,6 +113,12 @@ def pytest_pycollect_makemodule(
         return None
     module: pytest.Module = _NeedsNode.from_parent(parent, path=module_path)
     return module
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over the tests and their modules, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

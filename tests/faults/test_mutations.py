@@ -34,6 +34,7 @@ def test_what_is_broken_here_is_still_there(breakage: Breakage) -> None:
     compile(patched(breakage.mutation), breakage.mutation.name, "exec")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breakage", TRIED, ids=lambda each: each.mutation.name)
 def test_a_breakage_is_noticed(aws: Account, breakage: Breakage) -> None:
     """By a fault in the scenario that is about it."""

@@ -24,6 +24,7 @@ from ojs_aws.cdk import (
 from ojs_aws.cdk.permissions import KEY_OPERATOR, KEYS_DENIED
 from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
+from tests.infra.templates import of_backend, of_context
 
 API_FUNCTIONS = ("producer", "worker_api", "operator", "system")
 OTHERS = (*API_FUNCTIONS, "tick", "stream")
@@ -74,7 +75,7 @@ def test_sec_007_only_health_and_manifest_answer_without_credentials(
 
 def test_health_and_manifest_can_be_closed() -> None:
     """At the gateway and in the functions."""
-    template = synthesised(backend(public_status=False)[2])
+    template = of_backend(public_status=False)
     assert set(routes_by_authorization(template)) == {"CUSTOM"}
     variables = template.function(handler_of("system"))["Environment"]["Variables"]
     assert variables["OJS_PUBLIC_STATUS"] == "0"
@@ -91,7 +92,7 @@ def test_the_authorizers_answer_is_remembered_by_the_header(stack: Synthesised) 
 
 def test_without_a_cache_every_request_reaches_the_authorizer() -> None:
     """So that one without a header is answered in the form of OJS, too."""
-    template = synthesised(backend(access=ApiKeys(cache_s=0))[2])
+    template = of_backend(access=ApiKeys(cache_s=0))
     (authorizer,) = template.of("AWS::ApiGatewayV2::Authorizer")
     assert authorizer["AuthorizerResultTtlInSeconds"] == 0
     assert "IdentitySource" not in authorizer  # API Gateway refuses an empty list of them
@@ -108,7 +109,7 @@ def test_without_a_cache_every_request_reaches_the_authorizer() -> None:
 )
 def test_the_other_ways_to_be_known(access: Any, kind: str, auth: str) -> None:
     """Chosen by a property; there is no authorizer function then, and the functions know."""
-    template = synthesised(backend(access=access)[2])
+    template = of_backend(access=access)
     assert "$default" in routes_by_authorization(template)[kind]
     handlers = {function["Handler"] for function in template.of("AWS::Lambda::Function")}
     assert handler_of("authorizer") not in handlers
@@ -120,7 +121,7 @@ def test_the_other_ways_to_be_known(access: Any, kind: str, auth: str) -> None:
 def test_a_tokens_issuer_and_claim_reach_gateway_and_functions() -> None:
     """The gateway checks signature, issuer, audience and times; the functions read the scopes."""
     jwt = Jwt(issuer="https://issuer.example.com", audience=["ojs"], scope_claim="scp")
-    template = synthesised(backend(access=jwt)[2])
+    template = of_backend(access=jwt)
     (authorizer,) = template.of("AWS::ApiGatewayV2::Authorizer")
     assert authorizer["JwtConfiguration"] == {
         "Audience": ["ojs"],
@@ -153,10 +154,10 @@ def test_scopes_of_iam_principals_are_settings_that_the_functions_accept() -> No
 
 def test_cors_is_for_named_origins_only() -> None:
     """And a preflight, which has no credentials, does not meet the authorizer."""
-    (plain,) = synthesised(backend()[2]).of("AWS::ApiGatewayV2::Api")
+    (plain,) = of_backend().of("AWS::ApiGatewayV2::Api")
     assert "CorsConfiguration" not in plain
     origin = "https://jobs.example.com"
-    template = synthesised(backend(cors_origins=[origin])[2])
+    template = of_backend(cors_origins=[origin])
     (api,) = template.of("AWS::ApiGatewayV2::Api")
     cors = api["CorsConfiguration"]
     assert cors["AllowOrigins"] == [origin]
@@ -173,7 +174,7 @@ def test_cors_is_for_named_origins_only() -> None:
 
 def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
     """Its own refusals stand in its log, and no header or parameter does."""
-    template = synthesised(backend(rate_limit_per_s=50, burst_limit=70)[2])
+    template = of_backend(rate_limit_per_s=50, burst_limit=70)
     (stage,) = template.of("AWS::ApiGatewayV2::Stage")
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 70}
     (plain,) = stack.of("AWS::ApiGatewayV2::Stage")
@@ -184,7 +185,7 @@ def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
     assert group["LogGroupName"].startswith("/aws/vendedlogs/")
     log = {"Fn::GetAtt": [stack.logical_id("AWS::Logs::LogGroup", group), "Arn"]}
     assert plain["AccessLogSettings"]["DestinationArn"] == log
-    (silent,) = synthesised(backend(access_log=False)[2]).of("AWS::ApiGatewayV2::Stage")
+    (silent,) = of_backend(access_log=False).of("AWS::ApiGatewayV2::Stage")
     assert "AccessLogSettings" not in silent
 
 
@@ -253,16 +254,18 @@ def test_a_key_of_ones_own_encrypts_table_and_bucket() -> None:
         assert all(each.startswith("kms:") and "*" not in each for each in actions)
 
 
-def test_a_table_that_stays_cannot_be_deleted_by_hand(synthesise: Synthesise) -> None:
+def test_a_table_that_stays_cannot_be_deleted_by_hand(
+    stack: Synthesised, synthesise: Synthesise
+) -> None:
     """One that goes with its stack can, and one is configured otherwise."""
 
     def is_protected(template: Synthesised) -> bool:
         (table,) = template.of("AWS::DynamoDB::GlobalTable")
         return bool(table["Replicas"][0].get("DeletionProtectionEnabled"))
 
-    assert is_protected(synthesise())
+    assert is_protected(stack)
     assert not is_protected(synthesise(removal_policy=RemovalPolicy.DESTROY))
-    assert not is_protected(synthesised(backend(deletion_protection=False)[2]))
+    assert not is_protected(of_backend(deletion_protection=False))
 
 
 def test_everything_is_reached_by_tls_only(stack: Synthesised) -> None:
@@ -309,6 +312,5 @@ def test_a_context_that_cannot_be_used_is_refused_in_words(
 )
 def test_the_context_chooses_who_may_call(context: dict[str, str], kind: str) -> None:
     """``cdk deploy -c auth=...``."""
-    app = make_app(App(context={**NO_BUNDLING, **context}))
-    template = Synthesised(app.synth().get_stack_by_name("OjsBackend").template)
+    template = of_context(**context)
     assert "$default" in routes_by_authorization(template)[kind]

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
-from aws_cdk.assertions import Template
 
-from infra.app import make_app
 from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
@@ -17,6 +15,7 @@ from ojs_aws.cdk import (
     LambdaWorkerFunctionProps,
 )
 from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.templates import of_context, of_stack
 
 
 def made(**props: Any) -> Synthesised:
@@ -26,7 +25,7 @@ def made(**props: Any) -> Synthesised:
     backend = JobBackend(scope, "Jobs", JobBackendProps(**options))
     worker = LambdaWorkerFunctionProps(backend=backend, handler="jobs.handler", queues=["late"])
     LambdaWorkerFunction(scope, "Worker", worker)
-    return Synthesised(Template.from_stack(scope).to_json())
+    return of_stack(scope)
 
 
 def test_an_adopted_queue_is_declared_and_not_made() -> None:
@@ -63,10 +62,7 @@ def test_only_declared_queues_are_adopted() -> None:
 
 def test_the_context_names_adopted_queues() -> None:
     """``cdk deploy -c adopted_queues=...``."""
-    context = {**NO_BUNDLING, "queues": "default,late", "adopted_queues": "late"}
-    (stack,) = make_app(App(context=context)).node.children
-    assert isinstance(stack, Stack)
-    template = Synthesised(Template.from_stack(stack).to_json())
+    template = of_context(queues="default,late", adopted_queues="late")
     names = {each.get("QueueName") for each in template.of("AWS::SQS::Queue")}
     assert "ojs__default" in names
     assert "ojs__late" not in names

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from aws_cdk import App, Stack
-from aws_cdk.assertions import Template
+from aws_cdk import App
 
 from infra.app import ContextError, make_app
-from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.conftest import NO_BUNDLING
+from tests.infra.templates import of_context
 
 EXPORT = "functions.export.handler.handler"
 TRIGGER = {
@@ -25,23 +25,16 @@ TRIGGER = {
 }
 
 
-def made(**context: str) -> Synthesised:
-    """The stack of a context."""
-    (stack,) = make_app(App(context={**NO_BUNDLING, **context})).node.children
-    assert isinstance(stack, Stack)
-    return Synthesised(Template.from_stack(stack).to_json())
-
-
 def test_nothing_is_exported_by_default() -> None:
     """Neither function nor bucket is there."""
-    stack = made()
+    stack = of_context()
     assert EXPORT not in {each["Handler"] for each in stack.of("AWS::Lambda::Function")}
     assert len(stack.of("AWS::S3::Bucket")) == 1
 
 
 def test_only_jobs_that_ended_invoke_the_function_in_large_batches() -> None:
     """Few files: a thousand records, or five minutes of them."""
-    (trigger,) = made(export_days="90").triggers(EXPORT)
+    (trigger,) = of_context(export_days="90").triggers(EXPORT)
     (pattern,) = trigger["FilterCriteria"]["Filters"]
     assert json.loads(pattern["Pattern"])["dynamodb"] == {
         "Keys": {"sk": {"S": ["job"]}},
@@ -60,7 +53,7 @@ def test_it_writes_files_and_reads_documents_only_where_they_are_exported(
     documents: str, more: set[str]
 ) -> None:
     """It cannot read the table otherwise, nor read what it wrote."""
-    stack = made(export_days="90", export_documents=documents)
+    stack = of_context(export_days="90", export_documents=documents)
     assert stack.actions(EXPORT) == {"s3:PutObject", *more, *TRIGGER}
     (written,) = [where for actions, where in stack.statements(EXPORT) if "s3:PutObject" in actions]
     assert written.endswith("/jobs/*")
@@ -74,7 +67,7 @@ def test_files_are_kept_as_long_as_is_said_private_and_encrypted() -> None:
     """By the lifecycle of a bucket of their own."""
     (files,) = [
         each
-        for each in made(export_days="90").of("AWS::S3::Bucket")
+        for each in of_context(export_days="90").of("AWS::S3::Bucket")
         if "ExpirationInDays" in str(each["LifecycleConfiguration"])
     ]
     (rule,) = files["LifecycleConfiguration"]["Rules"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
@@ -14,19 +13,10 @@ from aws_cdk import aws_sns as sns
 from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
 from ojs_aws.pricing.estimate import ALARMS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
-from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.conftest import NO_BUNDLING
+from tests.infra.templates import of_backend, of_stack
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
-
-
-def synthesised(*, with_topic: bool = False, **props: Any) -> Synthesised:
-    """A stack with a backend."""
-    scope = Stack(App(context=NO_BUNDLING), "Mine")
-    topic = sns.Topic(scope, "Topic") if with_topic else None
-    JobBackend(scope, "Jobs", JobBackendProps(alarm_topic=topic, **props))
-    app = scope.node.root
-    assert isinstance(app, App)
-    return Synthesised(app.synth().get_stack_by_name("Mine").template)
 
 
 def sections() -> set[str]:
@@ -38,7 +28,7 @@ def sections() -> set[str]:
 def test_every_alarm_has_a_runbook() -> None:
     """Its description names a section of docs/operations.md that is there; none is left over."""
     named = set()
-    whole = synthesised(queues=["default", "email"], export=ExportOptions())
+    whole = of_backend(queues=["default", "email"], export=ExportOptions())
     for alarm in whole.of("AWS::CloudWatch::Alarm"):
         found = re.search(r"Runbook: docs/operations\.md#([a-z-]+)$", alarm["AlarmDescription"])
         assert found, alarm["AlarmDescription"]
@@ -52,7 +42,7 @@ def test_every_alarm_has_a_runbook() -> None:
 
 def test_what_the_issue_names_is_watched() -> None:
     """Old jobs and dead letters of all queues, sweep, stream, throttles, errors, concurrency."""
-    alarms = synthesised(queues=["default", "email"], queue_alarms=["email"]).of(
+    alarms = of_backend(queues=["default", "email"], queue_alarms=["email"]).of(
         "AWS::CloudWatch::Alarm"
     )
     for metric in (AGE_METRIC, DEAD_LETTERED_METRIC):
@@ -89,7 +79,7 @@ def test_the_number_of_undeclared_queues_is_watched_where_there_are_some() -> No
         ({"settings": settings}, [40]),
         ({"allow_undeclared_queues": False}, []),
     ):
-        alarms = synthesised(**props).of("AWS::CloudWatch::Alarm")
+        alarms = of_backend(**props).of("AWS::CloudWatch::Alarm")
         watched = [each for each in alarms if each["MetricName"] == "UndeclaredQueues"]
         assert [each["Threshold"] for each in watched] == thresholds
 
@@ -97,35 +87,37 @@ def test_the_number_of_undeclared_queues_is_watched_where_there_are_some() -> No
 def test_a_queue_without_metrics_of_its_own_has_no_alarm() -> None:
     """One that is not declared may be counted with others."""
     with pytest.raises(ValueError, match="mail"):
-        synthesised(queues=["default"], queue_alarms=["mail"])
+        of_backend(queues=["default"], queue_alarms=["mail"])
 
 
 def test_the_estimate_of_costs_knows_the_alarms_of_the_stack() -> None:
     """However many queues there are."""
     for queues in (["default"], ["a", "b", "c"]):
-        assert len(synthesised(queues=queues).of("AWS::CloudWatch::Alarm")) == ALARMS
+        assert len(of_backend(queues=queues).of("AWS::CloudWatch::Alarm")) == ALARMS
 
 
 def test_a_topic_is_told_of_every_alarm() -> None:
     """When it rings, and when it is over; without a topic nobody is."""
-    for alarm in synthesised(with_topic=True).of("AWS::CloudWatch::Alarm"):
+    scope = Stack(App(context=NO_BUNDLING), "Mine")
+    JobBackend(scope, "Jobs", JobBackendProps(alarm_topic=sns.Topic(scope, "Topic")))
+    for alarm in of_stack(scope).of("AWS::CloudWatch::Alarm"):
         (action,) = alarm["AlarmActions"]
         assert alarm["OKActions"] == [action]
-    assert not any("AlarmActions" in each for each in synthesised().of("AWS::CloudWatch::Alarm"))
+    assert not any("AlarmActions" in each for each in of_backend().of("AWS::CloudWatch::Alarm"))
 
 
 def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:
     """By searches; and it can be left out."""
-    (dashboard,) = synthesised().of("AWS::CloudWatch::Dashboard")
+    (dashboard,) = of_backend().of("AWS::CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     for shown in ("ojs.job.enqueued", "ojs.job.duration", AGE_METRIC, "SEARCH(", "IteratorAge"):
         assert shown in body
-    assert not synthesised(has_dashboard=False).of("AWS::CloudWatch::Dashboard")
+    assert not of_backend(has_dashboard=False).of("AWS::CloudWatch::Dashboard")
 
 
 def test_the_dashboard_shows_every_function_of_the_backend() -> None:
     """The authorizer, which each request waits for, and the export, too."""
-    whole = synthesised(export=ExportOptions())
+    whole = of_backend(export=ExportOptions())
     (dashboard,) = whole.of("AWS::CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     for function in whole.of("AWS::Lambda::Function"):

@@ -21,27 +21,21 @@ from ojs_aws.cdk import (
 from ojs_aws.cdk.bundling import Target, backend_bundle
 from ojs_aws.cdk.sources import LOCK, TRACING_LOCK
 from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.templates import of_context
 
 API_FUNCTIONS = ("producer", "worker_api", "operator", "system", "authorizer")
 
 
-def made(**context: str) -> Synthesised:
-    """The stack of a context."""
-    (stack,) = make_app(App(context={**NO_BUNDLING, **context})).node.children
-    assert isinstance(stack, Stack)
-    return Synthesised(Template.from_stack(stack).to_json())
-
-
 def test_nothing_is_kept_warm_by_default() -> None:
     """It costs money without a job."""
-    stack = made()
+    stack = of_context()
     assert not stack.of("AWS::Lambda::Alias")
     assert not any("SnapStart" in each for each in stack.of("AWS::Lambda::Function"))
 
 
 def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
     """Of the API's functions and the authorizer; sweep and stream are never waited for."""
-    stack = made(start="snapstart")
+    stack = of_context(start="snapstart")
     for name in API_FUNCTIONS:
         function = stack.function(f"functions.{name}.handler.handler")
         assert function["SnapStart"] == {"ApplyOn": "PublishedVersions"}
@@ -62,7 +56,7 @@ def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
 
 def test_executions_are_provisioned_on_the_alias() -> None:
     """So many of each function."""
-    aliases = made(start="2").of("AWS::Lambda::Alias")
+    aliases = of_context(start="2").of("AWS::Lambda::Alias")
     assert len(aliases) == len(API_FUNCTIONS)
     for alias in aliases:
         provisioned = alias["ProvisionedConcurrencyConfig"]
@@ -93,7 +87,7 @@ def test_a_runtime_without_snapshots_is_refused_at_synthesis() -> None:
 
 def test_alarms_are_mailed_to_who_is_named() -> None:
     """By a topic that only this account's alarms may publish to, over TLS."""
-    stack = made(alarm_email="ops@example.com")
+    stack = of_context(alarm_email="ops@example.com")
     (subscription,) = stack.of("AWS::SNS::Subscription")
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.com")
     for alarm in stack.of("AWS::CloudWatch::Alarm"):
@@ -111,7 +105,7 @@ def test_alarms_are_mailed_to_who_is_named() -> None:
 def test_alarms_go_to_a_topic_of_ones_own() -> None:
     """Which is left as it is."""
     arn = "arn:aws:sns:eu-west-1:123456789012:oncall"
-    stack = made(alarm_topic=arn)
+    stack = of_context(alarm_topic=arn)
     assert {str(each["AlarmActions"]) for each in stack.of("AWS::CloudWatch::Alarm")} == {
         str([arn])
     }
@@ -123,7 +117,7 @@ KEY = "arn:aws:kms:eu-west-1:123456789012:key/6ccd1d07-6a5a-4f4c-8d8e-2f4a2b0c7f
 
 def test_a_key_of_ones_own_encrypts_table_and_buckets() -> None:
     """In the key's own region, which the table's definition has to name."""
-    stack = made(encryption_key=KEY, export_days="1")
+    stack = of_context(encryption_key=KEY, export_days="1")
     (table,) = stack.of("AWS::DynamoDB::GlobalTable")
     assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
     (replica,) = table["Replicas"]
@@ -163,7 +157,7 @@ def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: 
 
 def test_nothing_is_traced_by_default() -> None:
     """Traces cost money, and starts longer: no right to send them, and no packages for it."""
-    stack = made()
+    stack = of_context()
     for function in stack.of("AWS::Lambda::Function"):
         assert "TracingConfig" not in function
         assert "OJS_TRACING" not in function["Environment"]["Variables"]
@@ -173,7 +167,7 @@ def test_nothing_is_traced_by_default() -> None:
 
 def test_traced_functions_may_send_traces_and_nothing_else_more() -> None:
     """All of them, the demo worker too; X-Ray knows no resources for these two actions."""
-    stack, plain = made(tracing="true", export_days="7"), made(export_days="7")
+    stack, plain = of_context(tracing="true", export_days="7"), of_context(export_days="7")
     xray = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
     for function in stack.of("AWS::Lambda::Function"):
         handler = function["Handler"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
-from aws_cdk.assertions import Template
+from aws_cdk import App
 from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.app import ContextError, make_app
-from ojs_aws.cdk import JobBackend, JobBackendProps
 from ojs_aws.domain.attributes import QUEUE_PATTERN
 from ojs_aws.topology import (
     QUEUE_SEPARATOR,
@@ -22,17 +19,11 @@ from ojs_aws.topology import (
     queue_name_prefix,
     sqs_queue_name,
 )
-from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.conftest import NO_BUNDLING
+from tests.infra.templates import of_backend
 
 PREFIXES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}", fullmatch=True)
 QUEUES = st.from_regex(QUEUE_PATTERN, fullmatch=True).filter(lambda name: len(name) <= 128)
-
-
-def made(**props: Any) -> Synthesised:
-    """A stack with a backend."""
-    scope = Stack(App(context=NO_BUNDLING), "S")
-    JobBackend(scope, "Jobs", JobBackendProps(**props))
-    return Synthesised(Template.from_stack(scope).to_json())
 
 
 @given(PREFIXES, PREFIXES, QUEUES)
@@ -51,7 +42,7 @@ def test_two_stages_share_neither_a_queue_nor_rights() -> None:
     """Prefix ``ojs`` with queue ``dev-email``, and prefix ``ojs-dev`` with queue ``email``."""
     named = []
     for prefix, queue in (("ojs", "dev-email"), ("ojs-dev", "email")):
-        template = made(queue_prefix=prefix, queues=[queue])
+        template = of_backend(queue_prefix=prefix, queues=[queue])
         queues = template.of("AWS::SQS::Queue")
         statements = template.statements("functions.worker_api.handler.handler")
         (pattern,) = [
@@ -68,7 +59,7 @@ def test_two_stages_share_neither_a_queue_nor_rights() -> None:
 
 def test_a_deployment_keeps_the_old_names_of_its_queues_by_a_setting() -> None:
     """And all that goes by them: rights, settings, policies; nothing of its queues is replaced."""
-    template = made(queue_prefix="shop", queue_separator="-", queues=["email"])
+    template = of_backend(queue_prefix="shop", queue_separator="-", queues=["email"])
     queues = template.of("AWS::SQS::Queue")
     names = {each.get("QueueName") for each in queues}
     assert {"shop-email", "shop-UNREADABLE", "shop-CRON"} <= names
@@ -84,7 +75,7 @@ def test_a_deployment_keeps_the_old_names_of_its_queues_by_a_setting() -> None:
 def test_a_prefix_by_which_deployments_could_collide_is_refused(prefix: str) -> None:
     """An underscore would be taken for the separator."""
     with pytest.raises(ValueError, match="queue prefix"):
-        made(queue_prefix=prefix)
+        of_backend(queue_prefix=prefix)
 
 
 def test_a_separator_of_ones_own_is_refused() -> None:
@@ -92,4 +83,4 @@ def test_a_separator_of_ones_own_is_refused() -> None:
     with pytest.raises(ContextError, match="queue_separator"):
         make_app(App(context={**NO_BUNDLING, "queue_separator": "."}))
     with pytest.raises(ValueError, match="queue_separator"):
-        made(queue_separator="_")
+        of_backend(queue_separator="_")
