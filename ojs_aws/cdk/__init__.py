@@ -17,102 +17,67 @@ without the CDK and without Node.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
-    from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
-    from ojs_aws.cdk.backend_extensions import BackendExtensions
-    from ojs_aws.cdk.bundling import Target
-    from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
-    from ojs_aws.cdk.job_backend import JobBackend
-    from ojs_aws.cdk.job_backend_props import JobBackendProps
-    from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
-    from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
-    from ojs_aws.cdk.job_table import JobTable, JobTableProps, RestoredTable
+    from ojs_aws.cdk.api.access import Access as Access
+    from ojs_aws.cdk.api.access import ApiKeys as ApiKeys
+    from ojs_aws.cdk.api.access import Iam as Iam
+    from ojs_aws.cdk.api.access import Jwt as Jwt
+    from ojs_aws.cdk.api.access import OpenAccess as OpenAccess
+    from ojs_aws.cdk.api.access import OwnAuthorizer as OwnAuthorizer
+    from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
+    from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
+    from ojs_aws.cdk.backend_extensions import BackendExtensions as BackendExtensions
+    from ojs_aws.cdk.bundling import Target as Target
+    from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
+    from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
+    from ojs_aws.cdk.job_backend import JobBackend as JobBackend
+    from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
+    from ojs_aws.cdk.job_export import ExportOptions as ExportOptions
+    from ojs_aws.cdk.job_export import JobExport as JobExport
+    from ojs_aws.cdk.job_export import JobExportProps as JobExportProps
+    from ojs_aws.cdk.job_queues import JobQueues as JobQueues
+    from ojs_aws.cdk.job_queues import JobQueuesProps as JobQueuesProps
+    from ojs_aws.cdk.job_table import JobTable as JobTable
+    from ojs_aws.cdk.job_table import JobTableProps as JobTableProps
+    from ojs_aws.cdk.job_table import RestoredTable as RestoredTable
+    from ojs_aws.cdk.lambda_worker_function import LambdaWorkerFunction as LambdaWorkerFunction
     from ojs_aws.cdk.lambda_worker_function import (
-        LambdaWorkerFunction,
-        LambdaWorkerFunctionProps,
+        LambdaWorkerFunctionProps as LambdaWorkerFunctionProps,
     )
-    from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps
-    from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
-    from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
-    from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
-    from ojs_aws.cdk.warm_start import Provisioned, SnapStart, WarmStart
-
-__all__ = [
-    "Access",
-    "ApiKeys",
-    "BackendAlarms",
-    "BackendAlarmsProps",
-    "BackendDashboard",
-    "BackendDashboardProps",
-    "BackendExtensions",
-    "ChangeStream",
-    "ChangeStreamProps",
-    "ExportOptions",
-    "Iam",
-    "JobBackend",
-    "JobBackendProps",
-    "JobExport",
-    "JobExportProps",
-    "JobQueues",
-    "JobQueuesProps",
-    "JobTable",
-    "JobTableProps",
-    "Jwt",
-    "LambdaWorkerFunction",
-    "LambdaWorkerFunctionProps",
-    "OjsFunction",
-    "OjsFunctionProps",
-    "OjsHttpApi",
-    "OjsHttpApiProps",
-    "OpenAccess",
-    "OwnAuthorizer",
-    "Provisioned",
-    "RestoredTable",
-    "SnapStart",
-    "Target",
-    "TickSchedule",
-    "TickScheduleProps",
-    "WarmStart",
-]
-
-_HOMES: Final = {
-    "api.access": "Access ApiKeys Iam Jwt OpenAccess OwnAuthorizer",
-    "api.http_api": "OjsHttpApi OjsHttpApiProps",
-    "backend_extensions": "BackendExtensions",
-    "bundling": "Target",
-    "change_stream": "ChangeStream ChangeStreamProps",
-    "job_backend": "JobBackend",
-    "job_backend_props": "JobBackendProps",
-    "job_export": "ExportOptions JobExport JobExportProps",
-    "job_queues": "JobQueues JobQueuesProps",
-    "job_table": "JobTable JobTableProps RestoredTable",
-    "lambda_worker_function": "LambdaWorkerFunction LambdaWorkerFunctionProps",
-    "monitoring.alarms": "BackendAlarms BackendAlarmsProps",
-    "monitoring.dashboard": "BackendDashboard BackendDashboardProps",
-    "ojs_function": "OjsFunction OjsFunctionProps",
-    "tick_schedule": "TickSchedule TickScheduleProps",
-    "warm_start": "Provisioned SnapStart WarmStart",
-}
-_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-
-if not TYPE_CHECKING:  # a type checker would take any misspelt name for granted
-
-    def __getattr__(name: str) -> object:
-        """Import an exported name at its first use (PEP 562)."""
-        home = _HOME_OF.get(name)
-        if home is None:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        value: object = getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    """List the exported names, imported already or not."""
-    return sorted({*globals(), *__all__})
+    from ojs_aws.cdk.monitoring.alarms import BackendAlarms as BackendAlarms
+    from ojs_aws.cdk.monitoring.alarms import BackendAlarmsProps as BackendAlarmsProps
+    from ojs_aws.cdk.monitoring.dashboard import BackendDashboard as BackendDashboard
+    from ojs_aws.cdk.monitoring.dashboard import BackendDashboardProps as BackendDashboardProps
+    from ojs_aws.cdk.ojs_function import OjsFunction as OjsFunction
+    from ojs_aws.cdk.ojs_function import OjsFunctionProps as OjsFunctionProps
+    from ojs_aws.cdk.tick_schedule import TickSchedule as TickSchedule
+    from ojs_aws.cdk.tick_schedule import TickScheduleProps as TickScheduleProps
+    from ojs_aws.cdk.warm_start import Provisioned as Provisioned
+    from ojs_aws.cdk.warm_start import SnapStart as SnapStart
+    from ojs_aws.cdk.warm_start import WarmStart as WarmStart
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "api.access": "Access ApiKeys Iam Jwt OpenAccess OwnAuthorizer",
+            "api.http_api": "OjsHttpApi OjsHttpApiProps",
+            "backend_extensions": "BackendExtensions",
+            "bundling": "Target",
+            "change_stream": "ChangeStream ChangeStreamProps",
+            "job_backend": "JobBackend",
+            "job_backend_props": "JobBackendProps",
+            "job_export": "ExportOptions JobExport JobExportProps",
+            "job_queues": "JobQueues JobQueuesProps",
+            "job_table": "JobTable JobTableProps RestoredTable",
+            "lambda_worker_function": "LambdaWorkerFunction LambdaWorkerFunctionProps",
+            "monitoring.alarms": "BackendAlarms BackendAlarmsProps",
+            "monitoring.dashboard": "BackendDashboard BackendDashboardProps",
+            "ojs_function": "OjsFunction OjsFunctionProps",
+            "tick_schedule": "TickSchedule TickScheduleProps",
+            "warm_start": "Provisioned SnapStart WarmStart",
+        },
+    )
