@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from ojs_aws.services.backend import Backend
 
-_TOLD: Final = ("job_id", "queue", "worker_id", "workflow_id")
+_NOTED: Final = ("job_id", "queue", "worker_id", "workflow_id")
 """Parameters of paths that log lines and traces name."""
 
 
@@ -176,7 +176,7 @@ def _register(
     def serve(**path: str) -> Response[str]:
         handler = replacement or handler_of(route)
         note = note_of(resolver)
-        note({name: path[name] for name in _TOLD if name in path})
+        note({name: path[name] for name in _NOTED if name in path})
         call = Call(server, request_of(resolver), path, note)
         check_bounds(call, route)
         return response_of(handler(call))

@@ -129,12 +129,12 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
     entry = call.backend.cron.get(call.named("name"))
-    told = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
-    ids = [str(data["job_id"]) for data in told if data.get("job_id")]
+    occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
+    ids = [str(data["job_id"]) for data in occurrences if data.get("job_id")]
     now = call.backend.clock.now()
     found = call.backend.ports.store.load_many(ids) if ids else {}
     jobs = {job_id: lifecycle.settle(job, now) for job_id, job in found.items()}
-    runs = [_run(data, jobs) for data in told]
+    runs = [_run(data, jobs) for data in occurrences]
     return Answer({"name": entry.name, "executions": runs, "count": len(runs)})
 
 
@@ -156,15 +156,15 @@ def _occurrences(call: Call, entry: CronEntry) -> list[Members]:
         query = EventQuery(
             types=query.types, job_ids=query.job_ids, limit=query.limit, cursor=page.cursor
         )
-    told = {_place(data): data for data in map(_data, events)}
+    found = {_place(data): data for data in map(_data, events)}
     if entry.latest is not None and entry.latest.outcome is not Outcome.CLAIMED:
         latest: Members = {"scheduled_at": format_instant(entry.latest.scheduled_at)}
         if entry.latest.outcome is Outcome.TRIGGERED:
             latest["job_id"] = entry.latest.job_id
         else:
             latest["reason"] = entry.latest.reason
-        told.setdefault(_place(latest), latest)
-    return sorted(told.values(), key=_place, reverse=True)
+        found.setdefault(_place(latest), latest)
+    return sorted(found.values(), key=_place, reverse=True)
 
 
 def _data(event: Event) -> Members:

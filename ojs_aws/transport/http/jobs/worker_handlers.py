@@ -124,8 +124,8 @@ def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
 
 def heartbeat(call: Call) -> Answer[answers.HeartbeatAnswer]:
     """Extend the reservations of a worker's jobs, and answer its directive (BEAT)."""
-    worker_id, told = beat(call)
-    return Answer(heartbeat_answer(told, worker_id))
+    worker_id, answered = beat(call)
+    return Answer(heartbeat_answer(answered, worker_id))
 
 
 def beat(call: Call) -> tuple[str, Beat]:
@@ -141,7 +141,7 @@ def beat(call: Call) -> tuple[str, Beat]:
         about=_about(body),
     )
     call.note({"worker_id": body.worker_id or ""})
-    told = call.backend.heartbeat(
+    answered = call.backend.heartbeat(
         body.worker_id,
         body.active_job_ids,
         body.visibility_timeout_ms,
@@ -149,7 +149,7 @@ def beat(call: Call) -> tuple[str, Beat]:
         call.request.caller,
         attempts=_attempts(body),
     )
-    return body.worker_id or "", told
+    return body.worker_id or "", answered
 
 
 def _attempts(body: HeartbeatValues) -> dict[str, AttemptRef]:
@@ -167,8 +167,8 @@ def _about(body: HeartbeatValues) -> str:
 
     :raises InvalidRequestError: more than the registry keeps.
     """
-    told = {name: value for name in ABOUT if (value := getattr(body, name)) is not None}
-    text = encode(told) if told else ""
+    known = {name: value for name in ABOUT if (value := getattr(body, name)) is not None}
+    text = encode(known) if known else ""
     if len(text.encode()) > MAX_ABOUT_BYTES:
         raise InvalidRequestError(
             f"What a worker tells of itself has at most {MAX_ABOUT_BYTES} bytes.",

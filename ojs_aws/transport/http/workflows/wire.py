@@ -135,8 +135,8 @@ def _metadata(view: WorkflowView) -> answers.WorkflowMetadata:
     metadata = _counted(workflow)
     if workflow.cancelled_at is not None:  # terminal, as section 3.3 has it
         metadata["completed_at"] = format_instant(workflow.cancelled_at)
-    told = {each.index for each in workflow.failures}
-    failed = [i for i in graph.jobs if workflow.states[i] == StepState.FAILED or i in told]
+    known = {each.index for each in workflow.failures}
+    failed = [i for i in graph.jobs if workflow.states[i] == StepState.FAILED or i in known]
     if not failed:
         return metadata
     if graph.kind is Kind.CHAIN:
