@@ -141,7 +141,7 @@ def build_backend(
             store=store,
             messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
             queues=DynamoQueueRegistry(
-                dynamodb=aws.dynamodb,
+                client=aws.dynamodb,
                 sqs=aws.sqs,
                 table=settings.table,
                 queue_prefix=settings.queue_prefix,

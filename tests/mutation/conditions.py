@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
 from tests.mutation.clauses import FIRST_VALUE, key_removals, removals
 from tests.mutation.mutants import Kind, Removal, Source
 
 KEY_CONDITION: Final = "KeyConditionExpression"
+QUERIES: Final = frozenset({"query", "pages", "items"})
+"""Methods of the table whose first argument is a key condition."""
 
 
 def condition_removals(source: Source) -> Iterator[Removal]:
@@ -79,6 +81,8 @@ def _key_conditions(source: Source) -> set[tuple[str, str]]:
         value: ast.AST | None = None
         if isinstance(node, ast.keyword) and node.arg == KEY_CONDITION:
             value = node.value
+        elif _is_query(node):
+            value = node.args[0]
         elif isinstance(node, ast.Dict):
             for key, each in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == KEY_CONDITION:
@@ -88,10 +92,19 @@ def _key_conditions(source: Source) -> set[tuple[str, str]]:
     return found | {("", KEY_CONDITION)}
 
 
+def _is_query(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether a call runs a query of the table."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in QUERIES and bool(node.args)
+
+
 def _names_near(source: Source, node: ast.AST) -> set[tuple[str, str]]:
     """Return the variables, and the argument or member, that a text is given to."""
     function, near, child = source.function_of(node), set[tuple[str, str]](), node
     while (parent := source.parents.get(child)) is not None:
+        if _is_query(parent) and child is parent.args[0]:
+            return near | {("", KEY_CONDITION)}
         if isinstance(parent, ast.keyword):
             return near | {("", parent.arg or "")}
         if isinstance(parent, ast.Dict):

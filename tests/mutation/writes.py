@@ -107,6 +107,7 @@ def _sent(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[ast.AST
     """Return what a function sends as a transaction, directly or by way of variables."""
     values = {node.arg: node.value for node in ast.walk(function) if isinstance(node, ast.keyword)}
     found = [values["TransactItems"]] if "TransactItems" in values else []
+    found += [each.args[0] for each in _calls(function, {"transact_write_items"}) if each.args]
     for each in found:
         if isinstance(each, ast.Name):
             found += [

@@ -15,36 +15,35 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import (
-    CONDITION_CODE,
-    ConditionFailedError,
-    cancellation_codes,
-    conditional,
-)
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
+from ojs_aws.adapters.dynamodb.table import (
+    InTable,
+    condition,
+    delete_part,
+    first_failed,
+    item_key,
+    key_in,
+    put_part,
+)
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     deflate,
     inflate,
     number,
-    read_number,
+    read_count,
     read_string,
     string,
 )
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError
 from ojs_aws.topology import BATCHES_PARTITION
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 KEPT_S: Final = 7 * 86_400
 """How long logs and decisions stay: far longer than any request or outage (seconds)."""
@@ -68,14 +67,12 @@ DONE: Final = "dn"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoBatches:
+class DynamoBatches(InTable):
     """Implements the port Batches over the table.
 
     :ivar new_token: makes the name of a log.
     """
 
-    client: DynamoDBClient
-    table: str
     retention: Retention
     new_token: Callable[[], str]
 
@@ -90,14 +87,12 @@ class DynamoBatches:
         for size, data in self._parts(jobs):
             for piece in range(_pieces(data)):
                 item = {
-                    n.PK: string(_pk(batch_id)),
-                    n.SK: string(_part_sk(token, len(sizes), piece)),
+                    **item_key(_pk(batch_id), _part_sk(token, len(sizes), piece)),
                     JOBS: {"B": data[piece * PART_BYTES : (piece + 1) * PART_BYTES]},
                     PIECES: number(_pieces(data)),
                     n.TTL: number(now // 1000 + KEPT_S),
                 }
-                with translated("PutItem"):
-                    self.client.put_item(TableName=self.table, Item=item)
+                self.put_item(item)
             sizes.append(size)
         return tuple(sizes)
 
@@ -128,62 +123,31 @@ class DynamoBatches:
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
         """Make one conditional put to give up, or one transaction to commit."""
         item: Item = {
-            n.PK: string(_pk(batch_id)),
-            n.SK: string(DECISION),
+            **item_key(_pk(batch_id), DECISION),
             n.TTL: number(now // 1000 + KEPT_S),
         }
-        new: dict[str, Any] = {
-            "TableName": self.table,
-            "Item": item,
-            "ConditionExpression": "attribute_not_exists(#pk)",
-            "ExpressionAttributeNames": {"#pk": n.PK},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        is_first = condition("attribute_not_exists(#pk)")
         if commit is None:
             try:
-                with conditional("PutItem"):
-                    self.client.put_item(**new)
+                self.put_item(item, is_first)
             except ConditionFailedError as failed:
                 return _decision(failed.item)
             return Decision()
         item[LOG] = string(commit.token)
-        row = {"Put": {"TableName": self.table, "Item": _row(commit)}}
-        return self._commit(commit, [{"Put": new}, row])
-
-    def _commit(self, commit: OpenBatch, actions: Any) -> Decision:
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=actions)
-            except ClientError as problem:
-                codes = cancellation_codes(problem)
-                if not codes or codes[0][0] != CONDITION_CODE:
-                    raise
-                return _decision(codes[0][1])
+        actions = [put_part(self.table, item, is_first), put_part(self.table, _row(commit))]
+        if reasons := self.transact_write_items(actions, first_failed):
+            return _decision(reasons[0][1])
         return Decision(commit.token)
 
     def decided(self, batch_id: str) -> Decision | None:
         """Make one consistent read."""
-        item = self._get(_pk(batch_id), DECISION)
+        item = self.get_item(item_key(_pk(batch_id), DECISION))
         return _decision(item) if item else None
 
     def open(self) -> list[OpenBatch]:
         """Run one consistent query, of as many pages as there are."""
-        batches: list[OpenBatch] = []
-        more: dict[str, Any] = {}
-        while True:
-            with translated("Query"):
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="#pk = :pk",
-                    ExpressionAttributeNames={"#pk": n.PK},
-                    ExpressionAttributeValues={":pk": string(BATCHES_PARTITION)},
-                    ConsistentRead=True,
-                    **more,
-                )
-            batches += [_open(item) for item in answer["Items"]]
-            if "LastEvaluatedKey" not in answer:
-                return batches
-            more = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        items = self.items("#pk = :pk", {"pk": string(BATCHES_PARTITION)}, ConsistentRead=True)
+        return [_open(item) for item in items]
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
         """Make one consistent read; for a very large job some more."""
@@ -191,64 +155,38 @@ class DynamoBatches:
         for piece in count():
             if piece == pieces:
                 break
-            item = self._get(_pk(batch.id), _part_sk(batch.token, number, piece))
+            item = self.get_item(item_key(_pk(batch.id), _part_sk(batch.token, number, piece)))
             if not item:
                 raise LogLostError(f"Part {number} of batch '{batch.id}' is missing.")
             data += bytes(item[JOBS]["B"])
-            pieces = read_number(item, PIECES) or 1
+            pieces = read_count(item, PIECES) or 1
         listed: list[Any] = json.loads(inflate(data))
         return [StagedJob(from_item(read_values(image)), replaces) for image, replaces in listed]
 
     def done(self, batch: OpenBatch) -> int:
         """Make one consistent read."""
-        item = self._get(_pk(batch.id), DECISION)
+        item = self.get_item(item_key(_pk(batch.id), DECISION))
         if not item:
             raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
-        return read_number(item, DONE) or 0
+        return read_count(item, DONE)
 
     def advance(self, batch: OpenBatch, done: int) -> None:
         """Make one update."""
-        with translated("UpdateItem"):
-            self.client.update_item(
-                TableName=self.table,
-                Key={n.PK: string(_pk(batch.id)), n.SK: string(DECISION)},
-                UpdateExpression="SET #dn = :dn",
-                ExpressionAttributeNames={"#dn": DONE},
-                ExpressionAttributeValues={":dn": number(done)},
-            )
+        update = Update()
+        update.set(DONE, number(done))
+        self.update_item(item_key(_pk(batch.id), DECISION), update)
 
     def close(self, batch: OpenBatch) -> None:
         """Make one delete."""
-        row = _row(batch)
-        with translated("DeleteItem"):
-            self.client.delete_item(
-                TableName=self.table, Key={name: row[name] for name in (n.PK, n.SK)}
-            )
+        self.delete_item(key_in(_row(batch)))
 
     def abandon(self, batch: OpenBatch, now: Instant) -> None:
         """Make one transaction, which moves the row."""
         row = _row(batch)
         kept = row | {n.PK: string(LOST), n.TTL: number(now // 1000 + LOST_KEPT_S)}
-        actions: Any = [
-            {"Put": {"TableName": self.table, "Item": kept}},
-            {
-                "Delete": {
-                    "TableName": self.table,
-                    "Key": {name: row[name] for name in (n.PK, n.SK)},
-                }
-            },
-        ]
-        with translated("TransactWriteItems"):
-            self.client.transact_write_items(TransactItems=actions)
-
-    def _get(self, pk: str, sk: str) -> Item:
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table,
-                Key={n.PK: string(pk), n.SK: string(sk)},
-                ConsistentRead=True,
-            )
-        return answer.get("Item", {})
+        self.transact_write_items(
+            [put_part(self.table, kept), delete_part(self.table, key_in(row))]
+        )
 
 
 def _pk(batch_id: str) -> str:
@@ -266,8 +204,7 @@ def _pieces(data: bytes) -> int:
 
 def _row(batch: OpenBatch) -> Item:
     return {
-        n.PK: string(BATCHES_PARTITION),
-        n.SK: string(f"{n.instant_key(batch.committed_at)}#{batch.id}"),
+        **item_key(BATCHES_PARTITION, f"{n.instant_key(batch.committed_at)}#{batch.id}"),
         LOG: string(batch.token),
         SIZES: string(",".join(map(str, batch.sizes))),
         MARKS: {"B": batch.marks},

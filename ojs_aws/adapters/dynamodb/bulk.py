@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
     packed,
-    read_number,
+    read_count,
     read_string,
     string,
     unpacked,
 )
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest
 from ojs_aws.topology import BULK_PARTITION
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 REQUEST: Final = "request"
 DIGEST: Final = "dg"
@@ -37,38 +34,26 @@ TOLD_S: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoBulkRequests:
+class DynamoBulkRequests(InTable):
     """Implements the port BulkRequests over the table."""
-
-    client: DynamoDBClient
-    table: str
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
         """Make one conditional put."""
+        is_free = "attribute_not_exists(#pk) OR #cr < :old"
         try:
-            with conditional("PutItem"):
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=_item(request),
-                    ConditionExpression="attribute_not_exists(#pk) OR #cr < :old",
-                    ExpressionAttributeNames={"#pk": n.PK, "#cr": n.CREATED},
-                    ExpressionAttributeValues={":old": number(forgotten_before)},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            self.put_item(_item(request), condition(is_free, old=number(forgotten_before)))
         except ConditionFailedError as failed:
             return _read(failed.item)
         return request
 
     def answer(self, request: BulkRequest) -> None:
         """Make one put."""
-        with translated("PutItem"):
-            self.client.put_item(TableName=self.table, Item=_item(request))
+        self.put_item(_item(request))
 
     def tell(self, done: BulkDone) -> None:
         """Make one put."""
         item: Item = {
-            n.PK: string(BULK_PARTITION),
-            n.SK: string(done.id),
+            **item_key(BULK_PARTITION, done.id),
             n.TYPE: string(done.operation),
             n.CREATED: number(done.at),
             TOTAL: number(done.total),
@@ -76,8 +61,7 @@ class DynamoBulkRequests:
             ATOMIC: {"BOOL": done.is_atomic},
             n.TTL: number(done.at // 1000 + TOLD_S),
         }
-        with translated("PutItem"):
-            self.client.put_item(TableName=self.table, Item=item)
+        self.put_item(item)
 
 
 def read_done(item: Item) -> BulkDone:
@@ -85,17 +69,16 @@ def read_done(item: Item) -> BulkDone:
     return BulkDone(
         id=read_string(item, n.SK),
         operation=read_string(item, n.TYPE),
-        total=read_number(item, TOTAL) or 0,
-        done=read_number(item, DONE) or 0,
+        total=read_count(item, TOTAL),
+        done=read_count(item, DONE),
         is_atomic=bool(item.get(ATOMIC, {}).get("BOOL")),
-        at=Instant(read_number(item, n.CREATED) or 0),
+        at=Instant(read_count(item, n.CREATED)),
     )
 
 
 def _item(request: BulkRequest) -> Item:
     item = {
-        n.PK: string(f"bulk#{request.key}"),
-        n.SK: string(REQUEST),
+        **item_key(f"bulk#{request.key}", REQUEST),
         n.CREATED: number(request.begun_at),
         DIGEST: string(request.digest),
         STATUS: number(request.status),
@@ -110,7 +93,7 @@ def _read(item: Item) -> BulkRequest:
     return BulkRequest(
         key=read_string(item, n.PK).partition("#")[2],
         digest=read_string(item, DIGEST),
-        begun_at=Instant(read_number(item, n.CREATED) or 0),
-        status=read_number(item, STATUS) or 0,
+        begun_at=Instant(read_count(item, n.CREATED)),
+        status=read_count(item, STATUS),
         answer=unpacked(item[n.DOCUMENT]) if n.DOCUMENT in item else "",
     )

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, read_string
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.errors import CANCELLED, error_code, translated
 
 CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 
@@ -32,18 +32,6 @@ class ConditionFailedError(Exception):
         return bool(self.item) and read_string(self.item, n.TOKEN) == token
 
 
-class ItemsTakenError(Exception):
-    """Reports that a transaction met items that exist.
-
-    :ivar items: the items by the position of the put that met them.
-    """
-
-    def __init__(self, items: dict[int, Item]) -> None:
-        """Keep the items."""
-        super().__init__("taken")
-        self.items = items
-
-
 @contextmanager
 def conditional(operation: str) -> Iterator[None]:
     """Translate errors like ``translated``; a failed condition comes with the item it met.
@@ -61,29 +49,14 @@ def conditional(operation: str) -> Iterator[None]:
             raise ConditionFailedError(response.get("Item", {})) from problem
 
 
-def taken_items(problem: ClientError, count: int) -> dict[int, Item] | None:
-    """Return the items that kept a transaction from storing its first ``count`` new ones.
-
-    None when it failed for another reason.
-    """
-    if error_code(problem) != "TransactionCanceledException":
-        return None
-    response: Any = problem.response
-    reasons = response.get("CancellationReasons", [])[:count]
-    taken = {
-        index: reason["Item"]
-        for index, reason in enumerate(reasons)
-        if reason.get("Code") == "ConditionalCheckFailed" and reason.get("Item")
-    }
-    return taken or None
-
-
 CONDITION_CODE: Final = "ConditionalCheckFailed"
+CONFLICT_CODE: Final = "TransactionConflict"
+"""Codes of the parts of a cancelled transaction."""
 
 
 def cancellation_codes(problem: ClientError) -> list[tuple[str, Item]]:
     """Return why each part of a transaction failed, and the item it met; empty for other errors."""
-    if error_code(problem) != "TransactionCanceledException":
+    if error_code(problem) != CANCELLED:
         return []
     response: Any = problem.response
     reasons = response.get("CancellationReasons", [])

@@ -5,29 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
     packed,
-    read_number,
+    read_count,
+    read_instant,
     read_string,
     string,
     unpacked,
 )
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
-from ojs_aws.topology import TABLE
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = "cron"
 DUE_LIST: Final = "|cron"
@@ -53,41 +50,23 @@ LATEST: Final = "ck"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoCronEntries:
+class DynamoCronEntries(InTable):
     """Implements the port CronEntries over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
 
-    client: DynamoDBClient
-    table: str
     token: Callable[[], str]
 
     def load(self, name: str) -> CronEntry | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(TableName=self.table, Key=_key(name), ConsistentRead=True)
-        return entry_of(answer["Item"]) if "Item" in answer else None
+        item = self.get_item(_key(name))
+        return entry_of(item) if item else None
 
     def all(self) -> list[CronEntry]:
         """Run one query for each megabyte of entries."""
-        entries: list[CronEntry] = []
-        start: Item = {}
-        while True:
-            more: Any = {"ExclusiveStartKey": start} if start else {}
-            with translated("Query"):
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="#pk = :pk",
-                    ExpressionAttributeNames={"#pk": n.PK},
-                    ExpressionAttributeValues={":pk": string(PARTITION)},
-                    ConsistentRead=True,
-                    **more,
-                )
-            entries += [entry_of(item) for item in answer["Items"]]
-            start = answer.get("LastEvaluatedKey", {})
-            if not start:
-                return entries
+        items = self.items("#pk = :pk", {"pk": string(PARTITION)}, ConsistentRead=True)
+        return [entry_of(item) for item in items]
 
     def save(self, before: CronEntry | None, after: CronEntry) -> None:
         """Make one update of what differs, if the version is still the one that was read."""
@@ -107,50 +86,29 @@ class DynamoCronEntries:
         token = string(self.token())
         update.set(n.TOKEN, token)
         try:
-            with conditional("UpdateItem"):
-                self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(after.name),
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **update.arguments(),
-                )
+            self.update_item(_key(after.name), update)
         except ConditionFailedError as failed:
             if not failed.is_own({n.TOKEN: token}):
                 raise StaleCronError(entry_of(failed.item) if failed.item else None) from None
 
     def delete(self, entry: CronEntry) -> None:
         """Make one conditional delete."""
+        is_same = condition(
+            "#v = :v AND #cr = :cr", v=number(entry.version), cr=number(entry.created_at)
+        )
         try:
-            with conditional("DeleteItem"):
-                self.client.delete_item(
-                    TableName=self.table,
-                    Key=_key(entry.name),
-                    ConditionExpression="#v = :v AND #c = :c",
-                    ExpressionAttributeNames={"#v": n.VERSION, "#c": n.CREATED},
-                    ExpressionAttributeValues={
-                        ":v": number(entry.version),
-                        ":c": number(entry.created_at),
-                    },
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            self.delete_item(_key(entry.name), is_same)
         except ConditionFailedError as failed:
             if failed.item:  # nothing there: an earlier try of this call took effect
                 raise StaleCronError(entry_of(failed.item)) from None
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
         """Run one query of the index, which holds no disabled entry."""
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                IndexName=TABLE.index.name,
-                KeyConditionExpression="#gpk = :gpk AND #gsk <= :until",
-                ExpressionAttributeNames={"#gpk": n.GPK, "#gsk": n.GSK},
-                ExpressionAttributeValues={
-                    ":gpk": string(DUE_LIST),
-                    ":until": string(n.instant_key(until)),
-                },
-                Limit=limit,
-            )
+        answer = self.query(
+            "#gpk = :gpk AND #gsk <= :until",
+            {"gpk": string(DUE_LIST), "until": string(n.instant_key(until))},
+            **in_index(Limit=limit),
+        )
         return [
             (read_string(row, n.SK), Instant(int(read_string(row, n.GSK))))
             for row in answer["Items"]
@@ -158,7 +116,7 @@ class DynamoCronEntries:
 
 
 def _key(name: str) -> Item:
-    return {n.PK: string(PARTITION), n.SK: string(name)}
+    return item_key(PARTITION, name)
 
 
 def read_cron(item: Item) -> CronEntry | None:
@@ -210,14 +168,10 @@ def _item(entry: CronEntry) -> Item:
 def entry_of(item: Item) -> CronEntry:
     """Return the cron job that an item holds."""
 
-    def instant(name: str) -> Instant | None:
-        value = read_number(item, name)
-        return None if value is None else Instant(value)
-
     def runs(name: str) -> tuple[str, ...]:
         return tuple(unpacked(item[name]).split(",")) if name in item else ()
 
-    created = Instant(read_number(item, n.CREATED) or 0)
+    created = Instant(read_count(item, n.CREATED))
     return CronEntry(
         definition=CronDefinition(
             name=read_string(item, n.SK),
@@ -231,14 +185,14 @@ def entry_of(item: Item) -> CronEntry:
             is_enabled=bool(item[IS_ENABLED]["BOOL"]),
             description=_description(item),
         ),
-        version=read_number(item, n.VERSION) or 0,
+        version=read_count(item, n.VERSION),
         created_at=created,
-        updated_at=instant(UPDATED) or created,
-        anchor=instant(ANCHOR) or created,
-        next_run_at=instant(NEXT_RUN),
-        gap_at=instant(GAP),
-        last_run_at=instant(LAST_RUN),
-        run_count=read_number(item, RUN_COUNT) or 0,
+        updated_at=read_instant(item, UPDATED) or created,
+        anchor=read_instant(item, ANCHOR) or created,
+        next_run_at=read_instant(item, NEXT_RUN),
+        gap_at=read_instant(item, GAP),
+        last_run_at=read_instant(item, LAST_RUN),
+        run_count=read_count(item, RUN_COUNT),
         runs=runs(RUNS),
         held=runs(HELD),
         latest=_read_occurrence(unpacked(item[LATEST])) if LATEST in item else None,

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
+from ojs_aws.adapters.dynamodb.table import Action, InTable, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    read_count,
+    read_instant,
+    read_set,
+    read_string,
+    string,
+)
 from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = LIMIT_PARTITION
 ACTIVE: Final = "ac"
@@ -45,39 +49,34 @@ KEPT_S: Final = 40 * 86_400
 MAX_NOTED: Final = 10_000
 
 
-_SCOPES_KEY: Final[Item] = {n.PK: string(SCOPES), n.SK: string("types")}
+_SCOPES_KEY: Final = item_key(SCOPES, "types")
 
 
 def bucket_key(key: str) -> Item:
     """Return the key of a bucket's item."""
-    return {n.PK: string(PARTITION), n.SK: string(key)}
+    return item_key(PARTITION, key)
 
 
 def read_bucket(item: Item) -> Bucket:
     """Return the bucket that an item holds."""
-
-    def instant(name: str) -> Instant | None:
-        value = read_number(item, name)
-        return None if value is None else Instant(value)
-
     return Bucket(
         key=read_string(item, n.SK),
-        version=read_number(item, n.VERSION) or 0,
-        active=max(0, read_number(item, ACTIVE) or 0),
-        opened_at=instant(OPENED),
-        started=read_number(item, STARTED) or 0,
-        next_at=instant(NEXT),
+        version=read_count(item, n.VERSION),
+        active=max(0, read_count(item, ACTIVE)),
+        opened_at=read_instant(item, OPENED),
+        started=read_count(item, STARTED),
+        next_at=read_instant(item, NEXT),
         policy=read_string(item, POLICY),
         override=read_string(item, OVERRIDE),
-        blocked_until=instant(BLOCKED),
+        blocked_until=read_instant(item, BLOCKED),
         exhausted=read_string(item, EXHAUSTED),
-        exhausted_at=instant(EXHAUSTED_AT),
+        exhausted_at=read_instant(item, EXHAUSTED_AT),
         released=read_string(item, RELEASED),
-        queues=tuple(sorted(item.get(QUEUES, {}).get("SS", ()))),
+        queues=read_set(item, QUEUES),
     )
 
 
-def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> dict[str, Any]:
+def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> Action:
     """Return the part of a transaction that takes a place; fails if the bucket has changed."""
     update = Update()
     for name, value in ((OPENED, after.opened_at), (NEXT, after.next_at)):
@@ -98,18 +97,14 @@ def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant)
         update.when(f"{version} = {update.value(number(before.version))}")
     else:
         update.when(f"attribute_not_exists({version})")
-    return _part(table, bucket_key(before.key), update.arguments())
+    return update_part(table, bucket_key(before.key), update)
 
 
-def releasing(table: str, key: str, count: int = 1) -> dict[str, Any]:
+def releasing(table: str, key: str, count: int = 1) -> Action:
     """Return the part of a transaction that gives places back."""
     update = Update()
     update.add(ACTIVE, -count)
-    return _part(table, bucket_key(key), update.arguments())
-
-
-def _part(table: str, key: Item, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"Update": {"TableName": table, "Key": key, **arguments}}
+    return update_part(table, bucket_key(key), update)
 
 
 def _kept_until(now: Instant) -> int:
@@ -142,18 +137,15 @@ def _noting(policy: str, queue: str) -> Update:
     return update
 
 
-def queue_limit(table: str, queue: str, key: str, policy: str | None) -> dict[str, Any]:
+def queue_limit(table: str, queue: str, key: str, policy: str | None) -> Action:
     """Return the part of a transaction that limits a whole queue, or no longer does."""
-    arguments = _limiting(queue, policy).arguments()
-    return {"Update": {"TableName": table, "Key": bucket_key(key), **arguments}}
+    return update_part(table, bucket_key(key), _limiting(queue, policy))
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoLimits:
+class DynamoLimits(InTable):
     """Implements the port Limits over the table."""
 
-    client: DynamoDBClient
-    table: str
     noted: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
@@ -188,7 +180,7 @@ class DynamoLimits:
                 update.remove(n.TTL)
             else:
                 update.set(n.TTL, number(_kept_until(max(until, now))))
-        self._lay_down(key, scope, update, until or Instant(0))
+        self._store(key, scope, update, until or Instant(0))
 
     def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
         """Make as many calls as ``override`` does."""
@@ -196,9 +188,9 @@ class DynamoLimits:
         update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
         update.set(n.TTL, number(_kept_until(now)))
         update.add(n.VERSION, 1)
-        self._lay_down(key, scope, update, None)
+        self._store(key, scope, update, None)
 
-    def _lay_down(
+    def _store(
         self, key: str, scope: LimitScope | None, update: Update, until: Instant | None
     ) -> None:
         if scope is None or not scope.type:
@@ -211,11 +203,10 @@ class DynamoLimits:
         if until is not None:
             naming["ExpressionAttributeValues"] = {":u": number(until)}
         parts = [
-            _part(self.table, bucket_key(key), update.arguments()),
-            _part(self.table, _SCOPES_KEY, naming),
+            update_part(self.table, bucket_key(key), update),
+            {"Update": {"TableName": self.table, "Key": _SCOPES_KEY, **naming}},
         ]
-        with translated("TransactWriteItems"):
-            self.client.transact_write_items(TransactItems=parts)  # type: ignore[arg-type]
+        self.transact_write_items(parts)
 
     def policy_of_queue(self, key: str) -> str:
         """Make one consistent read."""
@@ -224,15 +215,11 @@ class DynamoLimits:
 
     def scopes(self, now: Instant) -> list[LimitScope]:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=_SCOPES_KEY, ConsistentRead=True
-            )
-        item = answer.get("Item", {})
+        item = self.get_item(_SCOPES_KEY)
         keys = (
             name.removeprefix(SCOPE_MARK)
             for name in sorted(item)
-            if name.startswith(SCOPE_MARK) and not 0 < (read_number(item, name) or 0) <= now
+            if name.startswith(SCOPE_MARK) and not 0 < read_count(item, name) <= now
         )
         return [scope for key in keys if (scope := scope_of(key)) is not None]
 
@@ -260,36 +247,14 @@ class DynamoLimits:
 
     def _update(self, key: str, update: Update) -> bool:
         """Send an update; return False if its condition does not hold."""
-        try:
-            with conditional("UpdateItem"):
-                self.client.update_item(
-                    TableName=self.table, Key=bucket_key(key), **update.arguments()
-                )
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_update(bucket_key(key), update)
 
     def load(self, key: str) -> Bucket | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=bucket_key(key), ConsistentRead=True
-            )
-        return read_bucket(answer["Item"]) if "Item" in answer else None
+        item = self.get_item(bucket_key(key))
+        return read_bucket(item) if item else None
 
     def page(self, after: str, limit: int) -> Sequence[Bucket]:
         """Run one query."""
-        condition, values = "#pk = :pk", {":pk": string(PARTITION)}
-        names = {"#pk": n.PK}
-        if after:
-            condition += " AND #sk > :after"
-            names["#sk"], values[":after"] = n.SK, string(after)
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                Limit=limit,
-            )
+        answer = self.after(PARTITION, after, Limit=limit)
         return [read_bucket(item) for item in answer["Items"]]

@@ -8,28 +8,31 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.table import (
+    InTable,
+    any_failed,
+    condition,
+    delete_part,
+    item_key,
+    key_in,
+    put_part,
+)
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
     packed,
-    read_number,
+    read_count,
     read_string,
     string,
     unpacked,
 )
-from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SchemaTakenError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 SCHEMA_LIST: Final = "schemas"
 """Partition of the list of all versions."""
@@ -40,14 +43,12 @@ SCHEMA_VERSION: Final = "vv"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoSchemas:
+class DynamoSchemas(InTable):
     """Implements the port Schemas over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
 
-    client: DynamoDBClient
-    table: str
     token: Callable[[], str]
 
     def add(self, entry: SchemaEntry) -> None:
@@ -60,116 +61,53 @@ class DynamoSchemas:
             n.DOCUMENT: packed(entry.schema),
             n.TOKEN: token,
         }
-        puts: Any = [
-            {
-                "Put": {
-                    "TableName": self.table,
-                    "Item": item,
-                    "ConditionExpression": "attribute_not_exists(#pk)",
-                    "ExpressionAttributeNames": {"#pk": n.PK},
-                }
-            }
-            for item in (listed, document)
-        ]
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=puts)
-            except ClientError as problem:
-                if not _is_condition(problem):
-                    raise
-                taken = self._item(listed) or self._item(document)
-                if read_string(taken, n.TOKEN) != token["S"]:
-                    raise SchemaTakenError(_name(taken) if taken else None) from problem
+        is_new = condition("attribute_not_exists(#pk)")
+        puts = [put_part(self.table, item, is_new) for item in (listed, document)]
+        if self.transact_write_items(puts, any_failed):
+            taken = self.get_item(key_in(listed)) or self.get_item(key_in(document))
+            if read_string(taken, n.TOKEN) != token["S"]:
+                raise SchemaTakenError(_name(taken) if taken else None)
 
     def load(self, uri: str) -> SchemaEntry | None:
         """Make one consistent read."""
-        item = self._item(_key(uri))
+        item = self.get_item(_key(uri))
         if not item:
             return None
-        name = _name(item)
         return SchemaEntry(
-            type=name.type,
-            version=name.version,
-            uri=name.uri,
-            created_at=name.created_at,
+            **_members(item),
             schema=RawJson(unpacked(item[n.DOCUMENT])),
         )
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
         """Make one consistent read."""
-        item = self._item(_list_key(job_type, version))
+        item = self.get_item(_list_key(job_type, version))
         return _name(item) if item else None
 
     def names(self, job_type: str = "") -> list[SchemaName]:
         """Run one query of the list for each megabyte."""
-        prefix = {":sk": string(f"{job_type} ")} if job_type else {}
-        condition = "#pk = :pk AND begins_with(#sk, :sk)" if job_type else "#pk = :pk"
-        names = {"#pk": n.PK, "#sk": n.SK} if job_type else {"#pk": n.PK}
-        found: list[SchemaName] = []
-        start: Item = {}
-        while True:
-            more: Any = {"ExclusiveStartKey": start} if start else {}
-            with translated("Query"):
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression=condition,
-                    ExpressionAttributeNames=names,
-                    ExpressionAttributeValues={":pk": string(SCHEMA_LIST), **prefix},
-                    ConsistentRead=True,
-                    **more,
-                )
-            found += [_name(item) for item in answer["Items"]]
-            start = answer.get("LastEvaluatedKey", {})
-            if not start:
-                return found
+        prefix = {"sk": string(f"{job_type} ")} if job_type else {}
+        items = self.items(
+            "#pk = :pk AND begins_with(#sk, :sk)" if job_type else "#pk = :pk",
+            {"pk": string(SCHEMA_LIST), **prefix},
+            ConsistentRead=True,
+        )
+        return [_name(item) for item in items]
 
     def delete(self, name: SchemaName) -> None:
         """Make one transaction of two deletes; a newer registration of the name stays."""
-        deletes: Any = [
-            {
-                "Delete": {
-                    "TableName": self.table,
-                    "Key": key,
-                    "ConditionExpression": "attribute_not_exists(#pk) OR #cr = :cr",
-                    "ExpressionAttributeNames": {"#pk": n.PK, "#cr": n.CREATED},
-                    "ExpressionAttributeValues": {":cr": number(name.created_at)},
-                }
-            }
-            for key in (_list_key(name.type, name.version), _key(name.uri))
-        ]
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=deletes)
-            except ClientError as problem:
-                if not _is_condition(problem):
-                    raise
-
-    def _item(self, key: Item) -> Item:
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table,
-                Key={n.PK: key[n.PK], n.SK: key[n.SK]},
-                ConsistentRead=True,
-            )
-        return answer.get("Item", {})
-
-
-def _is_condition(problem: ClientError) -> bool:
-    """Return whether a condition did not hold: a retry does not help."""
-    response: Any = problem.response
-    reasons = response.get("CancellationReasons") or ()
-    return error_code(problem) == "TransactionCanceledException" and any(
-        reason.get("Code") == "ConditionalCheckFailed" for reason in reasons
-    )
+        is_same = condition("attribute_not_exists(#pk) OR #cr = :cr", cr=number(name.created_at))
+        keys = (_list_key(name.type, name.version), _key(name.uri))
+        deletes = [delete_part(self.table, key, is_same) for key in keys]
+        self.transact_write_items(deletes, any_failed)
 
 
 def _key(uri: str) -> Item:
-    return {n.PK: string(f"schema#{uri}"), n.SK: string(SCHEMA_SK)}
+    return item_key(f"schema#{uri}", SCHEMA_SK)
 
 
 def _list_key(job_type: str, version: SchemaVersion) -> Item:
     """Return the key in the list. No type holds a space; 1 and "1" are one version."""
-    return {n.PK: string(SCHEMA_LIST), n.SK: string(f"{job_type} {version}")}
+    return item_key(SCHEMA_LIST, f"{job_type} {version}")
 
 
 def _attributes(entry: SchemaEntry) -> Item:
@@ -181,10 +119,14 @@ def _attributes(entry: SchemaEntry) -> Item:
     }
 
 
+def _members(item: Item) -> dict[str, Any]:
+    return {
+        "type": read_string(item, n.TYPE),
+        "version": json.loads(read_string(item, SCHEMA_VERSION)),
+        "uri": read_string(item, URI),
+        "created_at": Instant(read_count(item, n.CREATED)),
+    }
+
+
 def _name(item: Item) -> SchemaName:
-    return SchemaName(
-        type=read_string(item, n.TYPE),
-        version=json.loads(read_string(item, SCHEMA_VERSION)),
-        uri=read_string(item, URI),
-        created_at=Instant(read_number(item, n.CREATED) or 0),
-    )
+    return SchemaName(**_members(item))

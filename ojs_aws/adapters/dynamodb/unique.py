@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.item_sizes import MAX_TRANSACTION_BYTES, check_new
 from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
 from ojs_aws.adapters.dynamodb.jobs.store import places_left
+from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing
+from ojs_aws.adapters.dynamodb.table import (
+    Action,
+    Reasons,
+    condition,
+    item_key,
+    put_part,
+    update_part,
+)
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
-from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, TransactAction, UniqueLock
@@ -26,9 +34,7 @@ from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, TransactActi
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
 
-_CANCELLED: Final = "TransactionCanceledException"
-_MET: Final = "TransactionConflict"
-_EXPLAINED: Final = frozenset({CONDITION_CODE, _MET})
+_EXPLAINED: Final = frozenset({CONDITION_CODE, CONFLICT_CODE})
 """Why a transaction fails when others had the same key first: it is looked at again."""
 
 
@@ -53,7 +59,7 @@ class _Transaction:
     :ivar places: how many places are given back, by the keys of their buckets.
     """
 
-    actions: list[dict[str, Any]]
+    actions: list[Action]
     jobs: dict[int, int]
     locks: dict[int, int]
     documents: list[_Document]
@@ -61,9 +67,35 @@ class _Transaction:
     uploads: bool = True
     places: Counter[str] = field(default_factory=Counter)
 
-    def releases(self, table: str) -> list[dict[str, Any]]:
+    def releases(self, table: str) -> list[Action]:
         """Return the writes that give the places of replaced jobs back."""
         return [releasing(table, key, count) for key, count in sorted(self.places.items())]
+
+    def is_answered(self, reasons: Reasons, token: str) -> bool:
+        """Return whether it is known what became of the transaction that was cancelled.
+
+        It is not where its content caused it. Nor where it met a job that is stored and another
+        transaction: that one stores these very jobs, maybe, and is not done with it.
+        """
+        codes = {code for code, _ in reasons} - {"None"}
+        if CONDITION_CODE not in codes or not codes <= _EXPLAINED:
+            return False
+        met_job = any(reasons[at][1] for at in self.jobs)
+        is_open = met_job and any(reasons[at][0] == CONFLICT_CODE for at in self.jobs)
+        return not is_open or _took_effect(reasons, token)
+
+    def explain(self, reasons: Reasons, token: str) -> None:
+        """Raise why the transaction was cancelled, unless it had taken effect.
+
+        :raises NotAdmittedError: unless it was this very transaction, whose answer was lost.
+        """
+        if _took_effect(reasons, token):
+            return
+        met = {at: item for at, (_, item) in enumerate(reasons) if item}
+        raise NotAdmittedError(
+            {self.jobs[at]: from_item(item) for at, item in met.items() if at in self.jobs},
+            {self.locks[at]: _read(item) for at, item in met.items() if at in self.locks},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +120,7 @@ class DynamoUniqueJobs:
         transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
         self._add(transaction, 0, admission, self.store.writes.token())
         documents = [
-            {"Put": {"TableName": self.store.table, "Item": document.item}}
-            for document in transaction.documents
+            put_part(self.store.table, document.item) for document in transaction.documents
         ]
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
@@ -97,36 +128,23 @@ class DynamoUniqueJobs:
     def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
         """Make one conditional put."""
         token = self.store.writes.token()
-        put = self._lock_put(lock, seen, token)["Put"]
+        item = _item(lock, token)
         try:
-            with conditional("PutItem"):
-                self.store.client.put_item(**put)
+            self.store.put_item(item, _lock_condition(seen))
         except ConditionFailedError as failed:
-            if not failed.is_own(put["Item"]):
+            if not failed.is_own(item):
                 raise NotAdmittedError({}, {0: _read(failed.item)}) from None
         return replace(lock, version=token)
 
     def lock(self, key: str) -> UniqueLock | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.store.client.get_item(
-                TableName=self.store.table, Key=_key(key), ConsistentRead=True
-            )
-        return _read(answer["Item"]) if "Item" in answer else None
+        item = self.store.get_item(_key(key))
+        return _read(item) if item else None
 
     def forget(self, key: str, job_id: str) -> None:
         """Make one conditional delete."""
-        try:
-            with conditional("DeleteItem"):
-                self.store.client.delete_item(
-                    TableName=self.store.table,
-                    Key=_key(key),
-                    ConditionExpression="#j = :j",
-                    ExpressionAttributeNames={"#j": n.HOLDER},
-                    ExpressionAttributeValues={":j": string(job_id)},
-                )
-        except ConditionFailedError:
-            pass  # it is gone, or another job's
+        with suppress(ConditionFailedError):  # it is gone, or another job's
+            self.store.delete_item(_key(key), condition("#j = :j", j=string(job_id)))
 
     # ------------------------------------------------------------------ the transaction
     def _add(
@@ -137,7 +155,9 @@ class DynamoUniqueJobs:
             job = self._placed(transaction, admission.job, life, (position, admission))
             item = to_item(job, self.store.retention)
             transaction.jobs[len(transaction.actions)] = position
-            transaction.actions.append(self._put(item, token, "attribute_not_exists(#pk)"))
+            item[n.TOKEN] = string(token)
+            is_new = condition("attribute_not_exists(#pk)")
+            transaction.actions.append(put_part(self.store.table, item, is_new))
         if admission.before is not None and admission.after is not None:
             # Each version has a document of its own: the one before is removed later, and must
             # not be the one that a later version has again.
@@ -147,18 +167,12 @@ class DynamoUniqueJobs:
                 after = self._placed(transaction, after, life, (position, admission))
             update = self.store.change(admission.before, after)
             update.set(n.TOKEN, string(token))
-            key = {n.PK: string(n.job_pk(after.id)), n.SK: string(n.JOB_SK)}
-            change = {
-                "TableName": self.store.table,
-                "Key": key,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                **update.arguments(),
-            }
-            transaction.actions.append({"Update": change})
+            transaction.actions.append(update_part(self.store.table, job_key(after.id), update))
             transaction.places.update(places_left(admission.before, after))
         if admission.lock is not None:
             transaction.locks[len(transaction.actions)] = position
-            transaction.actions.append(self._lock_put(admission.lock, admission.seen, token))
+            lock, free = _item(admission.lock, token), _lock_condition(admission.seen)
+            transaction.actions.append(put_part(self.store.table, lock, free))
 
     def _placed(
         self, transaction: _Transaction, job: JobRecord, life: str, of: tuple[int, Admission]
@@ -193,101 +207,53 @@ class DynamoUniqueJobs:
         if found is not None and found != admission.seen:
             raise NotAdmittedError({}, {position: found})
 
-    def _put(self, item: Item, token: str, condition: str, **values: object) -> dict[str, Any]:
-        item[n.TOKEN] = string(token)
-        put: dict[str, Any] = {
-            "TableName": self.store.table,
-            "Item": item,
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": {"#pk": n.PK},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        return {"Put": put | values}
-
-    def _lock_put(self, lock: UniqueLock, seen: UniqueLock | None, token: str) -> dict[str, Any]:
-        item = _item(lock)
-        if seen is None:
-            return self._put(item, token, "attribute_not_exists(#pk)")
-        return self._put(
-            item,
-            token,
-            "attribute_not_exists(#pk) OR (#j = :j AND #tk = :tk)",
-            ExpressionAttributeNames={"#pk": n.PK, "#j": n.HOLDER, "#tk": n.TOKEN},
-            ExpressionAttributeValues={":j": string(seen.job_id), ":tk": string(seen.version)},
-        )
-
     def _write(self, transaction: _Transaction, token: str) -> None:
         released = transaction.releases(self.store.table)
         actions = [*transaction.actions, *self._documents(transaction), *released]
-        sent: Any = actions
         transaction.ahead.is_sent = True
-        with translated("TransactWriteItems"):
-            try:
-                self.store.client.transact_write_items(TransactItems=sent)
-            except ClientError as problem:
-                reasons = _reasons(problem)
-                if reasons is None:
-                    raise
-                self._explain(transaction, reasons, token, problem)
+        answers = partial(transaction.is_answered, token=token)
+        if reasons := self.store.transact_write_items(actions, answers):
+            transaction.explain(reasons, token)
 
-    def _documents(self, transaction: _Transaction) -> list[dict[str, Any]]:
+    def _documents(self, transaction: _Transaction) -> list[Action]:
         """Return the puts of documents; those that do not fit the transaction are made now."""
         room = MAX_ACTIONS - len(transaction.actions) - len(transaction.places)
         left = MAX_TRANSACTION_BYTES - sum(
             item_bytes(action["Put"]["Item"]) for action in transaction.actions if "Put" in action
         )
-        puts: list[dict[str, Any]] = []
+        puts: list[Action] = []
         for document in transaction.documents:
             left -= item_bytes(document.item)
             if len(puts) < room and left > 0:
-                puts.append({"Put": {"TableName": self.store.table, "Item": document.item}})
+                puts.append(put_part(self.store.table, document.item))
                 continue
             transaction.ahead.note(document.job, document.place)
-            with translated("PutItem"):
-                self.store.client.put_item(TableName=self.store.table, Item=document.item)
+            self.store.put_item(document.item)
         return puts
 
-    def _explain(
-        self,
-        transaction: _Transaction,
-        reasons: Sequence[dict[str, Any]],
-        token: str,
-        problem: ClientError,
-    ) -> None:
-        """Raise why a transaction was cancelled, unless it had taken effect.
 
-        :raises NotAdmittedError: unless it was this very transaction, whose answer was lost. One
-            item proves it: others may have been changed since.
-        :raises ClientError: some jobs are stored, and others are in a transaction.
-        """
-        met = {at: reason["Item"] for at, reason in enumerate(reasons) if reason.get("Item")}
-        if any(read_string(item, n.TOKEN) == token for item in met.values()):
-            return
-        jobs, locks = transaction.jobs, transaction.locks
-        if any(at in jobs for at in met) and any(reasons[at].get("Code") == _MET for at in jobs):
-            raise problem  # one that stores these very jobs, maybe, and is not done with it
-        raise NotAdmittedError(
-            {jobs[at]: from_item(item) for at, item in met.items() if at in jobs},
-            {locks[at]: _read(item) for at, item in met.items() if at in locks},
-        )
-
-
-def _reasons(problem: ClientError) -> Sequence[dict[str, Any]] | None:
-    """Return why a transaction was cancelled, if other writes and not its content caused it."""
-    if error_code(problem) != _CANCELLED:
-        return None
-    response: Any = problem.response
-    reasons: Sequence[dict[str, Any]] = response.get("CancellationReasons", ())
-    codes = {str(reason.get("Code")) for reason in reasons} - {"None"}
-    return reasons if CONDITION_CODE in codes and codes <= _EXPLAINED else None
+def _took_effect(reasons: Reasons, token: str) -> bool:
+    """Return whether a transaction met itself. One item proves it: others may have changed."""
+    return any(read_string(item, n.TOKEN) == token for _, item in reasons)
 
 
 def _key(key: str) -> Item:
-    return {n.PK: string(n.lock_pk(key)), n.SK: string(n.LOCK_SK)}
+    return item_key(n.lock_pk(key), n.LOCK_SK)
 
 
-def _item(lock: UniqueLock) -> Item:
-    item = {**_key(lock.key), n.HOLDER: string(lock.job_id)}
+def _lock_condition(seen: UniqueLock | None) -> dict[str, Any]:
+    """Return the condition that a lock is as it was seen."""
+    if seen is None:
+        return condition("attribute_not_exists(#pk)")
+    return condition(
+        "attribute_not_exists(#pk) OR (#j = :j AND #tk = :tk)",
+        j=string(seen.job_id),
+        tk=string(seen.version),
+    )
+
+
+def _item(lock: UniqueLock, token: str) -> Item:
+    item = {**_key(lock.key), n.HOLDER: string(lock.job_id), n.TOKEN: string(token)}
     for name, value in (
         (n.APPLIED, lock.applied_id),
         (n.BATCH, lock.batch),

@@ -81,4 +81,5 @@ class Update:
             arguments["ExpressionAttributeValues"] = self._values
         if self._clauses:
             arguments["ConditionExpression"] = " AND ".join(self._clauses)
+            arguments["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return arguments

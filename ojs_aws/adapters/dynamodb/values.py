@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from ojs_aws.domain.timestamps import Instant
+
 Value: TypeAlias = Mapping[str, Any]
 """One attribute value: ``{"S": ...}``, ``{"N": ...}``, ``{"B": ...}`` and so on."""
 
@@ -34,6 +36,22 @@ def read_number(item: Item, name: str) -> int | None:
     """Return a number, or None if the item has none."""
     value = item.get(name)
     return None if value is None else int(value["N"])
+
+
+def read_count(item: Item, name: str) -> int:
+    """Return a number, 0 if the item has none."""
+    return read_number(item, name) or 0
+
+
+def read_instant(item: Item, name: str) -> Instant | None:
+    """Return an instant, or None if the item has none."""
+    value = read_number(item, name)
+    return None if value is None else Instant(value)
+
+
+def read_set(item: Item, name: str) -> tuple[str, ...]:
+    """Return the strings of a set in their order; none if the item has no set."""
+    return tuple(sorted(item.get(name, {}).get("SS", ())))
 
 
 def read_string(item: Item, name: str) -> str:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
     packed,
+    read_count,
     read_number,
     read_string,
     string,
     unpacked,
 )
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = "workers"
 LAST_SEEN: Final = "ls"
@@ -50,11 +48,8 @@ _ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoWorkerRegistry:
+class DynamoWorkerRegistry(InTable):
     """Implements the port WorkerRegistry over the table."""
-
-    client: DynamoDBClient
-    table: str
 
     def beat(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
@@ -83,46 +78,25 @@ class DynamoWorkerRegistry:
         if principal:
             _own(update, principal, now)
         try:
-            with conditional("UpdateItem"):
-                answer = self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(worker_id),
-                    ReturnValues="ALL_NEW",
-                    **update.arguments(),
-                )
+            return read_worker(self.update_item(_key(worker_id), update, returning="ALL_NEW"))
         except ConditionFailedError:
             raise ForeignWorkerError from None
-        return read_worker(answer["Attributes"])
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=_key(worker_id), ConsistentRead=True
-            )
-        item: Item = answer.get("Item", {})
+        item = self.get_item(_key(worker_id))
         return read_worker(item) if item and _is_kept(item, now) else None
 
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
         """Run one query, more only beyond a megabyte or if many have ended."""
         found: list[WorkerInfo] = []
-        query: dict[str, Any] = {
-            "KeyConditionExpression": "#pk = :pk",
-            "ExpressionAttributeNames": {"#pk": n.PK},
-            "ExpressionAttributeValues": {":pk": string(PARTITION)},
-        }
-        if after:
-            query["KeyConditionExpression"] += " AND #sk > :after"
-            query["ExpressionAttributeNames"]["#sk"] = n.SK
-            query["ExpressionAttributeValues"][":after"] = string(after)
+        answer = self.after(PARTITION, after, Limit=limit)
         while True:
-            with translated("Query"):
-                answer = self.client.query(TableName=self.table, Limit=limit, **query)
             found += [read_worker(item) for item in answer["Items"] if _is_kept(item, now)]
             start = answer.get("LastEvaluatedKey", {})
             if not start or len(found) >= limit:
                 return found[:limit]
-            query["ExclusiveStartKey"] = start
+            answer = self.after(PARTITION, read_string(start, n.SK), Limit=limit)
 
     def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
         """Make one conditional update."""
@@ -137,30 +111,16 @@ class DynamoWorkerRegistry:
             ending = update.value(string(TERMINATE))
             update.when(f"(attribute_not_exists({told}) OR {told} <> {ending})")
         try:
-            with conditional("UpdateItem"):
-                answer = self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(worker_id),
-                    ReturnValues="ALL_OLD",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **update.arguments(),
-                )
+            return read_worker(self.update_item(_key(worker_id), update, returning="ALL_OLD"))
         except ConditionFailedError as failed:
             is_there = bool(failed.item) and _is_kept(failed.item, now)
             return read_worker(failed.item) if is_there else None
-        return read_worker(answer["Attributes"])
 
     def forget(self, worker_id: str, last_seen: Instant) -> bool:
         """Make one conditional delete."""
         try:
-            with conditional("DeleteItem"):
-                self.client.delete_item(
-                    TableName=self.table,
-                    Key=_key(worker_id),
-                    ConditionExpression="#ls = :ls",
-                    ExpressionAttributeNames={"#ls": LAST_SEEN},
-                    ExpressionAttributeValues={":ls": number(last_seen)},
-                )
+            seen = condition("#ls = :ls", ls=number(last_seen))
+            self.delete_item(_key(worker_id), seen)
         except ConditionFailedError:
             return False
         return True
@@ -181,17 +141,17 @@ def _own(update: Update, principal: str, now: Instant) -> None:
 
 
 def _key(worker_id: str) -> Item:
-    return {n.PK: string(PARTITION), n.SK: string(worker_id)}
+    return item_key(PARTITION, worker_id)
 
 
 def _is_kept(item: Item, now: Instant) -> bool:
     """Return whether an item has not expired; DynamoDB removes expired ones within days."""
-    return (read_number(item, n.TTL) or 0) > now // 1000
+    return read_count(item, n.TTL) > now // 1000
 
 
 def read_worker(item: Item) -> WorkerInfo:
     """Return the worker that an item describes."""
-    last_seen = Instant(read_number(item, LAST_SEEN) or 0)
+    last_seen = Instant(read_count(item, LAST_SEEN))
     before = read_number(item, SEEN_BEFORE)
     return WorkerInfo(
         id=read_string(item, n.SK),
@@ -199,7 +159,7 @@ def read_worker(item: Item) -> WorkerInfo:
         seen_before=None if before in {None, last_seen} else Instant(before or 0),
         directive=read_string(item, DIRECTIVE) or RUNNING,
         state=read_string(item, STATE) or RUNNING,
-        active_jobs=read_number(item, ACTIVE) or 0,
+        active_jobs=read_count(item, ACTIVE),
         job_ids=_unpacked_ids(bytes(item[JOB_IDS]["B"])) if JOB_IDS in item else (),
         interval_ms=read_number(item, INTERVAL),
         about=unpacked(item[ABOUT]) if ABOUT in item else "",

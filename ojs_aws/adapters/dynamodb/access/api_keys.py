@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
+from ojs_aws.adapters.dynamodb.values import Item, number, read_count, read_string, string
 from ojs_aws.domain.access import read_scopes
 from ojs_aws.domain.api_keys import ApiKey, KeySecret
 from ojs_aws.domain.errors import JsonValue
@@ -19,77 +18,34 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports.access import StaleKeyError
 from ojs_aws.topology import KEY_PARTITION
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 KEPT_S: Final = 90 * 86_400
 """How long the record of a key stays that is revoked or expired."""
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoApiKeys:
+class DynamoApiKeys(InTable):
     """Implements the port ApiKeys over the table."""
-
-    client: DynamoDBClient
-    table: str
 
     def load(self, key_id: str) -> ApiKey | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=_key(key_id), ConsistentRead=True
-            )
-        return _read(answer["Item"]) if "Item" in answer else None
+        item = self.get_item(item_key(KEY_PARTITION, key_id))
+        return _read(item) if item else None
 
     def save(self, key: ApiKey) -> None:
         """Make one conditional put. The same put again, after a lost answer, is a success."""
-        item = _item(key)
-        condition: dict[str, Any] = {
-            "ConditionExpression": "attribute_not_exists(#pk)",
-            "ExpressionAttributeNames": {"#pk": n.PK},
-        }
+        when = condition("attribute_not_exists(#pk)")
         if key.version:
-            condition = {
-                "ConditionExpression": "#v = :before",
-                "ExpressionAttributeNames": {"#v": n.VERSION},
-                "ExpressionAttributeValues": {":before": number(key.version - 1)},
-            }
+            when = condition("#v = :before", before=number(key.version - 1))
         try:
-            with translated("PutItem"):
-                self._put(item, condition)
-        except StaleKeyError:
+            self.put_item(_item(key), when)
+        except ConditionFailedError:
             if self.load(key.id) != key:
-                raise
-
-    def _put(self, item: Item, condition: Mapping[str, Any]) -> None:
-        try:
-            self.client.put_item(TableName=self.table, Item=item, **condition)
-        except ClientError as problem:
-            if error_code(problem) == "ConditionalCheckFailedException":
-                raise StaleKeyError from problem
-            raise
+                raise StaleKeyError from None
 
     def page(self, after: str, limit: int) -> Sequence[ApiKey]:
         """Run one query."""
-        condition, values = "#pk = :pk", {":pk": string(KEY_PARTITION)}
-        names = {"#pk": n.PK}
-        if after:
-            condition += " AND #sk > :after"
-            names["#sk"], values[":after"] = n.SK, string(after)
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                Limit=limit,
-                ConsistentRead=True,
-            )
+        answer = self.after(KEY_PARTITION, after, Limit=limit, ConsistentRead=True)
         return [_read(item) for item in answer["Items"]]
-
-
-def _key(key_id: str) -> Item:
-    return {n.PK: string(KEY_PARTITION), n.SK: string(key_id)}
 
 
 def _item(key: ApiKey) -> Item:
@@ -103,7 +59,10 @@ def _item(key: ApiKey) -> Item:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }
-    item = _key(key.id) | {n.DOCUMENT: string(encode(document)), n.VERSION: number(key.version)}
+    item = item_key(KEY_PARTITION, key.id) | {
+        n.DOCUMENT: string(encode(document)),
+        n.VERSION: number(key.version),
+    }
     ends = [at for at in (key.expires_at, key.revoked_at) if at is not None]
     if ends:
         item[n.TTL] = number(min(ends) // 1000 + KEPT_S)
@@ -125,7 +84,7 @@ def _read(item: Item) -> ApiKey:
         types=tuple(document["types"]),
         expires_at=_instant(document["expires_at"]),
         revoked_at=_instant(document["revoked_at"]),
-        version=read_number(item, n.VERSION) or 0,
+        version=read_count(item, n.VERSION),
     )
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import number, read_number, string
+from ojs_aws.adapters.dynamodb.values import number, read_count, read_number
 from ojs_aws.domain.limits.clients import Standing
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 FULL_AT: Final = "fa"
 KEPT_S: Final = 3_600
@@ -32,11 +30,8 @@ def client_pk(client: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoClientBuckets:
+class DynamoClientBuckets(InTable):
     """Implements the port ClientBuckets over the table."""
-
-    client: DynamoDBClient
-    table: str
 
     def charge(
         self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
@@ -52,21 +47,15 @@ class DynamoClientBuckets:
             ends = latest_us + cost_us
             update.set(n.TTL, number(ends // 1_000_000 + KEPT_S))
             try:
-                with conditional("UpdateItem"):
-                    answer = self.client.update_item(
-                        TableName=self.table,
-                        Key={n.PK: string(client_pk(client)), n.SK: string("bucket")},
-                        ReturnValues="UPDATED_NEW",
-                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                        **update.arguments(),
-                    )
+                key = item_key(client_pk(client), "bucket")
+                changed = self.update_item(key, update, returning="UPDATED_NEW")
             except ConditionFailedError as failed:
-                full_at = read_number(failed.item, FULL_AT) or 0
+                full_at = read_count(failed.item, FULL_AT)
                 if full_at > max(now_us, latest_us):
                     return Standing(full_at, is_refused=True)
                 is_full = full_at <= now_us
             else:
-                return Standing(read_number(answer["Attributes"], FULL_AT) or now_us)
+                return Standing(read_number(changed, FULL_AT) or now_us)
         return Standing(now_us)
 
 

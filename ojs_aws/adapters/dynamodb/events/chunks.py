@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
@@ -64,8 +65,7 @@ def chunk_item(position: int, events: Sequence[Event], now: Instant, ttl: int, t
     """
     rows = [[getattr(event, name) for name in _COLUMNS] for event in events]
     return {
-        n.PK: string(PARTITION),
-        n.SK: string(chunk_key(position)),
+        **item_key(PARTITION, chunk_key(position)),
         AT: number(now),
         TOKEN: string(token),
         n.DOCUMENT: packed(json.dumps(rows, separators=(",", ":"))),

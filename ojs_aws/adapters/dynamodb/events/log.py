@@ -13,20 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     HEAD,
     PARTITION,
     START,
-    TOKEN,
     chunk_item,
     in_chunks,
 )
 from ojs_aws.adapters.dynamodb.events.reader import EventReader
 from ojs_aws.adapters.dynamodb.events.tail import Tail, tail_of
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key, put_part, update_part
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
@@ -42,9 +44,6 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import EventPage, EventQuery, SetAside
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 ASIDE: Final = "events#aside"
 ASIDE_KEPT_S: Final = 14 * 86_400
 REASON: Final = "why"
@@ -53,15 +52,13 @@ MAX_CONFLICTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoEventLog:
+class DynamoEventLog(InTable):
     """Implements the port EventLog over the table.
 
     :ivar retention_s: how long a chunk is kept, in seconds.
     :ivar new_token: makes a text that no other append has.
     """
 
-    client: DynamoDBClient
-    table: str
     retention_s: int
     new_token: Callable[[], str]
     _tails: list[Tail] = field(default_factory=list)
@@ -89,17 +86,14 @@ class DynamoEventLog:
         raise BackendError("Too many consumers append to the event log at once.")
 
     def _find_tail(self) -> Tail | None:
-        with translated("Query"):
-            items = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression="#pk = :pk",
-                ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK, "#at": AT, "#ttl": n.TTL},
-                ExpressionAttributeValues={":pk": string(PARTITION)},
-                ProjectionExpression="#sk, #at, #ttl",
-                ScanIndexForward=False,
-                Limit=1,
-                ConsistentRead=True,
-            )["Items"]
+        items = self.query(
+            "#pk = :pk",
+            {"pk": string(PARTITION)},
+            ProjectionExpression=f"#sk, #{AT}, #ttl",
+            ScanIndexForward=False,
+            Limit=1,
+            ConsistentRead=True,
+        )["Items"]
         return tail_of(items[0]) if items else None
 
     def _ttl(self, tail: Tail | None, now: Instant) -> int:
@@ -109,19 +103,12 @@ class DynamoEventLog:
     def _put(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
         """Put a chunk behind another one; None if the place was taken."""
         written = Tail(tail.position + 1, now, self._ttl(tail, now))
-        with translated("PutItem"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item=chunk_item(written.position, events, now, written.ttl, token),
-                    ConditionExpression="attribute_not_exists(#pk)",
-                    ExpressionAttributeNames={"#pk": n.PK},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-            except self.client.exceptions.ConditionalCheckFailedException as problem:
-                there: Item = dict(problem.response).get("Item", {})  # type: ignore[assignment]
-                # Our own: the put took effect, and its answer was lost.
-                return written if read_string(there, TOKEN) == token else None
+        chunk = chunk_item(written.position, events, now, written.ttl, token)
+        try:
+            self.put_item(chunk, condition("attribute_not_exists(#pk)"))
+        except ConditionFailedError as failed:
+            # Our own: the put took effect, and its answer was lost.
+            return written if failed.is_own(chunk) else None
         return written
 
     def _begin(
@@ -135,10 +122,7 @@ class DynamoEventLog:
 
         :param tail: that last chunk; None for a log that is new, or of which nothing is left.
         """
-        key = {n.PK: string(HEAD), n.SK: string(HEAD)}
-        with translated("GetItem"):
-            head = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        before = read_number(head.get("Item", {}), START)
+        before = read_number(self.get_item(item_key(HEAD, HEAD)), START)
         closed = [] if tail is None else [tail.position + 1]
         position = max([now, *([] if before is None else [before + 1]), *(p + 1 for p in closed)])
         written = Tail(position, now, self._ttl(tail, now))
@@ -150,7 +134,7 @@ class DynamoEventLog:
                     # A token stands for one request: after a cancelled one the place is another.
                     ClientRequestToken=f"{token}-{position}",
                     TransactItems=[
-                        {"Update": self._moved_head(before, position)},
+                        self._moved_head(before, position),
                         *[self._new_chunk(item) for item in chunks],
                     ],
                 )
@@ -162,28 +146,17 @@ class DynamoEventLog:
 
     def _moved_head(self, before: int | None, position: int) -> Any:
         """Return the note of where the log begins, unless another one exists."""
-        values: dict[str, Any] = {":start": number(position)}
-        unchanged = "attribute_not_exists(#start)"
-        if before is not None:
-            unchanged, values[":before"] = "#start = :before", number(before)
-        return {
-            "TableName": self.table,
-            "Key": {n.PK: string(HEAD), n.SK: string(HEAD)},
-            "UpdateExpression": "SET #start = :start",
-            "ConditionExpression": unchanged,
-            "ExpressionAttributeNames": {"#start": START},
-            "ExpressionAttributeValues": values,
-        }
+        update = Update()
+        update.set(START, number(position))
+        start = update.name(START)
+        if before is None:
+            update.when(f"attribute_not_exists({start})")
+        else:
+            update.when(f"{start} = {update.value(number(before))}")
+        return update_part(self.table, item_key(HEAD, HEAD), update)
 
     def _new_chunk(self, item: Item) -> Any:
-        return {
-            "Put": {
-                "TableName": self.table,
-                "Item": item,
-                "ConditionExpression": "attribute_not_exists(#pk)",
-                "ExpressionAttributeNames": {"#pk": n.PK},
-            }
-        }
+        return put_part(self.table, item, condition("attribute_not_exists(#pk)"))
 
     def read(self, query: EventQuery) -> EventPage:
         """Run a few queries at most; chunks that expired but still exist are shown."""
@@ -191,29 +164,19 @@ class DynamoEventLog:
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Make one put."""
-        with translated("PutItem"):
-            self.client.put_item(
-                TableName=self.table,
-                Item={
-                    n.PK: string(ASIDE),
-                    n.SK: string(change.number),
-                    REASON: string(change.reason),
-                    n.DOCUMENT: packed(change.record),
-                    AT: number(now),
-                    n.TTL: number(now // 1000 + ASIDE_KEPT_S),
-                },
-            )
+        self.put_item(
+            {
+                **item_key(ASIDE, change.number),
+                REASON: string(change.reason),
+                n.DOCUMENT: packed(change.record),
+                AT: number(now),
+                n.TTL: number(now // 1000 + ASIDE_KEPT_S),
+            }
+        )
 
     def aside(self, limit: int) -> Sequence[SetAside]:
         """Run one query."""
-        with translated("Query"):
-            items = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression="#pk = :pk",
-                ExpressionAttributeNames={"#pk": n.PK},
-                ExpressionAttributeValues={":pk": string(ASIDE)},
-                Limit=limit,
-            )["Items"]
+        items = self.query("#pk = :pk", {"pk": string(ASIDE)}, Limit=limit)["Items"]
         return [
             SetAside(
                 number=read_string(item, n.SK),
@@ -225,7 +188,4 @@ class DynamoEventLog:
 
     def forget_aside(self, number: str) -> None:
         """Make one delete."""
-        with translated("DeleteItem"):
-            self.client.delete_item(
-                TableName=self.table, Key={n.PK: string(ASIDE), n.SK: string(number)}
-            )
+        self.delete_item(item_key(ASIDE, number))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
@@ -17,14 +16,11 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
     chunk_time,
     position_of,
 )
+from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.adapters.dynamodb.values import Item, string
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import EventPage, EventQuery
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 CHUNKS: Final = 100
 MAX_QUERIES: Final = 5
@@ -71,11 +67,8 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class EventReader:
+class EventReader(InTable):
     """Reads pages of the log."""
-
-    client: DynamoDBClient
-    table: str
 
     def read(self, query: EventQuery) -> EventPage:
         """Return a page; see :class:`~ojs_aws.ports.EventLog`.
@@ -195,28 +188,23 @@ class EventReader:
         self, condition: str, *, forward: bool = True, limit: int = 0, project: bool = False
     ) -> tuple[list[Item], bool]:
         """Return chunks in order of their numbers, and whether there are more."""
-        values: dict[str, Any] = {":pk": string(PARTITION)}
-        names = {"#pk": n.PK}
+        values = {"pk": string(PARTITION)}
         more: dict[str, Any] = {}
         key = "#pk = :pk"
         if condition:
             operator, value = condition.split()
             key += f" AND #sk {operator} :at"
-            names["#sk"], values[":at"] = n.SK, string(value)
+            values["at"] = string(value)
         if project:
-            names |= {"#sk": n.SK, "#when": AT}
-            more["ProjectionExpression"] = "#sk, #when"
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression=key,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                ScanIndexForward=forward,
-                Limit=limit or CHUNKS,
-                ConsistentRead=True,
-                **more,
-            )
+            more["ProjectionExpression"] = f"#sk, #{AT}"
+        answer = self.query(
+            key,
+            values,
+            ScanIndexForward=forward,
+            Limit=limit or CHUNKS,
+            ConsistentRead=True,
+            **more,
+        )
         return answer["Items"], "LastEvaluatedKey" in answer
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, string, unpacked
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
+from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, unpacked
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.tracing import trace_id_of
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 ITEM: Final = "item"
 S3: Final = "s3"
@@ -37,7 +34,7 @@ class ObjectStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Blobs:
+class Blobs(InTable):
     """Decides where a document is stored, and stores it there.
 
     Documents are addressed by a hash of their text, so that a repeated or refused request can
@@ -45,8 +42,6 @@ class Blobs:
     the rest of a deleted job late, nor what a refused request has put, must hit another's.
     """
 
-    client: DynamoDBClient
-    table: str
     objects: ObjectStore | None
     inline_limit_bytes: int
     s3_threshold_bytes: int
@@ -75,44 +70,30 @@ class Blobs:
 
     def item(self, job_id: str, place: StoredElsewhere, text: str) -> Item:
         """Return the item of a document that is stored in the table."""
-        return {
-            n.PK: string(n.job_pk(job_id)),
-            n.SK: string(n.blob_sk(place.digest)),
-            n.DOCUMENT: packed(text),
-        }
+        return {**_key(job_id, place), n.DOCUMENT: packed(text)}
 
     def keep(self, job_id: str, place: StoredElsewhere, text: str) -> None:
         """Store a document in its place, by a call of its own."""
         if place.place == S3:
             self._objects().put(object_key(job_id, place), text)
             return
-        with translated("PutItem"):
-            self.client.put_item(TableName=self.table, Item=self.item(job_id, place, text))
+        self.put_item(self.item(job_id, place, text))
 
     def get(self, job_id: str, place: StoredElsewhere) -> RawJson:
         """Read a document by a call of its own."""
         if place.place == S3:
             return RawJson(self._objects().get(object_key(job_id, place)))
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table,
-                Key={n.PK: string(n.job_pk(job_id)), n.SK: string(n.blob_sk(place.digest))},
-                ConsistentRead=True,
-            )
-        if "Item" not in answer:
+        item = self.get_item(_key(job_id, place))
+        if not item:
             raise DocumentMissingError(f"A document of job '{job_id}' is missing.")
-        return RawJson(unpacked(answer["Item"][n.DOCUMENT]))
+        return RawJson(unpacked(item[n.DOCUMENT]))
 
     def delete(self, job_id: str, place: StoredElsewhere) -> None:
         """Remove a document."""
         if place.place == S3:
             self._objects().delete(object_key(job_id, place))
             return
-        with translated("DeleteItem"):
-            self.client.delete_item(
-                TableName=self.table,
-                Key={n.PK: string(n.job_pk(job_id)), n.SK: string(n.blob_sk(place.digest))},
-            )
+        self.delete_item(_key(job_id, place))
 
     def discard(self, job_id: str, place: StoredElsewhere, at: Instant) -> None:
         """Remove a document whose job was not stored.
@@ -124,18 +105,16 @@ class Blobs:
         if place.place == S3:
             self._objects().delete(object_key(job_id, place))
             return
-        item = {
-            n.PK: string(n.job_pk(job_id)),
-            n.SK: string(n.blob_sk(place.digest)),
-            n.TTL: number(at // 1000),
-        }
-        with translated("PutItem"):
-            self.client.put_item(TableName=self.table, Item=item)
+        self.put_item({**_key(job_id, place), n.TTL: number(at // 1000)})
 
     def _objects(self) -> ObjectStore:
         if self.objects is None:
             raise BackendError("A document is kept in S3, but OJS_BUCKET is not configured.")
         return self.objects
+
+
+def _key(job_id: str, place: StoredElsewhere) -> Item:
+    return item_key(n.job_pk(job_id), n.blob_sk(place.digest))
 
 
 def object_key(job_id: str, place: StoredElsewhere) -> str:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
+    CONFLICT_CODE,
     ConditionFailedError,
-    ItemsTakenError,
     conditional,
-    taken_items,
 )
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
@@ -22,12 +20,12 @@ from ojs_aws.adapters.dynamodb.jobs.item_sizes import check_new
 from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
 from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead, ahead_of
 from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
+from ojs_aws.adapters.dynamodb.table import Reasons, condition, put_part
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
-from ojs_aws.adapters.errors import met_transaction, translated
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.ports import AlreadyStoredError
 
-_IS_NEW: Final = "attribute_not_exists(#pk)"
+_IS_NEW: Final = condition("attribute_not_exists(#pk)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +50,7 @@ class JobInserts(JobReads):
             item[n.TOKEN] = string(self.writes.token())
             try:
                 with conditional("PutItem"):
-                    self.client.put_item(
-                        TableName=self.table,
-                        Item=item,
-                        ConditionExpression=_IS_NEW,
-                        ExpressionAttributeNames={"#pk": n.PK},
-                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    )
+                    self.client.put_item(TableName=self.table, Item=item, **_IS_NEW)
             except ConditionFailedError as failed:
                 if not failed.is_own(item):
                     raise AlreadyStoredError({0: from_item(failed.item)}) from None
@@ -91,44 +83,40 @@ class JobInserts(JobReads):
         token = self.writes.token()
         for item in items:
             item[n.TOKEN] = string(token)
-        puts = [
-            {
-                "Put": {
-                    "TableName": self.table,
-                    "Item": item,
-                    "ConditionExpression": _IS_NEW,
-                    "ExpressionAttributeNames": {"#pk": n.PK},
-                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        puts = [put_part(self.table, item, _IS_NEW) for item in items]
+        plain = [put_part(self.table, blob) for blob in blobs]
+
+        def took_effect(reasons: Reasons) -> bool:
+            """One item proves it: others may have been claimed since."""
+            return any(read_string(old, n.TOKEN) == token for _, old in reasons[: len(items)])
+
+        def is_answered(reasons: Reasons) -> bool:
+            taken = any(_is_taken(reason) for reason in reasons[: len(items)])
+            # Another transaction stores these very jobs, maybe, and is not done with it.
+            is_open = any(code == CONFLICT_CODE for code, _ in reasons)
+            return taken and (not is_open or took_effect(reasons))
+
+        reasons = self.transact_write_items([*puts, *plain], is_answered)
+        if reasons and not took_effect(reasons):
+            raise AlreadyStoredError(
+                {
+                    index: from_item(reason[1])
+                    for index, reason in enumerate(reasons[: len(items)])
+                    if _is_taken(reason)
                 }
-            }
-            for item in items
-        ]
-        plain = [{"Put": {"TableName": self.table, "Item": blob}} for blob in blobs]
-        actions: Any = [*puts, *plain]
-        try:
-            with translated("TransactWriteItems"):
-                try:
-                    self.client.transact_write_items(TransactItems=actions)
-                except ClientError as problem:
-                    taken = taken_items(problem, len(items))
-                    if taken is None:
-                        raise
-                    if any(read_string(old, n.TOKEN) == token for old in taken.values()):
-                        # The transaction took effect, and its answer was lost. One item proves
-                        # it: others may have been claimed since.
-                        return
-                    if met_transaction(problem):
-                        raise  # maybe one that stores these very jobs, and is not done with it
-                    raise ItemsTakenError(taken) from problem
-        except ItemsTakenError as problem:
-            existing = {index: from_item(old) for index, old in problem.items.items()}
-            raise AlreadyStoredError(existing) from None
+            )
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
         """Check the size of each item."""
         for job in jobs:
             placed, _ = self.blobs.placed(job.document, life_of(job))
             check_new([to_item(replace(job, document=placed), self.retention)])
+
+
+def _is_taken(reason: tuple[str, Item]) -> bool:
+    """Return whether a new item met one that exists."""
+    code, old = reason
+    return code == CONDITION_CODE and bool(old)
 
 
 def life_of(job: JobRecord) -> str:

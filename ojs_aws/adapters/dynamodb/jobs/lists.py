@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.jobs.listing import from_row
+from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
-from ojs_aws.topology import TABLE
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 PAUSED: Final = "!"
 """Rows that begin like this come first in the ready list and say something of the queue itself."""
@@ -39,11 +35,8 @@ _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(InTable):
     """Implements the part of the port JobStore that reads the index."""
-
-    client: DynamoDBClient
-    table: str
 
     def head(self, queue: str, limit: int) -> Head:
         """Return the first ready jobs, and whether the queue is paused."""
@@ -127,38 +120,21 @@ class Lists:
         if between is not None and between.until < between.since:
             return Count(0)
         keys = _ALL_JOBS if between is None else _keys(between)
-        arguments = _condition(n.list_key(queue, name), keys)
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table, IndexName=TABLE.index.name, Select="COUNT", **arguments
-            )
+        answer = self._list(n.list_key(queue, name), keys, Select="COUNT")
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
 
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
         """Run one query that returns only places; it reads a megabyte of the index at most."""
-        arguments = _condition(n.list_key(queue, JobList.READY), _ALL_JOBS)
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                IndexName=TABLE.index.name,
-                ProjectionExpression="#gsk",
-                **arguments,
-            )
+        partition = n.list_key(queue, JobList.READY)
+        answer = self._list(partition, _ALL_JOBS, ProjectionExpression="#gsk")
         places = (read_string(row, n.GSK) for row in answer["Items"])
         counted = Counter(READY_BASE - int(place.partition("#")[0]) for place in places)
         return dict(counted), not answer.get("LastEvaluatedKey")
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
         """Run one query that returns only states; it reads a megabyte of the index at most."""
-        arguments = _condition(n.list_key(queue, JobList.WAITING), None)
-        arguments["ExpressionAttributeNames"]["#st"] = n.STATE
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                IndexName=TABLE.index.name,
-                ProjectionExpression="#st",
-                **arguments,
-            )
+        partition = n.list_key(queue, JobList.WAITING)
+        answer = self._list(partition, None, ProjectionExpression=f"#{n.STATE}")
         is_exact = not answer.get("LastEvaluatedKey")
         counted = Counter(read_string(row, n.STATE) for row in answer["Items"])
         return {state: Count(counted[state], is_exact) for state in _WAITING}
@@ -173,36 +149,20 @@ class Lists:
         backwards: bool = False,
     ) -> tuple[list[Item], Item]:
         more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                IndexName=TABLE.index.name,
-                **_condition(partition, between),
-                ScanIndexForward=not backwards,
-                Limit=limit,
-                **more,
-            )
+        answer = self._list(partition, between, ScanIndexForward=not backwards, Limit=limit, **more)
         return answer["Items"], answer.get("LastEvaluatedKey", {})
+
+    def _list(self, partition: str, between: tuple[str, str] | None, **options: Any) -> Any:
+        """Run one query of a list, or of a part of it."""
+        key, values = "#gpk = :gpk", {"gpk": string(partition)}
+        if between is not None:
+            key += " AND #gsk BETWEEN :low AND :high"
+            values |= {"low": string(between[0]), "high": string(between[1])}
+        return self.query(key, values, **in_index(**options))
 
 
 def _keys(between: Between | None) -> tuple[str, str] | None:
     return None if between is None else (n.instant_key(between.since), n.instant_key(between.until))
-
-
-def _condition(partition: str, between: tuple[str, str] | None) -> dict[str, Any]:
-    """Return the key condition of a list, or of a part of it."""
-    condition = "#gpk = :gpk"
-    names = {"#gpk": n.GPK}
-    values = {":gpk": string(partition)}
-    if between is not None:
-        condition += " AND #gsk BETWEEN :low AND :high"
-        names["#gsk"] = n.GSK
-        values |= {":low": string(between[0]), ":high": string(between[1])}
-    return {
-        "KeyConditionExpression": condition,
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": values,
-    }
 
 
 def _cursor(last: Item) -> str:

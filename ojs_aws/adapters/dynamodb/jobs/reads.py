@@ -12,7 +12,6 @@ from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string, unpacked
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
@@ -26,11 +25,8 @@ class JobReads(Lists):
 
     def load(self, job_id: str) -> JobRecord | None:
         """Make one consistent read of the hot item."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=job_key(job_id), ConsistentRead=True
-            )
-        return from_item(answer["Item"]) if "Item" in answer else None
+        item = self.get_item(job_key(job_id))
+        return from_item(item) if item else None
 
     def load_whole(self, job_id: str) -> JobRecord | None:
         """Run one consistent query of everything the job has in the table.
@@ -38,15 +34,8 @@ class JobReads(Lists):
         Backwards, so that the hot item comes first: a page ends at a megabyte, and large results
         that were refused stay in the partition. A document beyond the page is read by itself.
         """
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                KeyConditionExpression="#pk = :pk",
-                ExpressionAttributeNames={"#pk": n.PK},
-                ExpressionAttributeValues={":pk": string(n.job_pk(job_id))},
-                ConsistentRead=True,
-                ScanIndexForward=False,
-            )
+        values = {"pk": string(n.job_pk(job_id))}
+        answer = self.query("#pk = :pk", values, ConsistentRead=True, ScanIndexForward=False)
         items = {read_string(item, n.SK): item for item in answer["Items"]}
         if n.JOB_SK not in items:
             return None
@@ -55,31 +44,16 @@ class JobReads(Lists):
 
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Make one batch read per hundred jobs."""
-        jobs: dict[str, JobRecord] = {}
         wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
-        for at in range(0, len(wanted), 100):
-            with translated("BatchGetItem"):
-                answer = self.client.batch_get_item(
-                    RequestItems={
-                        self.table: {"Keys": wanted[at : at + 100], "ConsistentRead": True}
-                    }
-                )
-            for item in answer["Responses"].get(self.table, []):
-                job = from_item(item)
-                jobs[job.id] = job
-        return jobs
+        return {job.id: job for job in map(from_item, self.get_items(wanted))}
 
     def load_with_buckets(
         self, job_id: str, keys: Sequence[str]
     ) -> tuple[JobRecord | None, dict[str, Bucket]]:
         """Make one batch read."""
         wanted: list[Item] = [job_key(job_id), *map(bucket_key, keys)]
-        with translated("BatchGetItem"):
-            answer = self.client.batch_get_item(
-                RequestItems={self.table: {"Keys": wanted, "ConsistentRead": True}}
-            )
         job, buckets = None, {key: Bucket(key=key) for key in keys}
-        for item in answer["Responses"].get(self.table, []):
+        for item in self.get_items(wanted):
             if read_string(item, n.SK) == n.JOB_SK:
                 job = from_item(item)
             else:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
 from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
+from ojs_aws.adapters.dynamodb.table import condition
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, string
 from ojs_aws.domain import lifecycle
@@ -125,15 +126,7 @@ class DynamoJobStore(JobInserts):
     def delete(self, job: JobRecord) -> None:
         """Make one conditional delete, and one for each document kept elsewhere."""
         try:
-            with conditional("DeleteItem"):
-                self.client.delete_item(
-                    TableName=self.table,
-                    Key=job_key(job.id),
-                    ConditionExpression="#v = :v",
-                    ExpressionAttributeNames={"#v": n.VERSION},
-                    ExpressionAttributeValues={":v": number(job.version)},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+            self.delete_item(job_key(job.id), condition("#v = :v", v=number(job.version)))
         except ConditionFailedError as failed:
             if failed.item:
                 raise StaleJobError(from_item(failed.item)) from None

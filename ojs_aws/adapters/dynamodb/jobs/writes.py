@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import ClientError
+from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import (
-    CONDITION_CODE,
-    ConditionFailedError,
-    cancellation_codes,
-    conditional,
-)
+from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
+from ojs_aws.adapters.dynamodb.table import Action, InTable, any_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import BucketTakenError, StaleJobError
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 
 @dataclass(frozen=True, slots=True)
-class JobWrites:
+class JobWrites(InTable):
     """Sends updates of jobs' items.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
 
-    client: DynamoDBClient
-    table: str
     token: Callable[[], str]
 
     def send(self, job_id: str, update: Update, returning: Any) -> Item:
@@ -45,12 +33,11 @@ class JobWrites:
         token = string(self.token())
         update.set(n.TOKEN, token)
         try:
-            with conditional("UpdateItem"):
+            with conditional("UpdateItem"):  # as straight as can be: each job takes this way
                 answer = self.client.update_item(
                     TableName=self.table,
                     Key=job_key(job_id),
                     ReturnValues=returning,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
                     **update.arguments(),
                 )
         except ConditionFailedError as failed:
@@ -59,9 +46,7 @@ class JobWrites:
             raise StaleJobError(from_item(failed.item) if failed.item else None) from None
         return answer.get("Attributes", {})
 
-    def send_with(
-        self, job_id: str, update: Update, parts: Sequence[dict[str, Any]]
-    ) -> JobRecord | None:
+    def send_with(self, job_id: str, update: Update, parts: Sequence[Action]) -> JobRecord | None:
         """Send an update in a transaction with changes of buckets.
 
         :returns: the job as it is now, when the transaction had taken effect before; else None.
@@ -69,25 +54,11 @@ class JobWrites:
         """
         token = string(self.token())
         update.set(n.TOKEN, token)
-        own = {
-            "Update": {
-                "TableName": self.table,
-                "Key": job_key(job_id),
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                **update.arguments(),
-            }
-        }
-        actions: Any = [own, *parts]
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=actions)
-            except ClientError as problem:
-                codes = cancellation_codes(problem)
-                if not any(code == CONDITION_CODE for code, _ in codes):
-                    raise
-            else:
-                return None
-        code, failed = codes[0]
+        own = update_part(self.table, job_key(job_id), update)
+        reasons = self.transact_write_items([own, *parts], any_failed)
+        if not reasons:
+            return None
+        code, failed = reasons[0]
         if code != CONDITION_CODE:
             raise BucketTakenError
         if failed and read_string(failed, n.TOKEN) == token["S"]:
@@ -97,4 +68,4 @@ class JobWrites:
 
 def job_key(job_id: str) -> Item:
     """Return the key of a job's item."""
-    return {n.PK: string(n.job_pk(job_id)), n.SK: string(n.JOB_SK)}
+    return item_key(n.job_pk(job_id), n.JOB_SK)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    read_count,
+    read_number,
+    read_string,
+    string,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Depth, JobList, Pressure, QueueIsFullError
-from ojs_aws.topology import PRESSURE_PARTITION, TABLE
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+from ojs_aws.topology import PRESSURE_PARTITION
 
 JOBS: Final = "dn"
 REJECTED: Final = "rj"
@@ -28,15 +32,12 @@ _JOBS_ONLY: Final = "0"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoDepths:
+class DynamoDepths(InTable):
     """Implements the port Depths over the table.
 
     The writes are plain additions, which DynamoDB lines up: an item takes about 1,000 of them a
     second. One whose answer was lost may be made twice by botocore; the tick corrects that.
     """
-
-    client: DynamoDBClient
-    table: str
 
     def take(self, queue: str, count: int, bound: int) -> int:
         """Make one conditional update."""
@@ -48,43 +49,24 @@ class DynamoDepths:
             found = self.load(queue)
             raise QueueIsFullError(found.jobs if found else 0)
         try:
-            with conditional("UpdateItem"):
-                answer = self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(queue),
-                    ReturnValues="UPDATED_NEW",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **update.arguments(),
-                )
+            return read_count(self.update_item(_key(queue), update, "UPDATED_NEW"), JOBS)
         except ConditionFailedError as failed:
-            raise QueueIsFullError(max(0, read_number(failed.item, JOBS) or 0)) from None
-        return read_number(answer["Attributes"], JOBS) or 0
+            raise QueueIsFullError(max(0, read_count(failed.item, JOBS))) from None
 
     def add(self, queue: str, amount: int) -> int | None:
         """Make one conditional update."""
         update = _adding(amount)
         update.when(f"attribute_exists({update.name(JOBS)})")
         try:
-            with conditional("UpdateItem"):
-                answer = self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(queue),
-                    ReturnValues="UPDATED_NEW",
-                    **update.arguments(),
-                )
+            return read_number(self.update_item(_key(queue), update, "UPDATED_NEW"), JOBS)
         except ConditionFailedError:
             return None
-        return read_number(answer["Attributes"], JOBS)
 
     def load(self, queue: str) -> Depth | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=_key(queue), ConsistentRead=True
-            )
-        item = answer.get("Item", {})
+        item = self.get_item(_key(queue))
         jobs = read_number(item, JOBS)
-        return None if jobs is None else Depth(jobs, read_number(item, n.VERSION) or 0)
+        return None if jobs is None else Depth(jobs, read_count(item, n.VERSION))
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
         """Make one conditional update."""
@@ -96,81 +78,55 @@ class DynamoDepths:
             update.when(f"attribute_not_exists({version})")
         else:
             update.when(f"{version} = {update.value(number(seen.version))}")
-        try:
-            with conditional("UpdateItem"):
-                self.client.update_item(TableName=self.table, Key=_key(queue), **update.arguments())
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_update(_key(queue), update)
 
     def forget(self, queue: str) -> None:
         """Make one delete."""
-        with translated("DeleteItem"):
-            self.client.delete_item(TableName=self.table, Key=_key(queue))
+        self.delete_item(_key(queue))
 
     def count(self, queue: str, most: int) -> int:
         """Run a query for each megabyte of the three lists, three at least."""
         counted = 0
         for name in _LIVE:
-            start: Item = {}
-            while counted < most:
-                more: Any = {"ExclusiveStartKey": start} if start else {}
-                with translated("Query"):
-                    answer = self.client.query(
-                        TableName=self.table,
-                        IndexName=TABLE.index.name,
-                        Select="COUNT",
-                        KeyConditionExpression="#gpk = :gpk AND #gsk >= :low",
-                        ExpressionAttributeNames={"#gpk": n.GPK, "#gsk": n.GSK},
-                        ExpressionAttributeValues={
-                            ":gpk": string(n.list_key(queue, name)),
-                            ":low": string(_JOBS_ONLY),
-                        },
-                        **more,
-                    )
+            if counted >= most:
+                break
+            values = {"gpk": string(n.list_key(queue, name)), "low": string(_JOBS_ONLY)}
+            key = "#gpk = :gpk AND #gsk >= :low"
+            for answer in self.pages(key, values, **in_index(Select="COUNT")):
                 counted += answer["Count"]
-                start = answer.get("LastEvaluatedKey", {})
-                if not start:
+                if counted >= most:
                     break
         return min(counted, most)
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoPressures:
+class DynamoPressures(InTable):
     """Implements the port Pressures over the table; the stream publishes the changes."""
-
-    client: DynamoDBClient
-    table: str
 
     def warn(self, pressure: Pressure) -> None:
         """Make one update."""
         update = _telling(pressure)
         update.set(WARNED, {"BOOL": pressure.is_warned})
-        self._update(pressure.queue, update)
+        self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
 
     def reject(self, pressure: Pressure) -> None:
         """Make one update."""
         update = _telling(pressure)
         update.set(n.TYPE, string(pressure.job_type))
         update.add(REJECTED, pressure.rejected)
-        self._update(pressure.queue, update)
-
-    def _update(self, queue: str, update: Update) -> None:
-        key: Item = {n.PK: string(PRESSURE_PARTITION), n.SK: string(queue)}
-        with translated("UpdateItem"):
-            self.client.update_item(TableName=self.table, Key=key, **update.arguments())
+        self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
 
 
 def read_pressure(item: Item) -> Pressure:
     """Return the pressure of a queue that an item describes."""
     return Pressure(
         queue=read_string(item, n.SK),
-        at=Instant(read_number(item, n.CREATED) or 0),
+        at=Instant(read_count(item, n.CREATED)),
         is_warned=bool(item.get(WARNED, {}).get("BOOL")),
-        rejected=read_number(item, REJECTED) or 0,
+        rejected=read_count(item, REJECTED),
         job_type=read_string(item, n.TYPE),
-        depth=read_number(item, JOBS) or 0,
-        bound=read_number(item, BOUND) or 0,
+        depth=read_count(item, JOBS),
+        bound=read_count(item, BOUND),
     )
 
 
@@ -190,4 +146,4 @@ def _adding(amount: int) -> Update:
 
 
 def _key(queue: str) -> Item:
-    return {n.PK: string(n.DEPTHS), n.SK: string(queue)}
+    return item_key(n.DEPTHS, queue)

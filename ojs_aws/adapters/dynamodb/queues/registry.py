@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, read_number, read_string, string
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    read_count,
+    read_instant,
+    read_set,
+    read_string,
+    string,
+)
 from ojs_aws.adapters.errors import error_code, translated
 from ojs_aws.adapters.sqs.arns import queue_arn
 from ojs_aws.domain.errors import NotFoundError
@@ -30,7 +39,6 @@ from ojs_aws.topology import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
 PARTITION: Final = QUEUE_PARTITION
@@ -49,12 +57,10 @@ MAX_NOTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DynamoQueueRegistry:
+class DynamoQueueRegistry(InTable):
     """Implements the port QueueRegistry over the table and SQS."""
 
-    dynamodb: DynamoDBClient
     sqs: SQSClient
-    table: str
     queue_prefix: str
     queue_url_prefix: str
     declared: tuple[str, ...]
@@ -94,46 +100,24 @@ class DynamoQueueRegistry:
 
     def register(self, queue: str, now: Instant) -> None:
         """Make one update."""
-        with translated("UpdateItem"):
-            self.dynamodb.update_item(
-                TableName=self.table,
-                Key=_key(queue),
-                UpdateExpression="SET #cr = if_not_exists(#cr, :now)",
-                ExpressionAttributeNames={"#cr": n.CREATED},
-                ExpressionAttributeValues={":now": number(now)},
-            )
+        update = Update()
+        update.set_if_absent(n.CREATED, n.CREATED, number(now))
+        self.update_item(_key(queue), update)
         if len(self.noted) < MAX_NOTED:
             self.noted.add(queue)
 
     def all(self) -> list[QueueInfo]:
         """Run one query, more only beyond a megabyte of queues."""
         infos = {name: QueueInfo(name=name) for name in self.declared}
-        start: Item = {}
-        while True:
-            more = {"ExclusiveStartKey": start} if start else {}
-            with translated("Query"):
-                answer = self.dynamodb.query(
-                    TableName=self.table,
-                    KeyConditionExpression="#pk = :pk",
-                    ExpressionAttributeNames={"#pk": n.PK},
-                    ExpressionAttributeValues={":pk": string(PARTITION)},
-                    **more,  # type: ignore[arg-type]
-                )
-            for item in answer["Items"]:
-                info = read_queue(item)
-                infos[info.name] = info
-            start = answer.get("LastEvaluatedKey", {})
-            if not start:
-                return sorted(infos.values(), key=lambda info: info.name)
+        for item in self.items("#pk = :pk", {"pk": string(PARTITION)}):
+            info = read_queue(item)
+            infos[info.name] = info
+        return sorted(infos.values(), key=lambda info: info.name)
 
     def load(self, queue: str) -> QueueInfo | None:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.dynamodb.get_item(
-                TableName=self.table, Key=_key(queue), ConsistentRead=True
-            )
-        if "Item" in answer:
-            return read_queue(answer["Item"])
+        if item := self.get_item(_key(queue)):
+            return read_queue(item)
         return QueueInfo(name=queue) if queue in self.declared else None
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
@@ -145,11 +129,7 @@ class DynamoQueueRegistry:
         update.set(n.GSK, string(PAUSED))
         if triggers:
             update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
-        with translated("UpdateItem"):
-            answer = self.dynamodb.update_item(
-                TableName=self.table, Key=_key(queue), ReturnValues="ALL_NEW", **update.arguments()
-            )
-        return read_queue(answer["Attributes"])
+        return read_queue(self.update_item(_key(queue), update, returning="ALL_NEW"))
 
     def resume(self, queue: str) -> QueueInfo | None:
         """Make one update: the row leaves the ready list."""
@@ -157,108 +137,63 @@ class DynamoQueueRegistry:
         update.remove(PAUSED_AT, n.GPK, n.GSK)
         update.when(f"attribute_exists({update.name(n.PK)})")
         try:
-            with conditional("UpdateItem"):
-                answer = self.dynamodb.update_item(
-                    TableName=self.table,
-                    Key=_key(queue),
-                    ReturnValues="ALL_OLD",
-                    **update.arguments(),
-                )
+            return read_queue(self.update_item(_key(queue), update, returning="ALL_OLD"))
         except ConditionFailedError:
             return None
-        return read_queue(answer["Attributes"])
 
     def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
         """Make one conditional update."""
         update = Update()
         update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
         update.when(f"attribute_exists({update.name(PAUSED_AT)})")
-        try:
-            with conditional("UpdateItem"):
-                self.dynamodb.update_item(
-                    TableName=self.table, Key=_key(queue), **update.arguments()
-                )
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_update(_key(queue), update)
 
     def forget_triggers(self, queue: str) -> None:
         """Make one update, unless the queue was paused again."""
         update = Update()
         update.remove(TRIGGERS)
         update.when(f"attribute_not_exists({update.name(PAUSED_AT)})")
-        try:
-            with conditional("UpdateItem"):
-                self.dynamodb.update_item(
-                    TableName=self.table, Key=_key(queue), **update.arguments()
-                )
-        except ConditionFailedError:
-            return
+        self.try_update(_key(queue), update)
 
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
         """Make one update; an older sweep that comes late changes nothing."""
-        with translated("UpdateItem"):
-            try:
-                self.dynamodb.update_item(
-                    TableName=self.table,
-                    Key=_key(queue),
-                    UpdateExpression="SET #su = :until, #sc = :cursor",
-                    ConditionExpression="attribute_not_exists(#su) OR #su <= :until",
-                    ExpressionAttributeNames={"#su": SWEPT_UNTIL, "#sc": SWEEP_CURSOR},
-                    ExpressionAttributeValues={
-                        ":until": number(until),
-                        ":cursor": string(cursor),
-                    },
-                )
-            except self.dynamodb.exceptions.ConditionalCheckFailedException:
-                return
+        update = Update()
+        update.set(SWEPT_UNTIL, number(until))
+        update.set(SWEEP_CURSOR, string(cursor))
+        swept = update.name(SWEPT_UNTIL)
+        update.when(f"(attribute_not_exists({swept}) OR {swept} <= {update.value(number(until))})")
+        self.try_update(_key(queue), update)
 
     def remember_tick(self, tick: LastTick) -> None:
         """Make one update; a tick that ends after a later one changes nothing."""
-        with translated("UpdateItem"):
-            try:
-                self.dynamodb.update_item(
-                    TableName=self.table,
-                    Key=_TICK_KEY,
-                    UpdateExpression="SET #at = :at, #lag = :lag",
-                    ConditionExpression="attribute_not_exists(#at) OR #at <= :at",
-                    ExpressionAttributeNames={"#at": n.COMPLETED, "#lag": LAG},
-                    ExpressionAttributeValues={
-                        ":at": number(tick.at),
-                        ":lag": number(tick.lag_ms),
-                    },
-                )
-            except self.dynamodb.exceptions.ConditionalCheckFailedException:
-                return
+        update = Update()
+        update.set(n.COMPLETED, number(tick.at))
+        update.set(LAG, number(tick.lag_ms))
+        at = update.name(n.COMPLETED)
+        update.when(f"(attribute_not_exists({at}) OR {at} <= {update.value(number(tick.at))})")
+        self.try_update(_TICK_KEY, update)
 
     def last_tick(self) -> LastTick | None:
         """Make one read."""
-        with translated("GetItem"):
-            answer = self.dynamodb.get_item(TableName=self.table, Key=_TICK_KEY)
-        item = answer.get("Item", {})
-        at = read_number(item, n.COMPLETED)
-        return None if at is None else LastTick(Instant(at), read_number(item, LAG) or 0)
+        item = self.get_item(_TICK_KEY, is_consistent=False)
+        at = read_instant(item, n.COMPLETED)
+        return None if at is None else LastTick(at, read_count(item, LAG))
 
 
-_TICK_KEY: Final[Item] = {n.PK: string(TICK), n.SK: string(TICK)}
+_TICK_KEY: Final = item_key(TICK, TICK)
 
 
 def _key(queue: str) -> Item:
-    return {n.PK: string(PARTITION), n.SK: string(queue)}
+    return item_key(PARTITION, queue)
 
 
 def read_queue(item: Item) -> QueueInfo:
     """Return the queue that an item describes."""
-
-    def instant(name: str) -> Instant | None:
-        value = read_number(item, name)
-        return None if value is None else Instant(value)
-
     return QueueInfo(
         name=read_string(item, n.SK),
-        created_at=instant(n.CREATED),
-        paused_at=instant(PAUSED_AT),
-        swept_until=instant(SWEPT_UNTIL),
+        created_at=read_instant(item, n.CREATED),
+        paused_at=read_instant(item, PAUSED_AT),
+        swept_until=read_instant(item, SWEPT_UNTIL),
         sweep_cursor=read_string(item, SWEEP_CURSOR),
-        triggers=tuple(sorted(item.get(TRIGGERS, {}).get("SS", ()))),
+        triggers=read_set(item, TRIGGERS),
     )

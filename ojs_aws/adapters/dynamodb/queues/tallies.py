@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import (
-    CONDITION_CODE,
-    ConditionFailedError,
-    cancellation_codes,
-    conditional,
-)
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.queues import totals as t
+from ojs_aws.adapters.dynamodb.table import InTable, any_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.queues.totals import QueueTotals
 from ojs_aws.domain.timestamps import Instant
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 KEPT_S: Final = 31 * 24 * 3600
 """How long minutes are kept (ojs-admin-api, section 10.2, asks for 30 days)."""
@@ -39,11 +28,8 @@ _LATE: Final = "lt"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoTallies:
+class DynamoTallies(InTable):
     """Implements the port Tallies: one item takes about 1,000 batches a second."""
-
-    client: DynamoDBClient
-    table: str
 
     def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
         """Make one conditional update of the totals, which hold the newest minute, too.
@@ -53,7 +39,7 @@ class DynamoTallies:
         """
         for _ in range(TRIES):
             try:
-                self._update(t.totals_key(queue), _adding(minute, tally, token))
+                self.update_item(t.totals_key(queue), _adding(minute, tally, token))
             except ConditionFailedError as failed:
                 old = t.read_totals(failed.item)
             else:
@@ -63,11 +49,8 @@ class DynamoTallies:
             if old.minute is not None and old.minute > minute:
                 return self._add_late(queue, minute, tally, token)
             self._keep_minute(queue, old)
-            try:
-                self._update(t.totals_key(queue), _beginning(old, minute, tally, token))
-            except ConditionFailedError:
-                continue
-            return True
+            if self.try_update(t.totals_key(queue), _beginning(old, minute, tally, token)):
+                return True
         raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
 
     def _keep_minute(self, queue: str, old: QueueTotals) -> None:
@@ -79,8 +62,7 @@ class DynamoTallies:
             update.set(name, number(amount))
         _mark(update, old.minute, old.version)
         update.when(f"attribute_not_exists({update.name(_LATE)})")
-        with suppress(ConditionFailedError):
-            self._update(_minute_key(queue, old.minute), update)
+        self.try_update(_minute_key(queue, old.minute), update)
 
     def _add_late(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
         """Add to a past minute and to the queue's totals: both or neither."""
@@ -95,27 +77,8 @@ class DynamoTallies:
         parts = [(_minute_key(queue, minute), late)]
         if any(tally.held.values()):
             parts.append((t.totals_key(queue), totals))
-        actions: Any = [
-            {"Update": {"TableName": self.table, "Key": key, **update.arguments()}}
-            for key, update in parts
-        ]
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=actions)
-            except ClientError as problem:
-                if CONDITION_CODE not in {code for code, _ in cancellation_codes(problem)}:
-                    raise
-                return False
-        return True
-
-    def _update(self, key: Item, update: Update) -> None:
-        with conditional("UpdateItem"):
-            self.client.update_item(
-                TableName=self.table,
-                Key=key,
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **update.arguments(),
-            )
+        actions = [update_part(self.table, key, update) for key, update in parts]
+        return not self.transact_write_items(actions, any_failed)
 
     def correct(
         self,
@@ -136,18 +99,14 @@ class DynamoTallies:
         else:
             update.when(f"{counted_at} = {update.value(number(seen.counted_at))}")
             update.when(_is_at(update, seen))
-        try:
-            self._update(t.totals_key(queue), update)
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_update(t.totals_key(queue), update)
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
         """Run a query for each megabyte, and read the totals, which have the newest minute."""
         newest = self.load(queue)
         found = {
             Instant(int(read_string(item, n.SK))): t.read_tally(item)
-            for item in self._items(_partition(queue), n.instant_key(since), n.instant_key(until))
+            for item in self._between(_partition(queue), n.instant_key(since), n.instant_key(until))
         }
         if newest.minute is not None and since <= newest.minute <= until:
             found[newest.minute] = newest.tally
@@ -158,37 +117,16 @@ class DynamoTallies:
         return {
             t.queue_of(item): t.read_totals(item)
             for part in range(t.PARTITIONS)
-            for item in self._items(t.partition(part))
+            for item in self._between(t.partition(part))
         }
 
     def load(self, queue: str) -> QueueTotals:
         """Make one consistent read."""
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table, Key=t.totals_key(queue), ConsistentRead=True
-            )
-        return t.read_totals(answer.get("Item", {}))
+        return t.read_totals(self.get_item(t.totals_key(queue)))
 
-    def _items(self, partition: str, first: str = " ", last: str = "~") -> Iterator[Item]:
-        more: Any = {}
-        while True:
-            with translated("Query"):
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="#pk = :pk AND #sk BETWEEN :first AND :last",
-                    ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
-                    ExpressionAttributeValues={
-                        ":pk": string(partition),
-                        ":first": string(first),
-                        ":last": string(last),
-                    },
-                    **more,
-                )
-            yield from answer["Items"]
-            start = answer.get("LastEvaluatedKey")
-            if not start:
-                return
-            more = {"ExclusiveStartKey": start}
+    def _between(self, partition: str, first: str = " ", last: str = "~") -> Iterator[Item]:
+        values = {"pk": string(partition), "first": string(first), "last": string(last)}
+        return self.items("#pk = :pk AND #sk BETWEEN :first AND :last", values)
 
 
 def _adding(minute: Instant, tally: Tally, token: str) -> Update:
@@ -230,7 +168,7 @@ def _mark(update: Update, minute: Instant, token: str) -> None:
 
 
 def _minute_key(queue: str, minute: Instant) -> Item:
-    return {n.PK: string(_partition(queue)), n.SK: string(n.instant_key(minute))}
+    return item_key(_partition(queue), n.instant_key(minute))
 
 
 def _partition(queue: str) -> str:

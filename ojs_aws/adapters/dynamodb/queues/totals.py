@@ -12,8 +12,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, Value, number, read_number, read_string, string
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    Value,
+    number,
+    read_count,
+    read_instant,
+    read_number,
+    read_string,
+    string,
+)
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, MINUTE_MS, Tally, TallyKind, Times
 from ojs_aws.domain.queues.totals import Minutes, QueueTotals
 from ojs_aws.domain.timestamps import Instant
@@ -61,7 +71,7 @@ def partition(part: int) -> str:
 def totals_key(queue: str) -> Item:
     """Return the key of a queue's totals."""
     part = zlib.crc32(queue.encode()) % PARTITIONS
-    return {n.PK: string(partition(part)), n.SK: string(f"{_SORT}{queue}")}
+    return item_key(partition(part), f"{_SORT}{queue}")
 
 
 def queue_of(item: Item) -> str:
@@ -71,15 +81,14 @@ def queue_of(item: Item) -> str:
 
 def read_totals(item: Item) -> QueueTotals:
     """Return the totals that an item holds; an empty one stands for none."""
-    minute, counted_at = read_number(item, MINUTE), read_number(item, COUNTED_AT)
     return QueueTotals(
-        jobs={state: read_number(item, name) or 0 for state, name in HELD.items()},
-        minute=None if minute is None else Instant(minute),
+        jobs={state: read_count(item, name) for state, name in HELD.items()},
+        minute=read_instant(item, MINUTE),
         tally=read_tally(item),
         past=_read_past(read_string(item, PAST)),
         today=next((tally for _, tally in _read_past(read_string(item, TODAY))), Tally()),
         version=read_string(item, n.TOKEN),
-        counted_at=None if counted_at is None else Instant(counted_at),
+        counted_at=read_instant(item, COUNTED_AT),
         at_least=frozenset(read_string(item, AT_LEAST).split()),
     )
 
@@ -121,7 +130,7 @@ def read_tally(item: Item) -> Tally:
 
 
 def _times(item: Item, prefix: str) -> Times:
-    times = Times(read_number(item, prefix + _TOTAL) or 0)
+    times = Times(read_count(item, prefix + _TOTAL))
     for name, value in item.items():
         if name[:1] == prefix and name[1:].isdecimal():
             times.ranges[int(name[1:])] = int(value["N"])

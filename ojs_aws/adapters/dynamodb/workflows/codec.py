@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     deflate,
@@ -63,7 +64,7 @@ def workflow_pk(workflow_id: str) -> str:
 
 def workflow_key(workflow_id: str) -> Item:
     """Return the key of the workflow's own item."""
-    return {n.PK: string(workflow_pk(workflow_id)), n.SK: string(WORKFLOW_SORT_KEY)}
+    return item_key(workflow_pk(workflow_id), WORKFLOW_SORT_KEY)
 
 
 def to_item(workflow: Workflow, retention_s: int) -> Item:
@@ -110,8 +111,7 @@ def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
     pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
     return [
         {
-            n.PK: string(workflow_pk(workflow_id)),
-            n.SK: string(f"{PLAN}{place:04d}"),
+            **item_key(workflow_pk(workflow_id), f"{PLAN}{place:04d}"),
             n.DOCUMENT: {"B": piece},
         }
         for place, piece in enumerate(pieces)
@@ -129,8 +129,7 @@ def result_items(workflow_id: str, version: int, results: Mapping[int, RawJson])
     """Yield the items of the results in one change."""
     for place, group in enumerate(_groups(results)):
         yield {
-            n.PK: string(workflow_pk(workflow_id)),
-            n.SK: string(f"{RESULTS}{version:09d}.{place:02d}"),
+            **item_key(workflow_pk(workflow_id), f"{RESULTS}{version:09d}.{place:02d}"),
             n.DOCUMENT: packed(json.dumps([*group.items()], separators=(",", ":"))),
         }
 

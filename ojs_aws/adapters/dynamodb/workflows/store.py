@@ -7,11 +7,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from botocore.exceptions import ClientError
-
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError, conditional
+from ojs_aws.adapters.dynamodb.conditions import CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.table import (
+    InTable,
+    Reasons,
+    condition,
+    first_failed,
+    in_index,
+    key_in,
+    put_part,
+)
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.workflows.codec import (
     LIST,
@@ -26,16 +33,12 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
     workflow_of,
     workflow_pk,
 )
-from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
-from ojs_aws.topology import TABLE
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
     from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
 
 MAX_ACTIONS: Final = 100
@@ -55,15 +58,13 @@ class NewJobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoWorkflows:
+class DynamoWorkflows(InTable):
     """Implements the port Workflows over the table.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     :ivar retention_s: how long workflows that have ended are kept; 0: for ever.
     """
 
-    client: DynamoDBClient
-    table: str
     jobs: NewJobs
     token: Callable[[], str]
     retention_s: int
@@ -76,12 +77,11 @@ class DynamoWorkflows:
             fits = len(plans) + len(items) < MAX_ACTIONS
             if not fits or sum(map(item_bytes, [*plans, *items])) > MAX_TRANSACTION_BYTES:
                 for item in plans:
-                    with translated("PutItem"):
-                        self.client.put_item(TableName=self.table, Item=item)
+                    self.put_item(item)
                 plans = []
             ahead.is_sent = True
             others = [*items, *plans]
-            self._write(workflow, "attribute_not_exists(#pk)", {"#pk": n.PK}, {}, others)
+            self._write(workflow, condition("attribute_not_exists(#pk)"), others)
 
     def save(
         self,
@@ -91,76 +91,48 @@ class DynamoWorkflows:
         jobs: Sequence[JobRecord],
     ) -> None:
         """Make one put, or a transaction if there are results or jobs."""
-        values = {":v": number(before.version)}
+        is_same = condition("#v = :v", v=number(before.version))
         with self.jobs.ahead() as ahead:
             items = self.jobs.new_items(jobs, ahead)
             others = [*items, *result_items(after.id, after.version, results)]
             ahead.is_sent = True
-            self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)
+            self._write(after, is_same, others)
 
     def _write(
         self,
         workflow: Workflow,
-        condition: str,
-        names: Mapping[str, str],
-        values: Item,
+        when: Mapping[str, Any],
         others: Sequence[Item],
     ) -> None:
         item = to_item(workflow, self.retention_s)
         token = string(self.token())
         item[n.TOKEN] = token
-        put: Any = {
-            "TableName": self.table,
-            "Item": item,
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": names,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        if values:
-            put["ExpressionAttributeValues"] = values
         try:
             if others:
-                self._transact(put, others)
+                self._transact(item, when, others)
             else:
-                with conditional("PutItem"):
-                    self.client.put_item(**put)
+                self.put_item(item, when)
         except ConditionFailedError as failed:
             if not failed.is_own({n.TOKEN: token}):
                 raise StaleWorkflowError(
                     workflow_of(failed.item) if failed.item else None
                 ) from None
 
-    def _transact(self, put: Any, others: Sequence[Item]) -> None:
+    def _transact(self, item: Item, when: Mapping[str, Any], others: Sequence[Item]) -> None:
         """Put the workflow and what comes with it, if the workflow's condition holds.
 
         The others need none: only this version of the workflow makes them.
         """
-        plain = [{"Put": {"TableName": self.table, "Item": item}} for item in others]
-        actions: Any = [{"Put": put}, *plain]
-        with translated("TransactWriteItems"):
-            try:
-                self.client.transact_write_items(TransactItems=actions)
-            except ClientError as problem:
-                response: Any = problem.response
-                reasons = response.get("CancellationReasons") or [{}]
-                if reasons[0].get("Code") == "ConditionalCheckFailed":
-                    raise ConditionFailedError(reasons[0].get("Item", {})) from problem
-                if any(reason.get("Code") == "TransactionConflict" for reason in reasons):
-                    raise ConditionFailedError(self._item(put["Item"])) from problem
-                raise
-
-    def _item(self, key: Item) -> Item:
-        with translated("GetItem"):
-            answer = self.client.get_item(
-                TableName=self.table,
-                Key={n.PK: key[n.PK], n.SK: key[n.SK]},
-                ConsistentRead=True,
-            )
-        return answer.get("Item", {})
+        plain = [put_part(self.table, other) for other in others]
+        reasons = self.transact_write_items([put_part(self.table, item, when), *plain], _was_met)
+        if first_failed(reasons):
+            raise ConditionFailedError(reasons[0][1])
+        if reasons:
+            raise ConditionFailedError(self.get_item(key_in(item)))
 
     def load(self, workflow_id: str) -> Workflow | None:
         """Make one consistent read."""
-        item = self._item(workflow_key(workflow_id))
+        item = self.get_item(workflow_key(workflow_id))
         return workflow_of(item) if item else None
 
     def plan(self, workflow_id: str) -> WorkflowPlan | None:
@@ -182,13 +154,11 @@ class DynamoWorkflows:
         for _ in range(MAX_PAGES):
             rows, start = self._rows(limit - len(keys), start)
             keys += [
-                {n.PK: row[n.PK], n.SK: row[n.SK]}
-                for row in rows
-                if state is None or read_string(row, n.STATE) == state
+                key_in(row) for row in rows if state is None or read_string(row, n.STATE) == state
             ]
             if not start or len(keys) >= limit:
                 break
-        found = {each.id: each for each in map(workflow_of, self._all(keys))}
+        found = {each.id: each for each in map(workflow_of, self.get_items(keys))}
         ids = (read_string(key, n.PK).removeprefix(workflow_pk("")) for key in keys)
         last = [read_string(start, name) for name in (n.GSK, n.PK, n.SK)] if start else []
         return WorkflowPage(
@@ -198,58 +168,24 @@ class DynamoWorkflows:
 
     def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
         more: Any = {"ExclusiveStartKey": start} if start else {}
-        with translated("Query"):
-            answer = self.client.query(
-                TableName=self.table,
-                IndexName=TABLE.index.name,
-                KeyConditionExpression="#gpk = :gpk",
-                ExpressionAttributeNames={"#gpk": n.GPK},
-                ExpressionAttributeValues={":gpk": string(LIST)},
-                ScanIndexForward=False,
-                Limit=limit,
-                **more,
-            )
+        options = in_index(ScanIndexForward=False, Limit=limit, **more)
+        answer = self.query("#gpk = :gpk", {"gpk": string(LIST)}, **options)
         return answer["Items"], answer.get("LastEvaluatedKey", {})
-
-    def _all(self, keys: Sequence[Item]) -> list[Item]:
-        items: list[Item] = []
-        for at in range(0, len(keys), 100):
-            with translated("BatchGetItem"):
-                answer = self.client.batch_get_item(
-                    RequestItems={self.table: {"Keys": keys[at : at + 100], "ConsistentRead": True}}
-                )
-            items += answer["Responses"].get(self.table, [])
-        return items
 
     def forget(self, workflow_id: str) -> None:
         """Run one query for each megabyte, and make one delete for each item."""
         for item in [*self._beside(workflow_id, PLAN), *self._beside(workflow_id, RESULTS)]:
-            with translated("DeleteItem"):
-                self.client.delete_item(
-                    TableName=self.table, Key={n.PK: item[n.PK], n.SK: item[n.SK]}
-                )
+            self.delete_item(key_in(item))
 
     def _beside(self, workflow_id: str, prefix: str) -> list[Item]:
-        items: list[Item] = []
-        start: Item = {}
-        while True:
-            more: Any = {"ExclusiveStartKey": start} if start else {}
-            with translated("Query"):
-                answer = self.client.query(
-                    TableName=self.table,
-                    KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
-                    ExpressionAttributeNames={"#pk": n.PK, "#sk": n.SK},
-                    ExpressionAttributeValues={
-                        ":pk": string(workflow_pk(workflow_id)),
-                        ":prefix": string(prefix),
-                    },
-                    ConsistentRead=True,
-                    **more,
-                )
-            items += answer["Items"]
-            start = answer.get("LastEvaluatedKey", {})
-            if not start:
-                return items
+        values = {"pk": string(workflow_pk(workflow_id)), "prefix": string(prefix)}
+        key = "#pk = :pk AND begins_with(#sk, :prefix)"
+        return [*self.items(key, values, ConsistentRead=True)]
+
+
+def _was_met(reasons: Reasons) -> bool:
+    """Return whether another change of the workflow was first, or is about to be."""
+    return first_failed(reasons) or any(code == CONFLICT_CODE for code, _ in reasons)
 
 
 def _start(cursor: str) -> Item:

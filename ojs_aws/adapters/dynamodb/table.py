@@ -1,0 +1,232 @@
+"""Sends the calls of all adapters to the one table, and translates their errors once.
+
+In expressions, ``#name`` stands for the attribute of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from botocore.exceptions import ClientError
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.conditions import (
+    CONDITION_CODE,
+    ConditionFailedError,
+    cancellation_codes,
+    conditional,
+)
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.values import Item, Value, string
+from ojs_aws.adapters.errors import translated
+from ojs_aws.topology import TABLE
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+Action: TypeAlias = dict[str, Any]
+"""One part of a transaction: ``{"Put": ...}``, ``{"Update": ...}`` or ``{"Delete": ...}``."""
+
+Reasons: TypeAlias = Sequence[tuple[str, Item]]
+"""Why a transaction was cancelled: for each part a code, and the item that it met."""
+
+BATCH: Final = 100
+"""Keys that one batch read takes."""
+
+ALWAYS: Final[Mapping[str, Any]] = {}
+"""No condition."""
+
+_NAME: Final = re.compile(r"#(\w+)")
+
+
+def item_key(partition: str, sort: str) -> Item:
+    """Return the key of an item."""
+    return {n.PK: string(partition), n.SK: string(sort)}
+
+
+def key_in(item: Item) -> Item:
+    """Return the key that is part of an item, or of a row of the index."""
+    return {n.PK: item[n.PK], n.SK: item[n.SK]}
+
+
+def names_in(text: str) -> dict[str, str]:
+    """Return the attributes that an expression names."""
+    return {f"#{name}": name for name in _NAME.findall(text)}
+
+
+def condition(text: str, **values: Value) -> dict[str, Any]:
+    """Return the arguments of a write that depends on a condition.
+
+    :param values: what ``:name`` stands for in it.
+    """
+    arguments: dict[str, Any] = {
+        "ConditionExpression": text,
+        "ExpressionAttributeNames": names_in(text),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    if values:
+        arguments["ExpressionAttributeValues"] = _values(values)
+    return arguments
+
+
+def _values(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {f":{name}": value for name, value in values.items()}
+
+
+def first_failed(reasons: Reasons) -> bool:
+    """Return whether the condition of a transaction's first part did not hold."""
+    return bool(reasons) and reasons[0][0] == CONDITION_CODE
+
+
+def any_failed(reasons: Reasons) -> bool:
+    """Return whether the condition of any part of a transaction did not hold."""
+    return any(code == CONDITION_CODE for code, _ in reasons)
+
+
+def put_part(table: str, item: Item, when: Mapping[str, Any] = ALWAYS) -> Action:
+    """Return the part of a transaction that puts an item.
+
+    :param when: a :func:`condition`.
+    """
+    return {"Put": {"TableName": table, "Item": item, **when}}
+
+
+def update_part(table: str, key: Item, update: Update) -> Action:
+    """Return the part of a transaction that updates an item."""
+    return {"Update": {"TableName": table, "Key": key, **update.arguments()}}
+
+
+def delete_part(table: str, key: Item, when: Mapping[str, Any] = ALWAYS) -> Action:
+    """Return the part of a transaction that deletes an item.
+
+    :param when: a :func:`condition`.
+    """
+    return {"Delete": {"TableName": table, "Key": key, **when}}
+
+
+@dataclass(frozen=True, slots=True)
+class InTable:
+    """Holds the client and the table's name for an adapter; the base of all of them.
+
+    Its methods are named like the calls that they make. They raise what
+    :func:`~ojs_aws.adapters.dynamodb.conditions.conditional` does.
+    """
+
+    client: DynamoDBClient
+    table: str
+
+    def get_item(self, key: Item, *, is_consistent: bool = True) -> Item:
+        """Read an item; return an empty one if there is none."""
+        with translated("GetItem"):
+            answer = self.client.get_item(
+                TableName=self.table, Key=key, ConsistentRead=is_consistent
+            )
+        return answer.get("Item", {})
+
+    def get_items(self, keys: Sequence[Item]) -> Iterator[Item]:
+        """Read items consistently, a hundred to a call, in no order."""
+        for at in range(0, len(keys), BATCH):
+            wanted: Any = {"Keys": keys[at : at + BATCH], "ConsistentRead": True}
+            with translated("BatchGetItem"):
+                answer = self.client.batch_get_item(RequestItems={self.table: wanted})
+            yield from answer["Responses"].get(self.table, [])
+
+    def put_item(self, item: Item, when: Mapping[str, Any] = ALWAYS) -> None:
+        """Put an item.
+
+        :param when: a :func:`condition`.
+        """
+        with conditional("PutItem"):
+            self.client.put_item(TableName=self.table, Item=item, **when)
+
+    def update_item(self, key: Item, update: Update, returning: Any = "NONE") -> Item:
+        """Update an item, and return those of its attributes that were asked for."""
+        with conditional("UpdateItem"):
+            answer = self.client.update_item(
+                TableName=self.table, Key=key, ReturnValues=returning, **update.arguments()
+            )
+        return answer.get("Attributes", {})
+
+    def try_update(self, key: Item, update: Update) -> bool:
+        """Update an item; return False if the condition does not hold."""
+        try:
+            self.update_item(key, update)
+        except ConditionFailedError:
+            return False
+        return True
+
+    def delete_item(self, key: Item, when: Mapping[str, Any] = ALWAYS) -> None:
+        """Delete an item.
+
+        :param when: a :func:`condition`.
+        """
+        with conditional("DeleteItem"):
+            self.client.delete_item(TableName=self.table, Key=key, **when)
+
+    def transact_write_items(
+        self, actions: Sequence[Action], answers: Callable[[Reasons], bool] = lambda _: False
+    ) -> Reasons:
+        """Write all or nothing.
+
+        :param answers: whether the reasons of a cancelled transaction are an answer, not an error.
+        :returns: those reasons; none if the transaction took effect.
+        """
+        parts: Any = actions
+        with translated("TransactWriteItems"):
+            try:
+                self.client.transact_write_items(TransactItems=parts)
+            except ClientError as problem:
+                reasons = cancellation_codes(problem)
+                if not answers(reasons):
+                    raise
+                return reasons
+        return ()
+
+    def query(self, key_condition: str, values: Mapping[str, Value], **options: Any) -> Any:
+        """Run one query.
+
+        :param values: what ``:name`` stands for in the condition.
+        :param options: other arguments of the call.
+        """
+        texts = f"{key_condition} {options.get('ProjectionExpression', '')}"
+        with translated("Query"):
+            return self.client.query(
+                TableName=self.table,
+                KeyConditionExpression=key_condition,
+                ExpressionAttributeNames=names_in(texts),
+                ExpressionAttributeValues=_values(values),
+                **options,
+            )
+
+    def pages(
+        self, key_condition: str, values: Mapping[str, Value], **options: Any
+    ) -> Iterator[Any]:
+        """Run a query, and another one for each further megabyte; yield their answers."""
+        while True:
+            answer = self.query(key_condition, values, **options)
+            yield answer
+            if not answer.get("LastEvaluatedKey"):
+                return
+            options["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def items(
+        self, key_condition: str, values: Mapping[str, Value], **options: Any
+    ) -> Iterator[Item]:
+        """Run a query, and another one for each further megabyte; yield the items."""
+        for answer in self.pages(key_condition, values, **options):
+            yield from answer["Items"]
+
+    def after(self, partition: str, sort: str, **options: Any) -> Any:
+        """Run one query of a partition, from its begin or behind a sort key."""
+        begin = {"pk": string(partition)}
+        if not sort:
+            return self.query("#pk = :pk", begin, **options)
+        return self.query("#pk = :pk AND #sk > :after", begin | {"after": string(sort)}, **options)
+
+
+def in_index(**options: Any) -> dict[str, Any]:
+    """Return the options of a query of the index."""
+    return {"IndexName": TABLE.index.name, **options}
