@@ -79,7 +79,7 @@ def make_app(app: App | None = None) -> App:
         )
     props = OjsStackProps(
         extensions=extensions,
-        prefix=said("prefix", "ojs"),
+        queue_prefix=said("prefix", "ojs"),
         queue_separator=_separator(said),
         queues=_listed(said("queues", "default")),
         adopted_queues=_listed(said("adopted_queues", "")),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
-from aws_cdk import CfnOutput, Environment, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Environment, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -14,67 +13,29 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from ojs_aws.cdk import (
-    Access,
-    ApiKeys,
-    BackendExtensions,
-    ExportOptions,
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
-    RestoredTable,
-    Target,
-    WarmStart,
 )
-from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 DEMO_QUEUE: Final = "demo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OjsStackProps:
-    """Lists what ``cdk.json`` or ``cdk deploy -c name=value`` can set.
+class OjsStackProps(JobBackendProps):
+    """Lists what ``cdk.json`` or ``cdk deploy -c name=value`` can set, beside the backend's props.
 
-    :ivar prefix: begins the names of the SQS queues; unique in an account and region.
-    :ivar queue_separator: stands between prefix and queue in those names.
-    :ivar queues: the OJS queues that exist from the beginning.
-    :ivar adopted_queues: those of them whose SQS queues were made at their first use.
-    :ivar queue_alarms: queues that have alarms of their own, beside those for the jobs of all.
-    :ivar allow_undeclared_queues: make others at their first use.
     :ivar has_demo: add the queue ``demo`` and its worker, for the README's first job.
-    :ivar extensions: enqueue middleware and hooks of your own.
-    :ivar target: architecture and Python version of the functions.
-    :ivar access: who may call the API.
-    :ivar cors_origins: origins whose pages may use the API.
-    :ivar start: how the API's functions are made ready before they are asked; None: not.
-    :ivar tracing: trace the functions with AWS X-Ray.
-    :ivar export: write jobs that have ended to S3; None: not.
     :ivar alarm_email: who is notified of alarms; AWS asks for consent first. Empty: nobody.
     :ivar alarm_topic_arn: an SNS topic of your own that is notified of them. Empty: none.
     :ivar encryption_key_arn: a KMS key of your own for the table and the buckets. Empty: AWS's.
-    :ivar restored_table: a table restored from a backup, to be used from now on.
-    :ivar removal_policy: what becomes of the jobs when the stack goes.
     """
 
-    prefix: str = "ojs"
-    queue_separator: str = QUEUE_SEPARATOR
-    queues: Sequence[str] = (DEFAULT_QUEUE,)
-    adopted_queues: Sequence[str] = ()
-    queue_alarms: Sequence[str] = ()
-    allow_undeclared_queues: bool = True
     has_demo: bool = True
-    extensions: BackendExtensions | None = None
-    target: Target = field(default_factory=Target)
-    access: Access = field(default_factory=ApiKeys)
-    cors_origins: Sequence[str] = ()
-    start: WarmStart | None = None
-    tracing: bool = False
-    export: ExportOptions | None = None
     alarm_email: str = ""
     alarm_topic_arn: str = ""
     encryption_key_arn: str = ""
-    restored_table: RestoredTable | None = None
-    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
 
 
 class OjsStack(Stack):
@@ -94,26 +55,13 @@ class OjsStack(Stack):
         self.backend = backend = JobBackend(
             self,
             "Backend",
-            JobBackendProps(
-                queue_prefix=props.prefix,
-                queue_separator=props.queue_separator,
+            replace(
+                props,
                 queues=list(dict.fromkeys([*props.queues, *demo_queues])),
-                adopted_queues=props.adopted_queues,
-                queue_alarms=props.queue_alarms,
-                allow_undeclared_queues=props.allow_undeclared_queues,
-                extensions=props.extensions,
-                target=props.target,
-                access=props.access,
-                cors_origins=props.cors_origins,
-                start=props.start,
-                tracing=props.tracing,
-                export=props.export,
                 alarm_topic=self._alarm_topic(props),
                 encryption_key=kms.Key.from_key_arn(self, "Key", props.encryption_key_arn)
                 if props.encryption_key_arn
                 else None,
-                restored_table=props.restored_table,
-                removal_policy=props.removal_policy,
             ),
         )
         self.demo = self._demo_worker() if props.has_demo else None

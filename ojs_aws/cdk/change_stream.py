@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
-from ojs_aws.cdk.monitoring.alarms import described
-from ojs_aws.cdk.storage import failures_queue
+from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
+from ojs_aws.cdk.storage import failures_queue, read_stream
 from ojs_aws.topology import (
     LIMIT_PARTITION,
-    METRICS,
     PAUSED_ATTRIBUTE,
     QUEUE_PARTITION,
     SET_ASIDE_METRIC,
@@ -68,65 +65,40 @@ class ChangeStream(Construct):
         self.failures = failures_queue(
             self, "It is the stream's own queue of what was given up; an alarm watches it."
         )
-        props.function.add_event_source(
-            sources.DynamoEventSource(
-                props.table,
-                starting_position=lambda_.StartingPosition.TRIM_HORIZON,
-                batch_size=props.batch_size,
-                bisect_batch_on_error=True,
-                report_batch_item_failures=True,
-                retry_attempts=props.retry_attempts,
-                parallelization_factor=props.parallelization_factor,
-                max_batching_window=Duration.seconds(props.batching_window_s)
-                if props.batching_window_s
-                else None,
-                on_failure=sources.SqsDlq(self.failures),
-                filters=[lambda_.FilterCriteria.filter(pattern) for pattern in published_changes()],
-            )
+        read_stream(
+            props.function,
+            props.table,
+            self.failures,
+            published_changes(),
+            batch_size=props.batch_size,
+            window_s=props.batching_window_s,
+            retry_attempts=props.retry_attempts,
+            parallelization_factor=props.parallelization_factor,
         )
-        self.alarm = self._alarm(
-            "Alarm",
-            described("Changes were given up: their events are missing.", "events-were-given-up"),
-            self.failures.metric_approximate_number_of_messages_visible(
-                period=Duration.minutes(1), statistic="Maximum"
-            ),
-            1,
-        )
-        self.set_aside = self._alarm(
-            "SetAside",
-            described(
-                "Changes were set aside: their events are not published.", "events-were-set-aside"
-            ),
-            cloudwatch.Metric(
-                namespace=METRICS,
-                metric_name=SET_ASIDE_METRIC,
-                dimensions_map={"service": props.function.function_name},
-                statistic="Sum",
-                period=Duration.minutes(1),
-            ),
-            1,
-        )
-        self.late = self._alarm(
-            "Late",
-            described(
-                "Events come late: the stream function fails, or cannot keep up.",
-                "events-come-late",
-            ),
-            props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(1)),
-            props.late_minutes * 60_000,
-        )
-
-    def _alarm(
-        self, id_: str, description: str, metric: cloudwatch.Metric, threshold: int
-    ) -> cloudwatch.Alarm:
-        return cloudwatch.Alarm(
+        minute = Duration.minutes(1)
+        self.alarm = alarm(
             self,
-            id_,
-            alarm_description=description,
-            metric=metric,
-            threshold=threshold,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            "Alarm",
+            "Changes were given up: their events are missing.",
+            "events-were-given-up",
+            self.failures.metric_approximate_number_of_messages_visible(
+                period=minute, statistic="Maximum"
+            ),
+        )
+        self.set_aside = alarm(
+            self,
+            "SetAside",
+            "Changes were set aside: their events are not published.",
+            "events-were-set-aside",
+            own_metric(SET_ASIDE_METRIC, props.function, "Sum", minute),
+        )
+        self.late = alarm(
+            self,
+            "Late",
+            "Events come late: the stream function fails, or cannot keep up.",
+            "events-come-late",
+            props.function.metric("IteratorAge", statistic="Maximum", period=minute),
+            props.late_minutes * 60_000,
         )
 
 

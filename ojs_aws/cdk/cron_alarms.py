@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
@@ -14,8 +13,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.monitoring.alarms import described
-from ojs_aws.topology import ALARM_RETENTION_S, MESSAGE_RETENTION_S, cron_queue_name
+from ojs_aws.cdk.monitoring.alarms import alarm
+from ojs_aws.cdk.storage import own_queue
+from ojs_aws.topology import ALARM_RETENTION_S, cron_queue_name
 
 MAX_CONCURRENCY: Final = 10
 """Invocations at a time for the cron jobs of one second."""
@@ -53,47 +53,28 @@ class CronAlarms(Construct):
     def __init__(self, scope: Construct, id_: str, props: CronAlarmsProps) -> None:
         """Define the queue, and let it invoke the function."""
         super().__init__(scope, id_)
-        self.dead_letters = sqs.Queue(
-            self,
-            "DeadLetters",
-            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        self.queue = sqs.Queue(
+        self.dead_letters = own_queue(self, "DeadLetters")
+        self.queue = own_queue(
             self,
             "Queue",
             queue_name=cron_queue_name(props.prefix),
             retention_period=Duration.seconds(ALARM_RETENTION_S),
             visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * props.timeout_s),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
             dead_letter_queue=sqs.DeadLetterQueue(
                 max_receive_count=MAX_RECEIVES, queue=self.dead_letters
             ),
-            removal_policy=RemovalPolicy.DESTROY,
         )
-        self.unheard = self._alarm()
-        props.function.add_event_source(
-            sources.SqsEventSource(self.queue, batch_size=10, max_concurrency=MAX_CONCURRENCY)
-        )
-
-    def _alarm(self) -> cloudwatch.Alarm:
-        five = Duration.minutes(5)
-        return cloudwatch.Alarm(
+        self.unheard = alarm(
             self,
             "Unheard",
-            alarm_description=described(
-                "Alarms of cron jobs do not reach the tick function.", "cron-alarms-are-not-heard"
+            "Alarms of cron jobs do not reach the tick function.",
+            "cron-alarms-are-not-heard",
+            self.dead_letters.metric_approximate_number_of_messages_visible(
+                period=Duration.minutes(5), statistic="Maximum"
             ),
-            metric=self.dead_letters.metric_approximate_number_of_messages_visible(
-                period=five, statistic="Maximum"
-            ),
-            threshold=1,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        props.function.add_event_source(
+            sources.SqsEventSource(self.queue, batch_size=10, max_concurrency=MAX_CONCURRENCY)
         )
 
     def grant_set(self, grantee: iam.IGrantable) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,21 +70,13 @@ class Grants:
         ]
         for actions, resources in wanted:
             if actions:
-                principal.add_to_principal_policy(
-                    iam.PolicyStatement(actions=sorted(actions), resources=resources)
-                )
+                _say(principal, actions, resources)
         if permissions.switches_triggers:
             self._triggers(principal)
         if permissions.deletes:
             leading = {"dynamodb:LeadingKeys": [*permissions.deletes]}
-            principal.add_to_principal_policy(
-                iam.PolicyStatement(
-                    actions=["dynamodb:DeleteItem"],
-                    resources=[self.table.table.table_arn],
-                    conditions={"ForAllValues:StringEquals": leading},
-                )
-            )
-
+            conditions = {"ForAllValues:StringEquals": leading}
+            _say(principal, ["dynamodb:DeleteItem"], [self.table.table.table_arn], conditions)
         self._keys(principal, permissions)
 
     def _queue_arns(self, queues: Sequence[sqs.IQueue] | None) -> list[str]:
@@ -107,30 +99,17 @@ class Grants:
             ("lambda:ListEventSourceMappings", "*", None),  # Lambda knows no resource for it
             ("lambda:UpdateEventSourceMapping", mappings, tagged),
         ):
-            principal.add_to_principal_policy(
-                iam.PolicyStatement(actions=[action], resources=[resource], conditions=conditions)
-            )
+            _say(principal, [action], [resource], conditions)
 
     def _keys(self, principal: iam.IPrincipal, permissions: Permissions) -> None:
         """Allow access to the records of API keys where it is needed, and deny it to all others."""
         table, partition = [self.table.table.table_arn], [KEY_PARTITION]
         if permissions.keys:
             allowed = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": partition}}
-            principal.add_to_principal_policy(
-                iam.PolicyStatement(
-                    actions=sorted(permissions.keys), resources=table, conditions=allowed
-                )
-            )
+            _say(principal, permissions.keys, table, allowed)
         elif permissions.table:
             denied = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": partition}}
-            principal.add_to_principal_policy(
-                iam.PolicyStatement(
-                    effect=iam.Effect.DENY,
-                    actions=sorted(KEYS_DENIED),
-                    resources=table,
-                    conditions=denied,
-                )
-            )
+            _say(principal, KEYS_DENIED, table, denied, iam.Effect.DENY)
 
     def _own_key_actions(self, permissions: Permissions) -> Sequence[str]:
         is_used = permissions.table or permissions.keys
@@ -139,6 +118,24 @@ class Grants:
     def _own_key_arns(self) -> list[str]:
         key = self.encryption_key
         return [] if key is None else [key.key_arn]
+
+
+def _say(
+    principal: iam.IPrincipal,
+    actions: Sequence[str],
+    resources: Sequence[str],
+    conditions: Mapping[str, object] | None = None,
+    effect: iam.Effect | None = None,
+) -> None:
+    """Add a statement to the policy of a principal."""
+    principal.add_to_principal_policy(
+        iam.PolicyStatement(
+            actions=sorted(actions),
+            resources=list(resources),
+            conditions=conditions,
+            effect=effect,
+        )
+    )
 
 
 def _portions(arns: Sequence[str]) -> list[list[str]]:

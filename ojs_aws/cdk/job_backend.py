@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
@@ -29,7 +26,6 @@ from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
-from ojs_aws.cdk.permissions import Permissions
 from ojs_aws.cdk.storage import private_bucket
 from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
@@ -55,6 +51,7 @@ class JobBackend(Construct):
     :ivar api: the HTTP API.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
+    :ivar grant: gives a principal exactly some permissions on the backend.
     :ivar worker_concurrency: what Lambda workers may take of the account's concurrency.
     """
 
@@ -80,7 +77,7 @@ class JobBackend(Construct):
         )
         self.bucket = self._bucket()
         self.event_bus = props.event_bus or events.EventBus(self, "Events")
-        self._grants = Grants(
+        grants = Grants(
             table=self.table,
             queues=self.queues,
             bucket=self.bucket,
@@ -88,6 +85,7 @@ class JobBackend(Construct):
             encryption_key=props.encryption_key,
             allow_undeclared_queues=props.allow_undeclared_queues,
         )
+        self.grant = grants.give
         self.environment = self._environment()
         self.worker_concurrency = WorkerConcurrency(props.concurrency_alarm)
         made = BackendFunctions(self, props, self.environment, self.grant)
@@ -180,18 +178,6 @@ class JobBackend(Construct):
             )
         if props.alarm_topic is not None:
             notify(self, props.alarm_topic)
-
-    def grant(
-        self,
-        grantee: iam.IGrantable,
-        permissions: Permissions,
-        queues: Sequence[sqs.IQueue] | None = None,
-    ) -> None:
-        """Grant a principal exactly these permissions on the backend.
-
-        :param queues: the queues that are meant; None means all of the backend's.
-        """
-        self._grants.give(grantee, permissions, queues)
 
     def _export(self, options: ExportOptions, functions: BackendFunctions) -> JobExport:
         return JobExport(

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ojs_aws.cdk.monitoring.alarms import described
-from ojs_aws.cdk.storage import failures_queue, private_bucket
+from ojs_aws.cdk.monitoring.alarms import alarm
+from ojs_aws.cdk.storage import failures_queue, private_bucket, read_stream
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,
@@ -98,29 +96,21 @@ class JobExport(Construct):
         )
         if key is not None:
             key.grant(props.function, "kms:Decrypt", "kms:GenerateDataKey")
-        props.function.add_event_source(
-            sources.DynamoEventSource(
-                props.table,
-                starting_position=lambda_.StartingPosition.TRIM_HORIZON,
-                batch_size=BATCH,
-                max_batching_window=Duration.seconds(options.wait_s),
-                bisect_batch_on_error=True,
-                report_batch_item_failures=True,
-                retry_attempts=1000,
-                on_failure=sources.SqsDlq(self.failures),
-                filters=[lambda_.FilterCriteria.filter(exported_changes())],
-            )
+        read_stream(
+            props.function,
+            props.table,
+            self.failures,
+            [exported_changes()],
+            batch_size=BATCH,
+            window_s=options.wait_s,
         )
-        self.late = cloudwatch.Alarm(
+        self.late = alarm(
             self,
             "Late",
-            alarm_description=described("The export is behind.", "the-export-is-late"),
-            metric=props.function.metric(
-                "IteratorAge", statistic="Maximum", period=Duration.minutes(5)
-            ),
-            threshold=30 * 60_000,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            "The export is behind.",
+            "the-export-is-late",
+            props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(5)),
+            30 * 60_000,
         )
 
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration, Fn, RemovalPolicy, Stack
+from aws_cdk import Fn, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.storage import require_tls
+from ojs_aws.cdk.storage import own_queue, require_tls
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,
-    MESSAGE_RETENTION_S,
     OLD_QUEUE_SEPARATOR,
     QUEUE_SEPARATOR,
     any_queue_name,
@@ -85,14 +84,8 @@ class JobQueues(Construct):
         self._has_own_policies = props.separator == OLD_QUEUE_SEPARATOR
         self._visibility_s: dict[str, int] = {}
         name = dead_letter_queue_name(self.prefix)
-        self.dead_letters = sqs.Queue(
-            self,
-            "DeadLetters",
-            queue_name=name,
-            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=self._has_own_policies,
-            removal_policy=RemovalPolicy.DESTROY,
+        self.dead_letters = own_queue(
+            self, "DeadLetters", queue_name=name, enforce_ssl=self._has_own_policies
         )
         self.url_prefix = Fn.select(0, Fn.split(name, self.dead_letters.queue_url))
         self.queues: Mapping[str, sqs.IQueue] = {
@@ -107,17 +100,14 @@ class JobQueues(Construct):
         )
 
     def _queue(self, name: str) -> sqs.Queue:
-        queue = sqs.Queue(
+        queue = own_queue(
             self,
             f"Queue-{name}",
             queue_name=sqs_queue_name(self.prefix, name),
-            retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=self._has_own_policies,
             dead_letter_queue=sqs.DeadLetterQueue(
                 max_receive_count=MAX_RECEIVE_COUNT, queue=self.dead_letters
             ),
-            removal_policy=RemovalPolicy.DESTROY,
         )
         _hide_for(queue, self.props.visibility_timeout_s)
         return queue

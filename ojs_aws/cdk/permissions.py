@@ -6,14 +6,15 @@ single form, so neither appears here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.topology import BATCHES_PARTITION
 
-READ: Final = ("dynamodb:GetItem", "dynamodb:Query")
+READ: Final = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
 WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
+KEPT_DOCUMENTS: Final = ("s3:DeleteObject", *DOCUMENTS)
 CREATE_QUEUE: Final = "sqs:CreateQueue"
 
 TRIGGER_TAG: Final = "ojs-queue-prefix"
@@ -51,17 +52,17 @@ class Permissions:
 
 
 PRODUCER: Final = Permissions(
-    table=("dynamodb:BatchGetItem", *READ, *WRITE),
+    table=(*READ, *WRITE),
     deletes=(BATCHES_PARTITION,),
     queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
     creates_queues=True,
-    documents=("s3:DeleteObject", *DOCUMENTS),
+    documents=KEPT_DOCUMENTS,
 )
 """PUSH, INFO, CANCEL, ACTIVATE, workflows: cannot read lists, claim or delete, but the row of a
 large batch whose jobs are all in their places. Documents of jobs that were refused are removed."""
 
 WORKER_API: Final = Permissions(
-    table=("dynamodb:BatchGetItem", *READ, *WRITE),
+    table=(*READ, *WRITE),
     has_index=True,
     queues=(
         "sqs:ChangeMessageVisibility",
@@ -72,19 +73,19 @@ WORKER_API: Final = Permissions(
     ),
     rejects=True,
     creates_queues=True,
-    documents=("s3:DeleteObject", *DOCUMENTS),
+    documents=KEPT_DOCUMENTS,
 )
 """FETCH, ACK, FAIL, BEAT: cannot delete a job. Counts messages where a limit sets some aside.
 Puts jobs of large batches into their places, and removes the documents of those that were there."""
 
 OPERATOR: Final = Permissions(
-    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
+    table=("dynamodb:DeleteItem", *READ, *WRITE),
     has_index=True,
     # A cron job that is triggered by hand is pushed, and may cancel the run before it.
     # A queue that is resumed is asked for its messages, and given those that it lacks.
     queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
     creates_queues=True,
-    documents=("s3:DeleteObject", *DOCUMENTS),
+    documents=KEPT_DOCUMENTS,
     switches_triggers=True,
 )
 """Queues, cron jobs, dead letters, schemas, events: cannot claim."""
@@ -92,22 +93,15 @@ OPERATOR: Final = Permissions(
 SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 
-TICK: Final = Permissions(
-    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
-    has_index=True,
-    queues=("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"),
-    creates_queues=True,
-    documents=("s3:DeleteObject", *DOCUMENTS),
-    switches_triggers=True,
-)
+TICK: Final = OPERATOR
 """The sweep, and what cron jobs enqueue: cannot receive a job's message. Its trigger receives the
 alarms of cron jobs."""
 
 STREAM: Final = Permissions(
-    table=("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE),
+    table=("dynamodb:DeleteItem", *READ, *WRITE),
     queues=("sqs:SendMessage",),
     creates_queues=True,
-    documents=("s3:DeleteObject", *DOCUMENTS),
+    documents=KEPT_DOCUMENTS,
     publishes=True,
 )
 """Lifecycle events: appends to the event log and the bus, removes the documents and locks of jobs
@@ -120,19 +114,7 @@ EXPORT: Final = Permissions()
 EXPORT_DOCUMENTS: Final = Permissions(table=("dynamodb:GetItem",), documents=("s3:GetObject",))
 """The same with documents, some of which have places of their own."""
 
-LAMBDA_WORKER: Final = Permissions(
-    table=("dynamodb:BatchGetItem", *READ, *WRITE),
-    has_index=True,
-    queues=(
-        "sqs:ChangeMessageVisibility",
-        "sqs:DeleteMessage",
-        "sqs:GetQueueAttributes",
-        "sqs:ReceiveMessage",
-        "sqs:SendMessage",
-    ),
-    rejects=True,
-    documents=DOCUMENTS,
-)
+LAMBDA_WORKER: Final = replace(WORKER_API, creates_queues=False, documents=DOCUMENTS)
 """A user's worker, on the queues that it serves."""
 
 AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
@@ -141,7 +123,7 @@ AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
 KEY_OPERATOR: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
 """``ojs-aws keys``: makes, lists, rotates and revokes API keys, and can touch nothing else."""
 
-KEYS_DENIED: Final = ("dynamodb:BatchGetItem", "dynamodb:DeleteItem", *READ, *WRITE)
+KEYS_DENIED: Final = ("dynamodb:DeleteItem", *READ, *WRITE)
 """What is denied on the records of API keys to all who may use the table otherwise."""
 
 OWN_KEY: Final = (

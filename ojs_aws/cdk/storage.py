@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -48,19 +52,60 @@ def private_bucket(  # noqa: PLR0913 - what a bucket is
     return bucket
 
 
+def own_queue(scope: Construct, id_: str, **options: Any) -> sqs.Queue:
+    """Make a standard queue, which goes with the stack.
+
+    :param options: of the queue where it differs.
+    """
+    usual = {"retention_period": Duration.seconds(MESSAGE_RETENTION_S), "enforce_ssl": True}
+    return sqs.Queue(
+        scope,
+        id_,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        removal_policy=RemovalPolicy.DESTROY,
+        **{**usual, **options},
+    )
+
+
+def read_stream(  # noqa: PLR0913 - what a reader is
+    function: lambda_.Function,
+    table: dynamodb.ITableV2,
+    failures: sqs.Queue,
+    patterns: Sequence[Mapping[str, object]],
+    *,
+    batch_size: int,
+    window_s: int = 0,
+    retry_attempts: int = 1000,
+    parallelization_factor: int | None = None,
+) -> None:
+    """Let a function read the changes of a table; what it fails on is bisected, and given up.
+
+    :param failures: takes the positions of what was given up.
+    :param patterns: of the changes that invoke it; any one of them is enough.
+    :param window_s: how long changes are gathered for one invocation.
+    """
+    function.add_event_source(
+        sources.DynamoEventSource(
+            table,
+            starting_position=lambda_.StartingPosition.TRIM_HORIZON,
+            batch_size=batch_size,
+            bisect_batch_on_error=True,
+            report_batch_item_failures=True,
+            retry_attempts=retry_attempts,
+            parallelization_factor=parallelization_factor,
+            max_batching_window=Duration.seconds(window_s) if window_s else None,
+            on_failure=sources.SqsDlq(failures),
+            filters=[lambda_.FilterCriteria.filter(dict(pattern)) for pattern in patterns],
+        )
+    )
+
+
 def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
     """Make a queue of what a reader of the stream gave up, for an operator to look at.
 
     :param reason: why it needs no dead-letter queue itself.
     """
-    queue = sqs.Queue(
-        scope,
-        "Failures",
-        retention_period=Duration.seconds(MESSAGE_RETENTION_S),
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
-        enforce_ssl=True,
-        removal_policy=RemovalPolicy.DESTROY,
-    )
+    queue = own_queue(scope, "Failures")
     accept(queue, "AwsSolutions-SQS3", reason)
     return queue
 

@@ -12,8 +12,8 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from ojs_aws.cdk.monitoring.alarms import described
-from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, METRICS, UNDECLARED_METRIC
+from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
+from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, UNDECLARED_METRIC
 
 LATE_TICKS: Final = 3
 LEFT_TICKS: Final = 10
@@ -63,64 +63,43 @@ class TickSchedule(Construct):
         period = Duration.minutes(props.interval_minutes)
 
         def metric(name: str) -> cloudwatch.Metric:
-            return cloudwatch.Metric(
-                namespace=METRICS,
-                metric_name=name,
-                dimensions_map={"service": props.function.function_name},
-                statistic="Maximum",
-                period=period,
-            )
+            return own_metric(name, props.function, "Maximum", period)
 
-        self.late = cloudwatch.Alarm(
+        self.late = alarm(
             self,
             "Late",
-            alarm_description=described(
-                "Due jobs had no message in time, or the sweep does not run.", "the-sweep-is-late"
-            ),
-            metric=metric(LAG_METRIC),
-            threshold=props.late_minutes * 60_000,
+            "Due jobs had no message in time, or the sweep does not run.",
+            "the-sweep-is-late",
+            metric(LAG_METRIC),
+            props.late_minutes * 60_000,
+            periods=LATE_TICKS,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            evaluation_periods=LATE_TICKS,
             treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
         )
-        self.left = cloudwatch.Alarm(
+        self.left = alarm(
             self,
             "Left",
-            alarm_description=described(
-                "Sweeps leave queues undone: for errors, or for want of time.",
-                "the-sweep-leaves-queues-undone",
-            ),
-            metric=metric(LEFT_METRIC),
-            threshold=1,
-            evaluation_periods=LEFT_TICKS,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            "Sweeps leave queues undone: for errors, or for want of time.",
+            "the-sweep-leaves-queues-undone",
+            metric(LEFT_METRIC),
+            periods=LEFT_TICKS,
         )
-        self.lost = cloudwatch.Alarm(
+        self.lost = alarm(
             self,
             "Lost",
-            alarm_description=described(
-                "A large batch was given up: some of its jobs are lost.", "a-batch-was-given-up"
-            ),
-            metric=metric(LOST_METRIC),
-            threshold=1,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            "A large batch was given up: some of its jobs are lost.",
+            "a-batch-was-given-up",
+            metric(LOST_METRIC),
         )
         self.many_queues = (
             None
             if props.most_undeclared is None
-            else cloudwatch.Alarm(
+            else alarm(
                 self,
                 "ManyQueues",
-                alarm_description=described(
-                    "Nearly as many undeclared queues were made as there may be.", "too-many-queues"
-                ),
-                metric=metric(UNDECLARED_METRIC),
-                threshold=max(1, props.most_undeclared * 8 // 10),
-                comparison_operator=(
-                    cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
-                ),
-                evaluation_periods=1,
-                treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+                "Nearly as many undeclared queues were made as there may be.",
+                "too-many-queues",
+                metric(UNDECLARED_METRIC),
+                max(1, props.most_undeclared * 8 // 10),
             )
         )

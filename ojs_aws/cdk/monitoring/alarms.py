@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_apigatewayv2 as gateway
@@ -22,9 +22,50 @@ RUNBOOKS: Final = "docs/operations.md"
 _FIVE: Final = Duration.minutes(5)
 
 
-def described(text: str, section: str) -> str:
-    """Return the description of an alarm: what is wrong, and where to read what to do."""
-    return f"{text} Runbook: {RUNBOOKS}#{section}"
+def alarm(  # noqa: PLR0913 - what an alarm is
+    scope: Construct,
+    id_: str,
+    text: str,
+    section: str,
+    metric: cloudwatch.Metric,
+    threshold: float = 1,
+    *,
+    periods: int = 1,
+    **options: Any,
+) -> cloudwatch.Alarm:
+    """Define an alarm that rings from its threshold on; missing data is no reason.
+
+    :param text: what is wrong.
+    :param section: of the runbooks, where it says what to do.
+    :param options: of the alarm where it differs.
+    """
+    usual = {"treat_missing_data": cloudwatch.TreatMissingData.NOT_BREACHING}
+    return cloudwatch.Alarm(
+        scope,
+        id_,
+        alarm_description=f"{text} Runbook: {RUNBOOKS}#{section}",
+        metric=metric,
+        threshold=threshold,
+        evaluation_periods=periods,
+        **{**usual, **options},
+    )
+
+
+def own_metric(
+    name: str,
+    function: lambda_.IFunction,
+    statistic: str,
+    period: Duration,
+    dimensions: Mapping[str, str] | None = None,
+) -> cloudwatch.Metric:
+    """Return a metric that a function of the backend publishes."""
+    return cloudwatch.Metric(
+        namespace=METRICS,
+        metric_name=name,
+        dimensions_map={"service": function.function_name, **(dimensions or {})},
+        statistic=statistic,
+        period=period,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,23 +105,29 @@ class BackendAlarms(Construct):
         super().__init__(scope, id_)
         for name in (None, *dict.fromkeys(props.queues)):
             self._jobs(name, props)
-        self._alarm(
+        alarm(
+            self,
             "Unreadable",
-            described("SQS messages that no worker could read.", "unreadable-messages"),
+            "SQS messages that no worker could read.",
+            "unreadable-messages",
             props.unreadable.metric_approximate_number_of_messages_visible(
                 period=_FIVE, statistic="Maximum"
             ),
         )
         for id_part, function in (("Tick", props.tick), ("Stream", props.stream)):
-            self._alarm(
+            alarm(
+                self,
                 f"{id_part}Fails",
-                described(f"The {id_part.lower()} function fails.", "a-function-fails"),
+                f"The {id_part.lower()} function fails.",
+                "a-function-fails",
                 function.metric_errors(period=_FIVE, statistic="Sum"),
                 threshold=3,
             )
-        self._alarm(
+        alarm(
+            self,
             "ApiFails",
-            described("The API answers with errors of its own.", "the-api-fails"),
+            "The API answers with errors of its own.",
+            "the-api-fails",
             props.api.metric_server_error(period=_FIVE, statistic="Sum"),
             threshold=5,
         )
@@ -90,29 +137,35 @@ class BackendAlarms(Construct):
     def _jobs(self, queue: str | None, props: BackendAlarmsProps) -> None:
         """Watch the jobs of one queue, or those of all."""
         of_which, suffix = (f" of queue {queue}", f"-{queue}") if queue else ("", "")
-        self._alarm(
+        of_queue = {QUEUE_DIMENSION: queue} if queue else {}
+        alarm(
+            self,
             f"Old{suffix}",
-            described(f"Jobs{of_which} wait for long.", "old-jobs"),
-            _of_jobs(AGE_METRIC, queue, props.tick, "Maximum", Duration.minutes(1)),
+            f"Jobs{of_which} wait for long.",
+            "old-jobs",
+            own_metric(AGE_METRIC, props.tick, "Maximum", Duration.minutes(1), of_queue),
             threshold=props.old_minutes * 60_000,
             periods=5,
         )
-        self._alarm(
+        alarm(
+            self,
             f"DeadLetters{suffix}",
-            described(f"Jobs{of_which} became dead letters.", "dead-letters"),
-            _of_jobs(DEAD_LETTERED_METRIC, queue, props.stream, "Sum", _FIVE),
+            f"Jobs{of_which} became dead letters.",
+            "dead-letters",
+            own_metric(DEAD_LETTERED_METRIC, props.stream, "Sum", _FIVE, of_queue),
         )
 
     def _table(self, table: dynamodb.ITableV2) -> None:
-        section = "the-table-is-throttled"
         for id_, what, index in (
             ("Table", "The table", ""),
             ("Index", "Its index", TABLE.index.name),
         ):
             more = {"GlobalSecondaryIndexName": index} if index else {}
-            self._alarm(
+            alarm(
+                self,
                 f"{id_}Throttled",
-                described(f"{what} takes fewer writes than come.", section),
+                f"{what} takes fewer writes than come.",
+                "the-table-is-throttled",
                 cloudwatch.Metric(
                     namespace="AWS/DynamoDB",
                     metric_name="WriteThrottleEvents",
@@ -125,7 +178,6 @@ class BackendAlarms(Construct):
 
     def _lambda(self, concurrency: int) -> None:
         """Watch the limit of concurrent executions, which all functions of the account share."""
-        section = "lambda-is-at-its-limit"
         rules = (
             ("Concurrency", "ConcurrentExecutions", "Maximum", concurrency, "are near their limit"),
             ("Throttled", "Throttles", "Sum", 1, "are throttled"),
@@ -134,28 +186,8 @@ class BackendAlarms(Construct):
             metric = cloudwatch.Metric(
                 namespace="AWS/Lambda", metric_name=name, statistic=statistic, period=_FIVE
             )
-            text = described(f"The account's functions {what}.", section)
-            self._alarm(id_, text, metric, threshold=threshold, periods=2)
-
-    def _alarm(
-        self,
-        id_: str,
-        description: str,
-        metric: cloudwatch.Metric,
-        *,
-        threshold: int = 1,
-        periods: int = 1,
-    ) -> None:
-        cloudwatch.Alarm(
-            self,
-            id_,
-            alarm_description=description,
-            metric=metric,
-            threshold=threshold,
-            evaluation_periods=periods,
-            comparison_operator=(cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD),
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
+            text = f"The account's functions {what}."
+            alarm(self, id_, text, "lambda-is-at-its-limit", metric, threshold, periods=2)
 
 
 def alarms_in(scope: IConstruct) -> list[cloudwatch.Alarm]:
@@ -166,19 +198,6 @@ def alarms_in(scope: IConstruct) -> list[cloudwatch.Alarm]:
 def notify(scope: IConstruct, topic: sns.ITopic) -> None:
     """Notify a topic when an alarm below a construct rings, and when it is over."""
     action = actions.SnsAction(topic)
-    for alarm in alarms_in(scope):
-        alarm.add_alarm_action(action)
-        alarm.add_ok_action(action)
-
-
-def _of_jobs(
-    metric: str, queue: str | None, function: lambda_.IFunction, statistic: str, period: Duration
-) -> cloudwatch.Metric:
-    of_queue = {QUEUE_DIMENSION: queue} if queue else {}
-    return cloudwatch.Metric(
-        namespace=METRICS,
-        metric_name=metric,
-        dimensions_map={"service": function.function_name, **of_queue},
-        statistic=statistic,
-        period=period,
-    )
+    for each in alarms_in(scope):
+        each.add_alarm_action(action)
+        each.add_ok_action(action)

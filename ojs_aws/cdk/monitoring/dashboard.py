@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from ojs_aws.cdk.monitoring.alarms import own_metric
 from ojs_aws.topology import AGE_METRIC, LAG_METRIC, METRICS, QUEUE_DIMENSION
 
 _PERIOD = Duration.minutes(1)
@@ -87,13 +88,8 @@ class BackendDashboard(Construct):
                     _graph(
                         "Sweep behind, events behind (ms)",
                         [
-                            cloudwatch.Metric(
-                                namespace=METRICS,
-                                metric_name=LAG_METRIC,
-                                dimensions_map={"service": tick},
-                                statistic="Maximum",
-                                period=_PERIOD,
-                                label="sweep",
+                            own_metric(LAG_METRIC, props.tick, "Maximum", _PERIOD).with_(
+                                label="sweep"
                             ),
                             props.stream.metric(
                                 "IteratorAge", statistic="Maximum", period=_PERIOD, label="events"
