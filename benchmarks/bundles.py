@@ -21,7 +21,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from ojs_aws.cdk.bundling import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
 
 MB: Final = 1_000_000
 LARGEST: Final = 4

@@ -38,7 +38,7 @@ from ojs_aws.cdk import (
     Target,
     WarmStart,
 )
-from ojs_aws.cdk.bundling import Machine
+from ojs_aws.cdk.bundle import Machine
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600

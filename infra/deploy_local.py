@@ -29,7 +29,7 @@ from infra.deployment import (
     run_demo_job,
 )
 from infra.emulator import ACCESS_KEY, REGION, Emulator, EmulatorError, start_emulator, tail
-from ojs_aws.cdk.bundling import BundlingError
+from ojs_aws.cdk.bundle import BundlingError
 
 _TRUE: Final = {"1", "true", "yes", "on"}
 _INTERRUPTED: Final = 130

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from infra import CHECKOUT
-from ojs_aws.cdk.bundling import Target
+from ojs_aws.cdk.bundle import Target
 
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "000000000000"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.ports import Clock, IdGenerator
     from ojs_aws.services.access.api_keys import Authentication, KeyBook
-    from ojs_aws.services.jobs.fetch import Both
+    from ojs_aws.services.jobs.fetch.service import Both
 
 __all__ = [
     "AwsClients",

@@ -139,7 +139,7 @@ class Adapters:
 
     def triggers(self) -> Triggers:
         """Return the switch of Lambda workers' triggers."""
-        from ojs_aws.adapters.sqs.arns import queue_arn
+        from ojs_aws.adapters.sqs.messages import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
         from ojs_aws.services.backend.ports import NoTriggers
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
     from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
     from ojs_aws.cdk.backend_extensions import BackendExtensions as BackendExtensions
-    from ojs_aws.cdk.bundling import Target as Target
+    from ojs_aws.cdk.bundle import Target as Target
     from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
     from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.job_export import ExportOptions as ExportOptions
     from ojs_aws.cdk.job_export import JobExport as JobExport
     from ojs_aws.cdk.job_export import JobExportProps as JobExportProps
-    from ojs_aws.cdk.job_queues import JobQueues as JobQueues
-    from ojs_aws.cdk.job_queues import JobQueuesProps as JobQueuesProps
-    from ojs_aws.cdk.job_table import JobTable as JobTable
-    from ojs_aws.cdk.job_table import JobTableProps as JobTableProps
-    from ojs_aws.cdk.job_table import RestoredTable as RestoredTable
     from ojs_aws.cdk.lambda_worker_function import LambdaWorkerFunction as LambdaWorkerFunction
     from ojs_aws.cdk.lambda_worker_function import (
         LambdaWorkerFunctionProps as LambdaWorkerFunctionProps,
@@ -54,6 +49,11 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboardProps as BackendDashboardProps
     from ojs_aws.cdk.ojs_function import OjsFunction as OjsFunction
     from ojs_aws.cdk.ojs_function import OjsFunctionProps as OjsFunctionProps
+    from ojs_aws.cdk.resources.job_queues import JobQueues as JobQueues
+    from ojs_aws.cdk.resources.job_queues import JobQueuesProps as JobQueuesProps
+    from ojs_aws.cdk.resources.job_table import JobTable as JobTable
+    from ojs_aws.cdk.resources.job_table import JobTableProps as JobTableProps
+    from ojs_aws.cdk.resources.job_table import RestoredTable as RestoredTable
     from ojs_aws.cdk.tick_schedule import TickSchedule as TickSchedule
     from ojs_aws.cdk.tick_schedule import TickScheduleProps as TickScheduleProps
     from ojs_aws.cdk.warm_start import Provisioned as Provisioned
@@ -66,13 +66,13 @@ else:
             "api.access": "Access ApiKeys Iam Jwt OpenAccess OwnAuthorizer",
             "api.http_api": "OjsHttpApi OjsHttpApiProps",
             "backend_extensions": "BackendExtensions",
-            "bundling": "Target",
+            "bundle": "Target",
             "change_stream": "ChangeStream ChangeStreamProps",
             "job_backend": "JobBackend",
             "job_backend_props": "JobBackendProps",
             "job_export": "ExportOptions JobExport JobExportProps",
-            "job_queues": "JobQueues JobQueuesProps",
-            "job_table": "JobTable JobTableProps RestoredTable",
+            "resources.job_queues": "JobQueues JobQueuesProps",
+            "resources.job_table": "JobTable JobTableProps RestoredTable",
             "lambda_worker_function": "LambdaWorkerFunction LambdaWorkerFunctionProps",
             "monitoring.alarms": "BackendAlarms BackendAlarmsProps",
             "monitoring.dashboard": "BackendDashboard BackendDashboardProps",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ojs_aws.cdk.bundling import BACKEND_SERVICES, Bundle
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle
 
 _ENQUEUES: Final = frozenset({"producer", "operator", "tick"})
 """The functions that enqueue jobs: for clients, by a trigger of a cron job, and by cron."""

@@ -9,7 +9,7 @@ from typing import Final
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from ojs_aws.cdk.bundling import backend_bundle
+from ojs_aws.cdk.bundle import backend_bundle
 from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps

@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
-from ojs_aws.cdk.storage import failures_queue, read_stream
+from ojs_aws.cdk.resources.storage import failures_queue, read_stream
 from ojs_aws.topology import (
     LIMIT_PARTITION,
     PAUSED_ATTRIBUTE,

@@ -12,9 +12,9 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.monitoring.alarms import alarm
-from ojs_aws.cdk.storage import own_queue
+from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.resources.storage import own_queue
 from ojs_aws.topology import ALARM_RETENTION_S, cron_queue_name
 
 MAX_CONCURRENCY: Final = 10

@@ -13,8 +13,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
-from ojs_aws.cdk.job_queues import JobQueues
-from ojs_aws.cdk.job_table import JobTable
 from ojs_aws.cdk.permissions import (
     CREATE_QUEUE,
     KEYS_DENIED,
@@ -22,6 +20,8 @@ from ojs_aws.cdk.permissions import (
     TRIGGER_TAG,
     Permissions,
 )
+from ojs_aws.cdk.resources.job_queues import JobQueues
+from ojs_aws.cdk.resources.job_table import JobTable
 from ojs_aws.topology import KEY_PARTITION
 
 _PORTION: Final = 25

@@ -22,11 +22,11 @@ from ojs_aws.cdk.job_backend_props import (
     check_settings,
 )
 from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
-from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
-from ojs_aws.cdk.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
-from ojs_aws.cdk.storage import private_bucket
+from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
+from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
+from ojs_aws.cdk.resources.storage import private_bucket
 from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
 from ojs_aws.transport.http.routes import Group

@@ -13,9 +13,9 @@ from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk.api.access import Access, ApiKeys
 from ojs_aws.cdk.backend_extensions import BackendExtensions
-from ojs_aws.cdk.bundling import Target
+from ojs_aws.cdk.bundle import Target
 from ojs_aws.cdk.job_export import ExportOptions
-from ojs_aws.cdk.job_table import RestoredTable
+from ojs_aws.cdk.resources.job_table import RestoredTable
 from ojs_aws.cdk.warm_start import WarmStart
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR

@@ -14,7 +14,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ojs_aws.cdk.monitoring.alarms import alarm
-from ojs_aws.cdk.storage import failures_queue, private_bucket, read_stream
+from ojs_aws.cdk.resources.storage import failures_queue, private_bucket, read_stream
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,

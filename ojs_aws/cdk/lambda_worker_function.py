@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from ojs_aws.cdk.bundling import BACKEND_SERVICES, Bundle, lock_of
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER, TRIGGER_TAG

@@ -8,7 +8,7 @@ from typing import Final
 from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
 
-from ojs_aws.cdk.bundling import Target
+from ojs_aws.cdk.bundle import Target
 
 LIVE: Final = "live"
 """Name of the alias that is called."""

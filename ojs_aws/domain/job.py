@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limits.rules import Limit
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.progress import Progress
-from ojs_aws.domain.queues.config import NO_RETENTION, Retention
+from ojs_aws.domain.retention import NO_RETENTION, Retention
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 

@@ -6,6 +6,6 @@ an installed package, also where the application has a package ``functions`` of 
 
 from __future__ import annotations
 
-from ojs_aws.cdk.sources import FUNCTIONS
+from ojs_aws.cdk.bundle import FUNCTIONS
 
 __path__ = [str(FUNCTIONS)]

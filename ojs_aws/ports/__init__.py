@@ -5,7 +5,7 @@ may raise :class:`~ojs_aws.domain.errors.BackendError`, after which the call may
 taken effect: every caller must be able to repeat it.
 """
 
-from ojs_aws.ports.access import ApiKeys, StaleKeyError
+from ojs_aws.ports.access import ApiKeys, ClientBuckets, StaleKeyError
 from ojs_aws.ports.batches import (
     Batches,
     Decision,
@@ -13,7 +13,6 @@ from ojs_aws.ports.batches import (
     StagedJob,
 )
 from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests
-from ojs_aws.ports.clients import ClientBuckets
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -30,7 +29,6 @@ from ojs_aws.ports.jobs import (
     StaleJobError,
 )
 from ojs_aws.ports.limits import Limits
-from ojs_aws.ports.marks import Marks
 from ojs_aws.ports.messages import (
     Backlog,
     Message,
@@ -50,7 +48,7 @@ from ojs_aws.ports.queue_settings import (
     SettingsBook,
     StaleSettingsError,
 )
-from ojs_aws.ports.queues import LastTick, QueueInfo, QueueRegistry, Triggers
+from ojs_aws.ports.queues import LastTick, Marks, QueueInfo, QueueRegistry, Triggers
 from ojs_aws.ports.schemas import Schemas, SchemaTakenError
 from ojs_aws.ports.tallies import Tallies
 from ojs_aws.ports.unique import (

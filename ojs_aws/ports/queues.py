@@ -108,3 +108,13 @@ class Triggers(Protocol):
 
     def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
         """Switch triggers on or off; a missing one is no error."""
+
+
+class Marks(Protocol):
+    """Stores instants up to which some upkeep has been done, by name."""
+
+    def read(self, name: str) -> Instant | None:
+        """Return the mark; None if there is none yet."""
+
+    def move(self, name: str, until: Instant) -> None:
+        """Set a mark, never back."""

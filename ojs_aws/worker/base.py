@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.job_versions import ANY
+from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE

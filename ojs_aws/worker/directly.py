@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ojs_aws.domain.attempts import AttemptRef, attempt_of
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.attempts import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
 from ojs_aws.services.backend import Backend

@@ -14,11 +14,11 @@ from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.tracing import trace_of
-from ojs_aws.domain.validation import MAX_VISIBILITY_MS
+from ojs_aws.domain.jobs.tracing import trace_of
+from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import Claimed
+from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job_versions import ANY, Version, VersionRange, read_version
+from ojs_aws.domain.jobs.versions import ANY, Version, VersionRange, read_version
 
 H = TypeVar("H", bound=Callable[..., object])
 

@@ -17,11 +17,11 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.limits.rules import Limit
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError, mark_of
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
 from tests.contract.test_lost_answers import LosesFirstAnswers

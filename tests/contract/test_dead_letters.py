@@ -19,7 +19,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

@@ -9,10 +9,10 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.bootstrap import job_store
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import AttemptRef
-from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy

@@ -9,12 +9,12 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 from tests.simulation.memory import FakeClock

@@ -9,13 +9,13 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 from tests.simulation.world import World

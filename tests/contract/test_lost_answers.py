@@ -14,8 +14,8 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import job_store
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError

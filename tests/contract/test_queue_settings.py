@@ -24,7 +24,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

@@ -20,7 +20,7 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, OpenBatch, QueueSettings
 from ojs_aws.services.backend.ports import Ports
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_event_log import event, log_of
 from tests.contract.test_job_store import NOW, a_job, a_reservation

@@ -18,10 +18,10 @@ from ojs_aws.adapters.dynamodb.jobs.history import MAX_HISTORY_BYTES
 from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, job_pk
 from ojs_aws.adapters.dynamodb.values import item_bytes, packed, stored_bytes, write_units
 from ojs_aws.bootstrap import job_store
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
-from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant

@@ -9,12 +9,12 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from ojs_aws.adapters.sqs.arns import queue_arn
+from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.adapters.sqs.triggers import LambdaTriggers
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

@@ -9,8 +9,8 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 from ojs_aws.bootstrap import job_store
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, UniqueLock

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bundles import measure
-from ojs_aws.cdk.bundling import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

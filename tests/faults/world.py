@@ -22,7 +22,7 @@ from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.local.tables import _lists
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.topology import cron_queue_name, is_told, sqs_queue_name
 from ojs_aws.transport.events.export import build_export

@@ -33,7 +33,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.local.application import Application
 from ojs_aws.local.lambdas import Handler
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.http.openapi import openapi_document
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import ROUTES, Group, Route, find, group_of

@@ -13,7 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.jobs.filter import JobFilter
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws, embedded

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from tests.aws import EmbeddedAws, embedded

@@ -11,7 +11,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock
 

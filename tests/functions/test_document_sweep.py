@@ -9,14 +9,14 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from typer.testing import CliRunner
 
-from ojs_aws.adapters.s3.unreferenced import Swept, UnreferencedDocuments
+from ojs_aws.adapters.s3.orphans import Swept, UnreferencedDocuments
 from ojs_aws.bootstrap import SystemClock, build_backend, job_store
 from ojs_aws.cli.app import app
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock

@@ -19,7 +19,7 @@ from ojs_aws.middleware import (
     RateLimitMiddleware,
     ValidationMiddleware,
 )
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.memory import FakeClock

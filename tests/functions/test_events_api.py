@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api, Reply
 from tests.aws import embedded

@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import embedded

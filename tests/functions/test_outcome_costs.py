@@ -18,7 +18,7 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws, embedded

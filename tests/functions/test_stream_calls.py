@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

@@ -16,7 +16,7 @@ from ojs_aws.client import HttpConnection
 from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.domain.errors import BackendError, DuplicateError
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

@@ -12,7 +12,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.functions.test_cron_stream import Stream

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.cdk.backend_extensions import BackendExtensions
-from ojs_aws.cdk.bundling import Target, backend_bundle
+from ojs_aws.cdk.bundle import Target, backend_bundle
 
 
 @pytest.fixture

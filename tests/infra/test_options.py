@@ -18,8 +18,7 @@ from ojs_aws.cdk import (
     Provisioned,
     SnapStart,
 )
-from ojs_aws.cdk.bundling import Target, backend_bundle
-from ojs_aws.cdk.sources import LOCK, TRACING_LOCK
+from ojs_aws.cdk.bundle import LOCK, TRACING_LOCK, Target, backend_bundle
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_context
 

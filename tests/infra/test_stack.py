@@ -17,7 +17,7 @@ from ojs_aws.cdk import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
 )
-from ojs_aws.cdk.bundling import Target
+from ojs_aws.cdk.bundle import Target
 from ojs_aws.config import Settings, SettingsError, describe_settings
 from ojs_aws.topology import (
     LAG_METRIC,

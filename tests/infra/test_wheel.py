@@ -21,7 +21,7 @@ import pytest
 
 from ojs_aws import __version__
 from ojs_aws import cdk as constructs
-from ojs_aws.cdk.sources import FUNCTIONS
+from ojs_aws.cdk.bundle import FUNCTIONS
 from ojs_aws.dashboard.files import STATIC
 from tests.load import HUNG_S
 
@@ -81,7 +81,7 @@ SHOP: Final = {
         from dataclasses import replace
         from pathlib import Path
 
-        from ojs_aws.cdk.bundling import Target, backend_bundle, build, lock_of
+        from ojs_aws.cdk.bundle import Target, backend_bundle, build, lock_of
 
         for tracing in (False, True):
             assert "boto" in lock_of(tracing=tracing).read_text()

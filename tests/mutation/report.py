@@ -53,7 +53,7 @@ def _numbers(names: Sequence[str], noticed: Collection[str], reasons: Collection
 
 def _where(mutant: Mutant) -> str:
     _, layer, *_ = mutant.module.split(".")
-    return "ojs_aws/domain/lifecycle.py" if layer == "domain" else f"ojs_aws/{layer}/"
+    return "ojs_aws/domain/jobs/lifecycle.py" if layer == "domain" else f"ojs_aws/{layer}/"
 
 
 def listed(reasons: Mapping[str, str]) -> str:

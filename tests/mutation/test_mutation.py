@@ -185,10 +185,10 @@ def test_a_removal_changes_a_function_for_whoever_has_it() -> None:
 
 def test_a_removal_changes_a_constant_for_whoever_imported_it() -> None:
     """A row of the table of transitions."""
-    from ojs_aws.domain.lifecycle import TRANSITIONS
+    from ojs_aws.domain.jobs.lifecycle import TRANSITIONS
 
     def work() -> list[int]:
-        from ojs_aws.domain import lifecycle
+        from ojs_aws.domain.jobs import lifecycle
 
         made = read_source(LIFECYCLE)
         apply(made, next(each for each in mutants_of(made) if not each.function))

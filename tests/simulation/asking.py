@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from tests.simulation.chains import Chain
 from tests.simulation.processes import Process

@@ -95,19 +95,19 @@ MUTATIONS: Final = (
     Mutation(
         "too-early",
         "time-driven transitions do not wait for their time",
-        "ojs_aws.domain.lifecycle:settle_once",
+        "ojs_aws.domain.jobs.lifecycle:settle_once",
         (("if due is None or due > now:", "if due is None:"),),
     ),
     Mutation(
         "uncounted",
         "a claim does not count the attempt",
-        "ojs_aws.domain.lifecycle:claim",
+        "ojs_aws.domain.jobs.lifecycle:claim",
         (("attempt=job.attempt + 1", "attempt=max(job.attempt, 1)"),),
     ),
     Mutation(
         "never-exhausted",
         "a failure does not look at the number of attempts",
-        "ojs_aws.domain.lifecycle:fail",
+        "ojs_aws.domain.jobs.lifecycle:fail",
         ((" or job.counted_attempts >= job.allowed_attempts", ""),),
     ),
     Mutation(
@@ -119,7 +119,7 @@ MUTATIONS: Final = (
     Mutation(
         "late-reports",
         "a report counts for whichever attempt is running",
-        "ojs_aws.domain.attempts:AttemptRef.is_running",
+        "ojs_aws.domain.jobs.attempts:AttemptRef.is_running",
         (
             (
                 "if self.reservation_id is not None and self.reservation_id != held.id:",
@@ -131,19 +131,19 @@ MUTATIONS: Final = (
     Mutation(
         "given-back-counted",
         "an attempt that was given back counts",
-        "ojs_aws.domain.lifecycle:requeue",
+        "ojs_aws.domain.jobs.lifecycle:requeue",
         (("uncounted_attempts=job.uncounted_attempts + 1", "uncounted_attempts=0"),),
     ),
     Mutation(
         "beat-shortens",
         "a heartbeat may end a reservation earlier",
-        "ojs_aws.domain.lifecycle:_extended",
+        "ojs_aws.domain.jobs.lifecycle:_extended",
         (("max(expires_at, held.expires_at)", "expires_at"),),
     ),
     Mutation(
         "given-all-the-same",
         "FETCH gives out a job although another fetcher was faster",
-        "ojs_aws.services.jobs.job_claims:JobClaims._lost",
+        "ojs_aws.services.jobs.fetch.job_claims:JobClaims._lost",
         (
             (
                 "if current is None:",
@@ -157,13 +157,13 @@ MUTATIONS: Final = (
     Mutation(
         "stray-messages",
         "messages that found nothing to run are not deleted",
-        "ojs_aws.services.jobs.unused_messages:UnusedMessages.give_back",
+        "ojs_aws.services.jobs.fetch.unused_messages:UnusedMessages.give_back",
         (("self.job_messages.discard(self.queue, stray)", "pass"),),
     ),
     Mutation(
         "sent-for-nothing",
         "messages that found nothing to run are sent again",
-        "ojs_aws.services.jobs.unused_messages:UnusedMessages.give_back",
+        "ojs_aws.services.jobs.fetch.unused_messages:UnusedMessages.give_back",
         (
             (
                 "self.job_messages.discard(self.queue, stray)",
@@ -290,7 +290,7 @@ MUTATIONS: Final = (
     Mutation(
         "checkpoint-lost",
         "a checkpoint is not written",
-        "ojs_aws.domain.lifecycle:save_checkpoint",
+        "ojs_aws.domain.jobs.lifecycle:save_checkpoint",
         (("checkpoint=saved, checkpoints", "checkpoints"),),
     ),
     Mutation(

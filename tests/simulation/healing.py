@@ -11,7 +11,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S
 

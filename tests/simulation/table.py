@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 from tests.simulation.memory import FakeClock, MemoryStore, list_of, row_place

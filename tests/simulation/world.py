@@ -28,7 +28,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
 from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
 from tests.simulation.faults import Faults, Observed

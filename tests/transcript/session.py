@@ -19,7 +19,7 @@ from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import in_turn
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.route import Route

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ojs_aws.domain.limit import Window
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.limits.rules import Window
-from ojs_aws.services.jobs.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
+from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "limits.md").read_text("utf-8")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ojs_aws.config import Settings, settings_table
-from ojs_aws.domain.lifecycle import HISTORY_LIMIT
+from ojs_aws.domain.jobs.lifecycle import HISTORY_LIMIT
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

@@ -16,9 +16,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from ojs_aws.cdk.accepted import accept
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from ojs_aws.cdk.api.api_routes import gateway_routes, public_routes
+from ojs_aws.cdk.resources.findings import accept
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.routes import Group
 

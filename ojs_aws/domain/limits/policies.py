@@ -10,7 +10,8 @@ from typing import Final, TypedDict
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import Bucket, Limit, OnLimit, Window, queue_key
+from ojs_aws.domain.limit import Limit, OnLimit, Window
+from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_duration, parse_timestamp
 
 MAX_KEY: Final = 256

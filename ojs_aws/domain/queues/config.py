@@ -15,8 +15,10 @@ from typing import Final
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.limits.rules import Limit, queue_key
+from ojs_aws.domain.limits.rules import queue_key
+from ojs_aws.domain.retention import NO_RETENTION, Retention
 from ojs_aws.domain.timestamps import format_duration, parse_duration
 
 DEFAULT_POLICY: Final = "_default"
@@ -25,19 +27,6 @@ DEFAULT_POLICY: Final = "_default"
 DEFAULT_WARNING: Final = 0.8
 
 Members = dict[str, JsonValue]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """How long ended jobs of a queue stay, in seconds; None where the deployment says it."""
-
-    completed_s: int | None = None
-    cancelled_s: int | None = None
-    discarded_s: int | None = None
-    dead_letter_s: int | None = None
-
-
-NO_RETENTION: Final = Retention()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.lifecycle import is_requeue
+from ojs_aws.domain.jobs.lifecycle import is_requeue
 from ojs_aws.domain.timestamps import Instant
 
 MINUTE_MS: Final = 60_000

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from ojs_aws.domain.failures import bound_backtrace
+from ojs_aws.domain.jobs.failures import bound_backtrace
 
 _OWN: Final = tuple(
     str(Path(__file__).resolve().parents[2] / name) for name in ("worker", "middleware")

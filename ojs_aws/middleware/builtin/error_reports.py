@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
+from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.middleware.builtin.redaction import Redaction, redacted
 from ojs_aws.middleware.context import JobContext

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ojs_aws._version import __version__
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.failures import MAX_MESSAGE_CHARACTERS
+from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import GIVEN_UP, TIMEOUT, missing_extra, outcome_of
 from ojs_aws.middleware.protocols import BatchNext, EnqueueNext, ExecutionNext

@@ -70,7 +70,7 @@ class Foundation:
         """Return the service that stores batches beyond one transaction."""
         from ojs_aws.services.batches.push import BatchPush
         from ojs_aws.services.batches.steps import in_order
-        from ojs_aws.services.limits.notes import note_limits
+        from ojs_aws.services.limits.check import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:
             note_limits(self._limits, jobs, self.clock.now())

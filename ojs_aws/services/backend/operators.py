@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.bulk.engine import BulkEngine
     from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
     from ojs_aws.services.dead_letters.service import DeadLetters
-    from ojs_aws.services.jobs.priority import ChangePriority
+    from ojs_aws.services.jobs.one_job import ChangePriority
     from ojs_aws.services.jobs.search import JobSearch
     from ojs_aws.services.limits.admin import LimitAdmin
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
@@ -145,7 +145,7 @@ class OperatorServices(ProducerServices):
     @cached_property
     def reprioritise(self) -> ChangePriority:
         """Return the service that changes the priority of jobs."""
-        from ojs_aws.services.jobs.priority import ChangePriority
+        from ojs_aws.services.jobs.one_job import ChangePriority
 
         return ChangePriority(self.changer)
 

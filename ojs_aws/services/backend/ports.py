@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Workflows,
     )
     from ojs_aws.services.batches.steps import ForEach
-    from ojs_aws.services.jobs.fetch import Both
+    from ojs_aws.services.jobs.fetch.service import Both
     from ojs_aws.services.upkeep.sweep import Each
 
 

@@ -11,10 +11,8 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.bulk.enqueue import BulkEnqueue
     from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
-    from ojs_aws.services.jobs.activate import Activate
-    from ojs_aws.services.jobs.cancel import Cancel
-    from ojs_aws.services.jobs.info import Info
     from ojs_aws.services.jobs.new_jobs import NewJobs
+    from ojs_aws.services.jobs.one_job import Activate, Cancel, Info
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.jobs.transact import Transact
     from ojs_aws.services.outcomes.results import Results
@@ -133,21 +131,21 @@ class ProducerServices(Foundation):
     @cached_property
     def cancel(self) -> Cancel:
         """Return the operation CANCEL."""
-        from ojs_aws.services.jobs.cancel import Cancel
+        from ojs_aws.services.jobs.one_job import Cancel
 
         return Cancel(self.changer, self.job_messages)
 
     @cached_property
     def activate(self) -> Activate:
         """Return the operation ACTIVATE."""
-        from ojs_aws.services.jobs.activate import Activate
+        from ojs_aws.services.jobs.one_job import Activate
 
         return Activate(self.changer, self.job_messages)
 
     @cached_property
     def info(self) -> Info:
         """Return the operation INFO."""
-        from ojs_aws.services.jobs.info import Info
+        from ojs_aws.services.jobs.one_job import Info
 
         return Info(self.ports.store, self.changer)
 

@@ -10,7 +10,7 @@ from ojs_aws.services.backend.foundation import Foundation
 if TYPE_CHECKING:
     from ojs_aws.services.jobs.ack import Ack
     from ojs_aws.services.jobs.fail import Fail
-    from ojs_aws.services.jobs.fetch import Fetch
+    from ojs_aws.services.jobs.fetch.service import Fetch
     from ojs_aws.services.outcomes.checkpoints import Checkpoints
     from ojs_aws.services.outcomes.progress import JobProgress
     from ojs_aws.services.workers.heartbeat import Heartbeat
@@ -22,7 +22,7 @@ class WorkerServices(Foundation):
     @cached_property
     def fetch(self) -> Fetch:
         """Return the operation FETCH."""
-        from ojs_aws.services.jobs.fetch import Fetch
+        from ojs_aws.services.jobs.fetch.service import Fetch
         from ojs_aws.services.limits.check import LimitedTypes
 
         return Fetch(

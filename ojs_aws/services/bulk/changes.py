@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, NotAdmittedError
 from ojs_aws.services.bulk.by_filter import narrowed

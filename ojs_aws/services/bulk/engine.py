@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,
@@ -21,6 +20,7 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore, StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found

@@ -11,18 +11,17 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron import entry as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
 from ojs_aws.services.cron.runs import job_of
-from ojs_aws.services.jobs.activate import Activate
-from ojs_aws.services.jobs.cancel import Cancel
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import seconds_until
+from ojs_aws.services.jobs.one_job import Activate, Cancel
 from ojs_aws.services.jobs.push import Push
 
 MAX_CONFLICTS: Final = 10

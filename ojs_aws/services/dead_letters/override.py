@@ -9,9 +9,9 @@ from typing import Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import read_envelope
 from ojs_aws.services.queues.rules import QueueRules
 
 ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")

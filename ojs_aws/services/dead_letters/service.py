@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.dead_letters.override import EnvelopeOverride

@@ -31,8 +31,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
-from ojs_aws.services.events.queue_settings import pressure_events, settings_events
-from ojs_aws.services.events.queues import queue_events
+from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
 from ojs_aws.services.events.workers import worker_events
 from ojs_aws.services.events.workflows import workflow_events
 

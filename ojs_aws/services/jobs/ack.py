@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.results import keeps_result
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore, StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found

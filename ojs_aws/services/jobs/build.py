@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import assemble, decode
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import Envelope, read_envelope
 from ojs_aws.ports import Clock, IdGenerator
 from ojs_aws.services.queues.rules import QueueRules
 

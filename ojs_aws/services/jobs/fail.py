@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
-from ojs_aws.domain.failures import read_failure
 from ojs_aws.domain.job import Failure, JobRecord
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp

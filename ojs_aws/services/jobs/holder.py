@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 
 
 @dataclass(frozen=True, slots=True)

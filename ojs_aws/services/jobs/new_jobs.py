@@ -148,7 +148,7 @@ class NewJobs:
     def _note_limits(self, records: Sequence[JobRecord]) -> None:
         """Let the limits that jobs bring be seen before any of them begins."""
         if any(record.limit is not None for record in records):
-            from ojs_aws.services.limits.notes import note_limits  # few jobs do
+            from ojs_aws.services.limits.check import note_limits  # few jobs do
 
             note_limits(self.limits, records, self.clock.now())
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.checkpoints import opened
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
+from ojs_aws.domain.jobs.checkpoints import opened
+from ojs_aws.domain.jobs.failures import render_failure
+from ojs_aws.domain.jobs.results import ended_at, expires_at
 from ojs_aws.domain.json_text import (
     RawJson,
     assemble,
@@ -16,7 +17,6 @@ from ojs_aws.domain.json_text import (
     encode,
     stored_texts,
 )
-from ojs_aws.domain.results import ended_at, expires_at
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 
 _SUMMARY_INSTANTS: Final = (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.ports import Clock, Count, JobList, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.filter import JobFilter, Part
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListStop, ListWalk

@@ -12,6 +12,7 @@ from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job import LIMIT_MARK
 from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import (
     Override,
     check_key,
@@ -20,7 +21,7 @@ from ojs_aws.domain.limits.policies import (
     read_limit,
     read_override,
 )
-from ojs_aws.domain.limits.rules import Bucket, Limit, LimitScope, queue_key, scope_of
+from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobList, JobStore, Limits
 from ojs_aws.services.queues.service import Queues

@@ -7,19 +7,19 @@ the round.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limit import Limit, OnLimit
 from ojs_aws.domain.limits.policies import effective
 from ojs_aws.domain.limits.rules import (
     Bucket,
-    Limit,
     LimitRefusal,
     LimitScope,
-    OnLimit,
     queue_key,
     scope_of,
     take,
@@ -129,3 +129,16 @@ class LimitCheck:
         for each in keys:
             self.refused.setdefault(each, LimitRefusal("contention", now))
         self.has_passed_by = True
+
+
+_log = logging.getLogger(__name__)
+
+
+def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: Instant) -> None:
+    """Remember the policies of jobs; failures are logged, and the first claim tries again."""
+    limited = [(job.limit, job.queue) for job in jobs if job.limit is not None]
+    for key, policy, queue in sorted({(x.key, encode(x.render()), q) for x, q in limited}):
+        try:
+            limits().note(key, policy, queue, now)
+        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
+            _log.warning("Could not note the limit %s", key, exc_info=True)

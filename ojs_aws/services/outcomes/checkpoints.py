@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.checkpoints import with_notes
 from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.checkpoints import with_notes
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore

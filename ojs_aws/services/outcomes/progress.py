@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import Document, JobRecord, Reservation
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant

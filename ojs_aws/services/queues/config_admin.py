@@ -19,8 +19,9 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import effective
-from ojs_aws.domain.limits.rules import Bucket, Limit, queue_key
+from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.queues.config import (
     DEFAULT_POLICY,
     LIMIT_NAMES,

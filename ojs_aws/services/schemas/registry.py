@@ -15,6 +15,7 @@ from ojs_aws.domain.errors import (
     NotFoundError,
     PayloadTooLargeError,
 )
+from ojs_aws.domain.jobs.validation import URI_PATTERN
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
 from ojs_aws.domain.schemas.changes import breaking_changes
 from ojs_aws.domain.schemas.schema import (
@@ -27,7 +28,6 @@ from ojs_aws.domain.schemas.schema import (
     release_of,
     schema_uri,
 )
-from ojs_aws.domain.validation import URI_PATTERN
 from ojs_aws.ports import Clock, Schemas, SchemaTakenError
 
 MAX_SCHEMA_BYTES: Final = 65_536

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out

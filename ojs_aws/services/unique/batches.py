@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, parse_unique_policy
 from ojs_aws.ports import (

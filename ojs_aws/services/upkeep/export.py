@@ -13,8 +13,8 @@ from typing import Final
 
 from ojs_aws.domain.errors import BackendError, JsonValue
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.results import ended_at
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.domain.results import ended_at
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.render import render_job, summarise_job

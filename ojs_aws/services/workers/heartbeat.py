@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import (
     ConflictError,
@@ -17,6 +15,8 @@ from ojs_aws.domain.errors import (
     PermissionDeniedError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.changes import ended_job

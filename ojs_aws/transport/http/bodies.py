@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from ojs_aws.domain import attributes as rules
-from ojs_aws.domain.validation import MAX_VISIBILITY_MS, MIN_VISIBILITY_MS
+from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS, MIN_VISIBILITY_MS
 from ojs_aws.services.workers.heartbeat import MAX_WORKER_ID
 from ojs_aws.services.workers.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.results import keeps_result
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     AlreadyStoredError,

@@ -12,7 +12,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.ports import WorkerReport
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 from tests.unit.client.doubles import UNKNOWN

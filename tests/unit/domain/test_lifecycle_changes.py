@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
 from ojs_aws.domain.timestamps import Instant
-from tests.unit.domain.test_lifecycle import START, a_job, broken, reserved
+from tests.unit.domain.jobs.test_lifecycle import START, a_job, broken, reserved
 
 S = JobState
 NOW: Final = Instant(START + 1000)

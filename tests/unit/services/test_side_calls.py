@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import Message, QueueMissingError
 from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import register
 

@@ -11,9 +11,9 @@ from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, unpacked
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
+from ojs_aws.domain.jobs.tracing import trace_id_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.tracing import trace_id_of
 
 ITEM: Final = "item"
 S3: Final = "s3"

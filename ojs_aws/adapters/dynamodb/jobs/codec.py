@@ -8,7 +8,7 @@ from typing import Any, Final
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.jobs.documents import document_value, read_document
 from ojs_aws.adapters.dynamodb.jobs.history import history_value, read_history
-from ojs_aws.adapters.dynamodb.jobs.listing import listing
+from ojs_aws.adapters.dynamodb.jobs.index_rows import listing
 from ojs_aws.adapters.dynamodb.jobs.outcomes import outcome_values, read_outcome
 from ojs_aws.adapters.dynamodb.jobs.reservations import read_reservation, reservation_values
 from ojs_aws.adapters.dynamodb.values import (
@@ -22,12 +22,12 @@ from ojs_aws.adapters.dynamodb.values import (
 )
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Replay
+from ojs_aws.domain.jobs.results import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.limits.rules import Limit
-from ojs_aws.domain.queues.config import NO_RETENTION
-from ojs_aws.domain.queues.config import Retention as Kept
-from ojs_aws.domain.results import kept_s
+from ojs_aws.domain.retention import NO_RETENTION
+from ojs_aws.domain.retention import Retention as Kept
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
-from ojs_aws.adapters.dynamodb.jobs.listing import from_row
+from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since

@@ -19,10 +19,10 @@ from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, string
-from ojs_aws.domain import lifecycle
-from ojs_aws.domain.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

@@ -8,9 +8,9 @@ from ojs_aws.adapters.dynamodb.jobs.documents import document_value
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
-from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
-from ojs_aws.domain.results import PERMANENT_S
+from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 

@@ -23,7 +23,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
 )
 from ojs_aws.adapters.errors import error_code, translated
-from ojs_aws.adapters.sqs.arns import queue_arn
+from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, LastTick, QueueInfo

@@ -16,8 +16,8 @@ from jsonschema.validators import extend
 
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.jobs.validation import URI_PATTERN
 from ojs_aws.domain.timestamps import parse_duration, read_date_time
-from ojs_aws.domain.validation import URI_PATTERN
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length, steps
 
 MAX_MATCHED_CHARACTERS: Final = 4096

@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
-from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ojs_aws.config import MAX_BATCH_JOBS
-from ojs_aws.domain import validation as rules
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
+from ojs_aws.domain.jobs import validation as rules
 from ojs_aws.transport.http.bodies import Body, JobId, JobType, QueueName, VisibilityMs
 from ojs_aws.transport.http.limits.bodies import RateLimitBody
 

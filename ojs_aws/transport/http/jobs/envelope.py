@@ -13,7 +13,7 @@ from typing import Final
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job_attributes import PARAMETERS
-from ojs_aws.domain.job_versions import MARK, split_type
+from ojs_aws.domain.jobs.versions import MARK, split_type
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,
     Member,

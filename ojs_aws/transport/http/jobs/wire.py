@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import StoredElsewhere
+from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.render import render_job

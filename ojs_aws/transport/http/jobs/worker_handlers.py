@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.attempts import AttemptRef
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
 from ojs_aws.transport.http.authorization import check_fetched, check_job
@@ -46,7 +46,7 @@ MAX_ABOUT_BYTES: Final = 8192
 
 def fetch(call: Call) -> Answer[answers.FetchAnswer]:
     """Claim jobs (FETCH); without jobs, return an empty list."""
-    from ojs_aws.services.jobs.fetch import FetchRequest
+    from ojs_aws.services.jobs.fetch.service import FetchRequest
     from ojs_aws.transport.http.workers.bodies import FetchBody
 
     body = FetchBody.model_validate(fetch_values(call.members()))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.checkpoints import opened
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.failures import render_failure
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.checkpoints import opened
+from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import (
     Member,
     RawJson,

@@ -7,14 +7,12 @@ import hashlib
 import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
+from ojs_aws.domain.limit import Limit, OnLimit, Window
 from ojs_aws.domain.limits.policies import effective, override_of, read_limit, read_override
 from ojs_aws.domain.limits.rules import (
     Bucket,
-    Limit,
     LimitRefusal,
     LimitScope,
-    OnLimit,
-    Window,
     queue_key,
     scope_of,
     take,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.events import REQUIRED_DATA, SOURCE, Event, bounded, event_id, render_event
 from ojs_aws.domain.job import StoredElsewhere
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, WorkerInfo

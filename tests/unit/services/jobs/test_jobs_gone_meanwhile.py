@@ -12,7 +12,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.queues.purge import Purge
 from tests.simulation.world import World
 from tests.unit.services.dead_letters.test_service import RULE, die, with_rules

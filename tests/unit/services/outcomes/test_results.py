@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.services.outcomes.results import Results, pauses
 from tests.jobs import any_job

@@ -19,7 +19,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.jobs.push_result import PushResult
 from tests.aws import embedded
 from tests.simulation.memory import CountingIds, FakeClock

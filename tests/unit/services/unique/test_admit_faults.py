@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.uniqueness import DEFAULT_STATES
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from ojs_aws.bootstrap.machine import InThreads
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.uniqueness import DEFAULT_STATES, parse_unique_policy
 from ojs_aws.ports import UniqueLock
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World

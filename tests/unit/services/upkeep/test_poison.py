@@ -14,8 +14,8 @@ from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head
-from ojs_aws.services.jobs.fetch import Claimed, FetchRequest
-from ojs_aws.services.jobs.unused_messages import FAILED_AGAIN_S
+from ojs_aws.services.jobs.fetch.service import Claimed, FetchRequest
+from ojs_aws.services.jobs.fetch.unused_messages import FAILED_AGAIN_S
 from ojs_aws.transport.events.tick import build_tick
 from tests.simulation.memory import MemoryStore
 from tests.simulation.world import World

@@ -29,7 +29,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.workflows import advance as workflow_advancing
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following

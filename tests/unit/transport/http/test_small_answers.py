@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.failures import MAX_EXTRA_BYTES
+from ojs_aws.domain.jobs.failures import MAX_EXTRA_BYTES
 from tests.api import Api
 from tests.simulation.world import World
 

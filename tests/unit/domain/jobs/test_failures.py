@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.failures import MAX_EXTRA_BYTES, read_failure, render_failure
 from ojs_aws.domain.job import Failure
+from ojs_aws.domain.jobs.failures import MAX_EXTRA_BYTES, read_failure, render_failure
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until

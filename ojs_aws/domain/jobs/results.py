@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.validation import PERMANENT
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import PERMANENT
 
 PERMANENT_S: Final = 10_000_000_000
 """What stands for "never" where a number of seconds is needed: some three hundred years."""

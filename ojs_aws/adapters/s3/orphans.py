@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.errors import translated
-from ojs_aws.adapters.s3.deleted import PREFIX
+from ojs_aws.adapters.s3.document_restore import PREFIX
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
 

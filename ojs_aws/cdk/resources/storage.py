@@ -15,7 +15,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.accepted import accept
+from ojs_aws.cdk.resources.findings import accept
 from ojs_aws.topology import MESSAGE_RETENTION_S
 
 

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import (
     Head,
     JobStore,
@@ -20,10 +20,10 @@ from ojs_aws.ports import (
     QueueMissingError,
     ReceivedMessage,
 )
-from ojs_aws.services.jobs.candidates import QueueSnapshot
 from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.claim_round import ClaimRound
-from ojs_aws.services.jobs.job_claims import (
+from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
+from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
+from ojs_aws.services.jobs.fetch.job_claims import (
     MAX_CLAIMED_BYTES,
     PATIENCE_MS,
     ClaimOptions,

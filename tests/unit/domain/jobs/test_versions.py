@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.job_versions import VersionRange, read_version, split_type
+from ojs_aws.domain.jobs.versions import VersionRange, read_version, split_type
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 The locked packages are installed by pip as wheels of the target platform, whatever this machine
 is; the sources are copied beside them. Bundles are kept under ``build/lambda`` by a hash of all
 that goes in, so that only what changed is built again. Nothing here needs the CDK or Node.
+
+A checkout has the entry points (``functions/``) and the lock files beside ``ojs_aws``. A wheel has
+them in ``data/`` beside this module: ``ojs_aws`` is then all that is installed, and an application
+may have packages ``functions`` and ``infra`` of its own.
 """
 
 from __future__ import annotations
@@ -21,9 +25,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ojs_aws.cdk.sources import FUNCTIONS, LOCK, PACKAGE, TRACING_LOCK
-
 Machine = Literal["arm64", "x86_64"]
+
+_HERE: Final = Path(__file__).resolve().parent
+
+_DATA: Final = _HERE / "data"
+
+PACKAGE: Final = _HERE.parent
+"""The folder of ``ojs_aws`` itself."""
+
+_BESIDE: Final = _DATA if _DATA.is_dir() else PACKAGE.parent
+
+FUNCTIONS: Final = _BESIDE / "functions"
+"""The folder of the entry points; the handlers in a bundle are ``functions.<name>.handler``."""
+
+LOCK: Final = _BESIDE / "requirements-lambda.lock"
+"""The packages of a function with their hashes."""
+
+TRACING_LOCK: Final = _BESIDE / "requirements-lambda-tracing.lock"
+"""The same, and what a function needs beside them to be traced."""
 
 BACKEND_SERVICES: Final = ("dynamodb", "events", "lambda", "s3", "sqs")
 """The AWS services whose botocore models the backend's own functions need."""
@@ -39,8 +59,7 @@ _WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 """The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
 
-_OWN: Final = Path(__file__).resolve().parent
-_NEEDLESS: Final = frozenset({_OWN.name, "dashboard"})
+_NEEDLESS: Final = frozenset({_HERE.name, "dashboard"})
 """The constructs and the page: no function needs them, and no bundle has them."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
@@ -279,5 +298,5 @@ def _files(folder: Path) -> list[Path]:
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return those of the names in a folder that do not go into a bundle."""
-    needless = _NEEDLESS if Path(folder).resolve() == _OWN.parent else frozenset()
+    needless = _NEEDLESS if Path(folder).resolve() == _HERE.parent else frozenset()
     return {*_CACHED_OR_HIDDEN(folder, names), *needless}

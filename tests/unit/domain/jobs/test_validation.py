@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, UnsupportedError
+from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.validation import Envelope, read_envelope
 
 NOW = Instant(1_760_000_000_000)
 ID = "019539a4-b68c-7def-8000-1a2b3c4d5e6f"

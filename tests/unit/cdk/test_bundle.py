@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cdk.bundling import Bundle, BundlingError, Target, build
+from ojs_aws.cdk.bundle import Bundle, BundlingError, Target, build
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_neither_the_constructs_nor_hidden_files_are_in_a_bundle(
 
 def test_bundles_are_made_without_the_cdk() -> None:
     """On machines without Node, which ``import aws_cdk`` starts."""
-    program = "import sys, ojs_aws.cdk.bundling; print({'aws_cdk', 'jsii'} & {*sys.modules})"
+    program = "import sys, ojs_aws.cdk.bundle; print({'aws_cdk', 'jsii'} & {*sys.modules})"
     shown = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.job import LIMIT_MARK, JobRecord
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.ports import Head, ListedJob, Message, Page
 
 

@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limits.rules import Bucket, LimitRefusal, OnLimit
+from ojs_aws.domain.limit import OnLimit
+from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BucketTakenError, JobStore, Limits, ReceivedMessage, StaleJobError
-from ojs_aws.services.jobs.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.upkeep.job_errors import JobErrors

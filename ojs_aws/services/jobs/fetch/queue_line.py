@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.ports import Head, JobList
-from ojs_aws.services.jobs.candidates import Candidate, QueueSnapshot, named_by, shown
-from ojs_aws.services.jobs.job_claims import JobClaims
+from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, named_by, shown
+from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 
 PAGE_BEYOND: Final = 100
 MAX_PAGES_BEYOND: Final = 3

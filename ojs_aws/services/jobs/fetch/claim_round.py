@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.services.jobs.candidates import Candidate, QueueSnapshot
-from ojs_aws.services.jobs.job_claims import JobClaims
-from ojs_aws.services.jobs.queue_line import QueueLine
-from ojs_aws.services.jobs.unused_messages import UnusedMessages
+from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot
+from ojs_aws.services.jobs.fetch.job_claims import JobClaims
+from ojs_aws.services.jobs.fetch.queue_line import QueueLine
+from ojs_aws.services.jobs.fetch.unused_messages import UnusedMessages
 
 FURTHER_TRIES: Final = 2
 """Claims that may be lost after a further look, at least."""

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ojs_aws.domain import lifecycle
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.lifecycle import TRANSITIONS
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.lifecycle import TRANSITIONS
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 

@@ -10,7 +10,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import ReceivedMessage
-from ojs_aws.services.jobs.fetch import Claimed, FetchRequest
+from ojs_aws.services.jobs.fetch.service import Claimed, FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 

@@ -1,0 +1,1 @@
+"""The resources of a backend: table, queues, buckets, and the findings accepted on them."""

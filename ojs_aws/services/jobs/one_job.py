@@ -1,0 +1,96 @@
+"""Implements INFO, ACTIVATE, CANCEL and the change of priority: each is about one job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.results import as_of
+from ojs_aws.ports import JobStore
+from ojs_aws.services.jobs.change import JobChange, JobChanger, found
+from ojs_aws.services.jobs.messages import JobMessages
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """Reads a job with all its documents: one call, unless a transition is due."""
+
+    store: JobStore
+    changer: JobChanger
+
+    def __call__(self, job_id: str) -> JobRecord:
+        """Return the job as of now, with due transitions made and expired results left out.
+
+        :raises InvalidRequestError: the id is no UUIDv7.
+        :raises NotFoundError: there is no such job.
+        """
+        whole = self.store.load_whole(check_job_id(job_id))
+        job = whole or self.store.fill(found(self.changer.missing([job_id]).get(job_id), job_id))
+        now = self.changer.clock.now()
+        if lifecycle.settle_once(job, now) is not None:
+            job = self.store.fill(self.changer.settled(job, now))
+        return as_of(job, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """Releases jobs that were enqueued with the pending flag."""
+
+    changer: JobChanger
+    job_messages: JobMessages
+
+    def __call__(self, job_id: str) -> JobChange:
+        """Make a pending job available and send its message.
+
+        :raises InvalidRequestError: the id is no UUIDv7.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is not pending.
+        """
+        clock = self.changer.clock
+        change = self.changer.apply(
+            check_job_id(job_id), lambda job, now: lifecycle.activate(job, now, clock.order())
+        )
+        self.job_messages.send_for([change.after], clock.now())
+        return change
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancels jobs. The worker of an active one learns it with its next heartbeat."""
+
+    changer: JobChanger
+    job_messages: JobMessages
+
+    def __call__(self, job_id: str) -> JobChange:
+        """Cancel a job and delete the message of its reservation.
+
+        :raises InvalidRequestError: the id is no UUIDv7.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is in a terminal state; nothing changes.
+        """
+        change = self.changer.apply(check_job_id(job_id), lifecycle.cancel)
+        self.job_messages.delete_for(change.before)
+        return change
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePriority:
+    """Moves jobs to other places in the ready list."""
+
+    changer: JobChanger
+
+    def __call__(self, job_id: str, priority: int) -> JobChange:
+        """Change a job's priority by one conditional write; no message is needed.
+
+        The message that names the old place finds the job by its id: a claim looks again.
+
+        :param priority: -100 to 100; the higher is served first.
+        :raises InvalidRequestError: the id is no UUIDv7.
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is neither available, scheduled nor pending.
+        """
+        return self.changer.apply(
+            check_job_id(job_id), lambda job, _: lifecycle.reprioritise(job, priority)
+        )
