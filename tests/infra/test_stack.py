@@ -119,7 +119,7 @@ def test_jobs_outlive_their_stack_unless_told_otherwise(
 
 def test_each_declared_queue_has_a_standard_sqs_queue(synthesise: Synthesise) -> None:
     """The names are those that the code computes, and no queue is FIFO."""
-    template = synthesise(queues=["default", "email.high"], prefix="shop")
+    template = synthesise(queues=["default", "email.high"], queue_prefix="shop")
     queues = template.of("AWS::SQS::Queue")
     names = {queue["QueueName"] for queue in queues if "QueueName" in queue}
     wanted = {sqs_queue_name("shop__", name) for name in ("default", "email.high", "demo")}

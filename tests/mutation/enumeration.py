@@ -14,7 +14,7 @@ from tests.mutation.writes import action_makers, element_removals, update_branch
 
 ADAPTERS: Final = CHECKOUT / "ojs_aws" / "adapters"
 SERVICES: Final = CHECKOUT / "ojs_aws" / "services"
-LIFECYCLE: Final = CHECKOUT / "ojs_aws" / "domain" / "lifecycle.py"
+LIFECYCLE: Final = CHECKOUT / "ojs_aws" / "domain" / "jobs" / "lifecycle.py"
 BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 """Makes expressions of what the other modules say; what it does is removed there."""
 
